@@ -20,7 +20,7 @@ class Batcher:
     until the batch is full or no further call arrives within the timeout. A
     call with more rows than a batch is split into parts. If a batch fails, its
     calls run again one by one, so that only the faulty call gets the error. If
-    more than `max_waiting` rows, by default 64 batches, wait in the queue,
+    more than `max_waiting` rows, which are 64 batches, wait in the queue,
     further calls are refused.
 
     >>> batcher = Batcher(timeout_seconds=0)
@@ -31,15 +31,9 @@ class Batcher:
     >>> batcher.close()
     """
 
-    def __init__(
-        self,
-        max_batch_size=32,
-        timeout_seconds=0.002,
-        max_waiting=None,
-        num_threads=1,
-    ):
+    def __init__(self, max_batch_size=32, timeout_seconds=0.002, num_threads=1):
         self.max_batch_size = max_batch_size
-        self.max_waiting = max_waiting or 64 * max_batch_size
+        self.max_waiting = 64 * max_batch_size
         self._timeout = timeout_seconds
         self._waiting = collections.deque()
         self._num_rows = 0  # of all waiting tasks
@@ -80,7 +74,25 @@ class Batcher:
         else:
             lengths = lengths or [0] * num_rows
             tasks = self._split(key, function, arrays, lengths)
-        self._enqueue(tasks)
+        num_rows = sum(task.num_rows for task in tasks)
+        if num_rows > self.max_waiting:
+            raise InvalidRequest(
+                f"A request must have at most {self.max_waiting} rows. "
+                f"Received: {num_rows}. Send several smaller requests."
+            )
+        with self._changed:
+            if self.is_closed:
+                raise _make_stopping_error()
+            # Refusing at once lets clients retry elsewhere; a longer queue
+            # would only turn the overload into timeouts.
+            if self._num_rows + num_rows > self.max_waiting:
+                raise RequestError(
+                    "UNAVAILABLE",
+                    f"The queue is full: {self._num_rows} rows are waiting.",
+                )
+            self._waiting.extend(tasks)
+            self._num_rows += num_rows
+            self._changed.notify_all()
         return Call(self, tasks)
 
     def cancel(self, tasks):
@@ -135,27 +147,6 @@ class Batcher:
         if longest == 0:
             return self.max_batch_size
         return min(self.max_batch_size, max(1, int(1 / longest**2)))
-
-    def _enqueue(self, tasks):
-        num_rows = sum(task.num_rows for task in tasks)
-        if num_rows > self.max_waiting:
-            raise InvalidRequest(
-                f"A request must have at most {self.max_waiting} rows. "
-                f"Received: {num_rows}. Send several smaller requests."
-            )
-        with self._changed:
-            if self.is_closed:
-                raise _make_stopping_error()
-            # Refusing at once lets clients retry elsewhere; a longer queue
-            # would only turn the overload into timeouts.
-            if self._num_rows + num_rows > self.max_waiting:
-                raise RequestError(
-                    "UNAVAILABLE",
-                    f"The queue is full: {self._num_rows} rows are waiting.",
-                )
-            self._waiting.extend(tasks)
-            self._num_rows += num_rows
-            self._changed.notify_all()
 
     def _work(self):
         while self._run_next_batch():

@@ -5,7 +5,7 @@ import typing
 import urllib.parse
 
 from keras_transformer.errors import UserError
-from keras_transformer.serving.addresses import format_address
+from keras_transformer.serving.errors import format_address
 
 # The default ports of TF Serving.
 _PORTS = {"grpc": 8500, "rest": 8501}

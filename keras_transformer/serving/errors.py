@@ -1,4 +1,4 @@
-"""Errors that answer a request, with their gRPC codes and HTTP statuses."""
+"""Errors of requests, with their gRPC codes and HTTP statuses, and of ports."""
 
 from keras_transformer.errors import UserError
 from keras_transformer.serving import limits
@@ -50,3 +50,20 @@ class InvalidRequest(RequestError):
 
     def __init__(self, message):
         super().__init__("INVALID_ARGUMENT", message)
+
+
+def explain_occupied_port(host, port, reason):
+    """Returns the error for a port that cannot be used."""
+    return UserError(
+        f"Cannot listen on {format_address(host, port)}: {reason}. Choose "
+        "another port or host."
+    )
+
+
+def format_address(host, port):
+    """Returns an address as text, in which an IPv6 host needs brackets.
+
+    >>> format_address("::1", 8500)
+    '[::1]:8500'
+    """
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,6 +1,7 @@
 """A client that asks over gRPC."""
 
 import os
+import pathlib
 
 import grpc
 import numpy as np
@@ -73,13 +74,9 @@ class GrpcClient:
             return responses.explain_timeout(self._address, self._timeout)
         if code is grpc.StatusCode.UNAVAILABLE:
             # The library has the same code for a server that is not there.
-            is_there = bool(error.trailing_metadata())
-            explain = (
-                responses.explain_unavailable
-                if is_there
-                else responses.explain_unreachable
-            )
-            return explain(self._address, details)
+            if error.trailing_metadata():
+                return responses.explain_unavailable(self._address, details)
+            return responses.explain_unreachable(self._address, details)
         lacks_terms = has_terms and code is grpc.StatusCode.FAILED_PRECONDITION
         return responses.explain_refusal(
             self._address, f"{code.name}, {details}", lacks_terms
@@ -94,10 +91,7 @@ def _open_channel(address):
         return grpc.insecure_channel(str(address), options)
     # Python's `ssl`, and so the client of REST, reads this variable as well.
     path = os.environ.get("SSL_CERT_FILE")
-    roots = None
-    if path:
-        with open(path, "rb") as file:
-            roots = file.read()
+    roots = pathlib.Path(path).read_bytes() if path else None
     credentials = grpc.ssl_channel_credentials(roots)
     return grpc.secure_channel(str(address), credentials, options)
 

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import functools
+import pathlib
 import threading
 
 import grpc
@@ -9,10 +10,10 @@ from google.protobuf.message import DecodeError
 
 from keras_transformer.serving import limits
 from keras_transformer.serving import messages
-from keras_transformer.serving.addresses import explain_occupied_port
-from keras_transformer.serving.addresses import format_address
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.errors import explain_occupied_port
+from keras_transformer.serving.errors import format_address
 from keras_transformer.serving.signature import check_names
 
 
@@ -43,16 +44,11 @@ def make_server(service, host, port, tls=None):
     try:
         if tls is None:
             return server, server.add_insecure_port(address)
-        certificate, key = map(_read_bytes, tls)
+        certificate, key = (pathlib.Path(path).read_bytes() for path in tls)
         credentials = grpc.ssl_server_credentials([(key, certificate)])
         return server, server.add_secure_port(address, credentials)
     except RuntimeError as error:  # how gRPC reports a taken port
         raise explain_occupied_port(host, port, error) from error
-
-
-def _read_bytes(path):
-    with open(path, "rb") as file:
-        return file.read()
 
 
 def _make_handlers(service):

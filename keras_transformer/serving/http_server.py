@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 import sys
 import threading
 
@@ -9,9 +10,9 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from keras_transformer.errors import UserError
 from keras_transformer.serving import limits
-from keras_transformer.serving.addresses import bind
-from keras_transformer.serving.addresses import explain_occupied_port
+from keras_transformer.serving.errors import explain_occupied_port
 from keras_transformer.serving.rest import format_error
 
 
@@ -195,3 +196,31 @@ class _Connection(H11Protocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(limits.LINGER_SECONDS, self.transport.abort)
+
+
+def bind(host, port):
+    """Returns a socket that is bound to an address but does not listen.
+
+    A host with several addresses is bound to one of IPv4 if there is any,
+    because clients try IPv4 at least.
+    """
+    try:
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise UserError(
+            "`host` must be a name or an address of this machine. Received: "
+            f"host={host!r}. Use localhost, or 0.0.0.0 for all addresses."
+        ) from error
+    family, kind, protocol, _, address = min(
+        addresses, key=lambda info: info[0] != socket.AF_INET
+    )
+    # asyncio sends small responses at once only if it knows the protocol.
+    bound = socket.socket(family, kind, protocol)
+    # A port stays in TIME_WAIT after its last use.
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind(address)
+    except OSError as error:
+        bound.close()
+        raise explain_occupied_port(host, port, error.strerror) from error
+    return bound

@@ -223,16 +223,16 @@ def _convert(name, value, tensor):
 
 
 def _to_bytes(value):
+    if isinstance(value, str):
+        return value.encode()
+    if not isinstance(value, dict) or not _is_base64(value):
+        return None
     try:
-        if isinstance(value, str):
-            return value.encode()
-        if isinstance(value, dict) and _is_base64(value):
-            return base64.b64decode(value["b64"], validate=True)
+        return base64.b64decode(value["b64"], validate=True)
     except ValueError as error:
         raise InvalidRequest(
             f"JSON Value: {_quote(value)}: {error}."
         ) from error
-    return None
 
 
 def _to_float(value, dtype):

@@ -39,14 +39,22 @@ class LoadedModel:
             raise UserError("there is neither saved_model.pb nor model.bin")
         import tensorflow as tf
         import tensorflow_text  # noqa: F401 - registers its operations
+        from tensorflow.core.protobuf import saved_model_pb2
 
         with silence_stderr():
             self._model = tf.saved_model.load(path)
         self._functions = dict(self._model.signatures)
-        # None for a SavedModel that kt-exporter did not write.
-        self.max_tokens = _read_max_tokens(os.path.join(path, EXPORT_FILE))
+        self.max_tokens = None  # of a SavedModel that kt-exporter did not write
+        record_path = os.path.join(path, EXPORT_FILE)
+        if os.path.exists(record_path):
+            shape = {"max_tokens": int}
+            record = read_record(record_path, shape, "Export the run again.")
+            self.max_tokens = record["max_tokens"]
         # Metadata requests need the definitions, which loading discards.
-        self.signature_defs = _read_signature_defs(path)
+        with open(os.path.join(path, SAVED_MODEL_FILE), "rb") as file:
+            saved_model = saved_model_pb2.SavedModel.FromString(file.read())
+        definitions = saved_model.meta_graphs[0].signature_def
+        self.signature_defs = dict(definitions)
         self.signatures = {
             name: _make_signature(function)
             for name, function in self._functions.items()
@@ -61,7 +69,9 @@ class LoadedModel:
         try:
             # TensorFlow cannot guess the type of an empty array of objects.
             tensors = {
-                name: tf.constant(array, tf.string if _is_text(array) else None)
+                name: tf.constant(
+                    array, tf.string if array.dtype.kind == "O" else None
+                )
                 for name, array in arrays.items()
             }
             outputs = self._functions[name](**tensors)
@@ -74,8 +84,11 @@ class LoadedModel:
     def _warm_up(self, path):
         if not os.path.exists(path):
             return
+        import tensorflow as tf
+
         try:
-            for serialized_log in _read_logs(path):
+            dataset = tf.data.TFRecordDataset(path).take(MAX_WARMUP_REQUESTS)
+            for serialized_log in dataset.as_numpy_iterator():
                 log = PredictionLog.FromString(serialized_log)
                 request = log.predict_log.request
                 name = request.model_spec.signature_name or "serving_default"
@@ -92,47 +105,19 @@ class LoadedModel:
             _log.warning("%s cannot be used: %s", path, _shorten(str(error)))
 
 
-def _read_max_tokens(path):
-    if not os.path.exists(path):
-        return None
-    return read_record(path, {"max_tokens": int}, "Export the run again.")[
-        "max_tokens"
-    ]
-
-
-def _is_text(array):
-    return array.dtype.kind == "O"
-
-
-def _read_logs(path):
-    import tensorflow as tf
-
-    dataset = tf.data.TFRecordDataset(path).take(MAX_WARMUP_REQUESTS)
-    return dataset.as_numpy_iterator()
-
-
-def _read_signature_defs(path):
-    from tensorflow.core.protobuf import saved_model_pb2
-
-    with open(os.path.join(path, SAVED_MODEL_FILE), "rb") as file:
-        saved_model = saved_model_pb2.SavedModel.FromString(file.read())
-    return dict(saved_model.meta_graphs[0].signature_def)
-
-
 def _make_signature(function):
     _, inputs = function.structured_input_signature
-    return Signature(
-        {name: _make_tensor(spec) for name, spec in inputs.items()},
+    sides = (
         {
-            n: _make_tensor(spec)
-            for n, spec in function.structured_outputs.items()
-        },
+            name: Tensor(
+                np.dtype(spec.dtype.as_numpy_dtype),
+                None if spec.shape.rank is None else tuple(spec.shape),
+            )
+            for name, spec in specs.items()
+        }
+        for specs in (inputs, function.structured_outputs)
     )
-
-
-def _make_tensor(spec):
-    shape = None if spec.shape.rank is None else tuple(spec.shape)
-    return Tensor(np.dtype(spec.dtype.as_numpy_dtype), shape)
+    return Signature(*sides)
 
 
 def _shorten(message):

@@ -81,10 +81,8 @@ class RestApp:
         return await self._predict(requested_model, body, receive)
 
     async def _predict(self, requested_model, body, receive):
-        is_large = len(body) > limits.MAX_BYTES_WITHOUT_THREAD
-
         async def run(function, *arguments):
-            if not is_large:
+            if len(body) <= limits.MAX_BYTES_WITHOUT_THREAD:
                 return function(*arguments)
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(

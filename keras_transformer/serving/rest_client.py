@@ -66,21 +66,16 @@ class RestClient:
         """Returns the status and the body of the response to a request."""
         try:
             return self._post(request, time.monotonic() + self._timeout)
-        except TimeoutError as error:
+        except (OSError, UnicodeError, h11.RemoteProtocolError) as error:
             self.close()
-            raise responses.explain_timeout(
-                self._address, self._timeout
-            ) from error
-        except (OSError, UnicodeError) as error:
-            self.close()
+            if isinstance(error, TimeoutError):
+                raise responses.explain_timeout(
+                    self._address, self._timeout
+                ) from error
             # Errors of a name lookup or of an encoding have no `strerror`.
             reason = getattr(error, "strerror", None) or error
-            raise responses.explain_unreachable(
-                self._address, reason
-            ) from error
-        except h11.RemoteProtocolError as error:
-            self.close()
-            reason = f"it does not speak HTTP as expected: {error}"
+            if isinstance(error, h11.RemoteProtocolError):
+                reason = f"it does not speak HTTP as expected: {error}"
             raise responses.explain_unreachable(
                 self._address, reason
             ) from error
@@ -92,10 +87,6 @@ class RestClient:
             except (ConnectionError, h11.RemoteProtocolError):
                 # A server may close a connection that was idle.
                 self.close()
-        self._connect(deadline)
-        return self._post_once(request, deadline)
-
-    def _connect(self, deadline):
         address = self._address
         self._socket = socket.create_connection(
             (address.hostname, address.port), _get_seconds_left(deadline)
@@ -105,6 +96,7 @@ class RestClient:
             self._socket = context.wrap_socket(
                 self._socket, server_hostname=address.hostname
             )
+        return self._post_once(request, deadline)
 
     def _post_once(self, request, deadline):
         connection = h11.Connection(h11.CLIENT)

@@ -5,8 +5,8 @@ import ssl
 
 from keras_transformer.errors import UserError
 from keras_transformer.serving import grpc_service
-from keras_transformer.serving.addresses import format_address
 from keras_transformer.serving.batcher import Batcher
+from keras_transformer.serving.errors import format_address
 from keras_transformer.serving.http_server import HttpServer
 from keras_transformer.serving.loaded_model import LoadedModel
 from keras_transformer.serving.rest import RestApp
@@ -95,13 +95,11 @@ class Server:
         After `SECONDS_TO_FINISH`, it refuses the requests that still wait.
         """
         # gRPC stops in the background while REST stops in this thread.
-        grpc_stopped = None
-        if self._grpc:
-            grpc_stopped = self._grpc.stop(SECONDS_TO_FINISH)
+        stopped = self._grpc and self._grpc.stop(SECONDS_TO_FINISH)
         if self._rest:
             self._rest.stop(SECONDS_TO_FINISH)
-        if grpc_stopped:
-            grpc_stopped.wait()
+        if stopped:
+            stopped.wait()
         # Last, because running requests need both. Those that still wait have
         # had their time.
         self._batcher.close(seconds=0)
@@ -111,8 +109,7 @@ class Server:
         """Returns the addresses of the server as text for people."""
         addresses = []
         if self._grpc:
-            address = format_address(self._host, self.port)
-            addresses.append(f"gRPC on {address}")
+            addresses.append(f"gRPC on {format_address(self._host, self.port)}")
         if self._rest:
             scheme = "https" if self._tls else "http"
             address = format_address(self._host, self.rest_api_port)

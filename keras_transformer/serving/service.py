@@ -26,19 +26,14 @@ class Service:
         server cannot, so every label is an error.
         """
         _check_label(label)
-        try:
-            if name != self.model_name:
-                raise RequestError("NOT_FOUND", "There is no such model.")
-            return self._versions.get(version)
-        except RequestError as error:
-            if error.code != "NOT_FOUND":
-                raise
-            request = f"Specific({name}, {version})"
-            if version is None:
-                request = f"Latest({name})"
-            raise RequestError(
-                error.code, f"Servable not found for request: {request}"
-            ) from error
+        found = name == self.model_name and self._versions.get(version)
+        if found:
+            return found
+        what = f"Specific({name}, {version})"
+        what = f"Latest({name})" if version is None else what
+        raise RequestError(
+            "NOT_FOUND", f"Servable not found for request: {what}"
+        )
 
     def find_signature(self, model, name):
         """Returns the name of a signature and its `Signature`.
@@ -80,27 +75,21 @@ class Service:
         The newest version comes first.
         """
         _check_label(label)
-        statuses = {}
-        if name == self.model_name:
-            statuses = self._versions.list_statuses()
-        if version is not None:
-            statuses = {n: s for n, s in statuses.items() if n == version}
-        if not statuses:
-            versions = "any versions"
-            if version is not None:
-                versions = f"version {version}"
-            raise RequestError(
-                "NOT_FOUND", f"Could not find {versions} of model {name}"
-            )
         response = messages.GetModelStatusResponse()
-        for number, status in statuses.items():
-            response.model_version_status.add(
-                version=number,
-                state=status.state,
-                status={
-                    "error_code": status.code,
-                    "error_message": status.message,
-                },
+        for number, status in self._versions.list_statuses().items():
+            if name == self.model_name and version in (None, number):
+                response.model_version_status.add(
+                    version=number,
+                    state=status.state,
+                    status={
+                        "error_code": status.code,
+                        "error_message": status.message,
+                    },
+                )
+        if not response.model_version_status:
+            what = "any versions" if version is None else f"version {version}"
+            raise RequestError(
+                "NOT_FOUND", f"Could not find {what} of model {name}"
             )
         return response
 

@@ -70,11 +70,10 @@ class Signature:
         same length in all arguments.
         """
         # Scalars and arrays of any rank have no rows.
-        if not all(tensor.shape for tensor in self.inputs.values()):
-            return None
-        if any(tensor.shape[0] is not None for tensor in self.inputs.values()):
-            return None
-        lengths = {len(array) for array in arrays.values()}
+        for tensor in self.inputs.values():
+            if not tensor.shape or tensor.shape[0] is not None:
+                return None
+        lengths = set(map(len, arrays.values()))
         return lengths.pop() if len(lengths) == 1 else None
 
 

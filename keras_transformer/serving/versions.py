@@ -80,7 +80,10 @@ class Versions:
             self._thread.join()
 
     def get(self, number=None):
-        """Returns the number of a version, or of the newest, and its model."""
+        """Returns the number of a version, or of the newest, and its model.
+
+        It returns None if there is no such version.
+        """
         models = self._models  # read once: the other thread replaces it
         if number is None and models:
             number = max(models)
@@ -90,7 +93,7 @@ class Versions:
             raise RequestError(
                 "UNAVAILABLE", "The model is still being loaded."
             )
-        raise RequestError("NOT_FOUND", "There is no such version.")
+        return None
 
     def list_statuses(self):
         """Returns the `Status` of each version by its number, newest first."""
@@ -106,11 +109,22 @@ class Versions:
             _log.warning("%s cannot be read: %s", self.directory, error)
             return
         for number in self._statuses.keys() - paths.keys():
-            self._unload(number)
+            self._failed.pop(number, None)
+            if number in self._models:
+                _log.info("Version %d is gone.", number)
+            self._models = {
+                n: model for n, model in self._models.items() if n != number
+            }
+            self._set_status(number, Status("END"))
         # The newest first, because it is the default of all requests.
         for number in sorted(paths, reverse=True):
-            if self._is_new(number, paths[number]):
-                self._load_version(number, paths[number])
+            path = paths[number]
+            if number in self._failed:
+                is_new = self._failed[number] != _read_file_stamps(path)
+            else:
+                is_new = number not in self._models
+            if is_new:
+                self._load_version(number, path)
             if self._stopping.is_set():
                 return
 
@@ -118,11 +132,6 @@ class Versions:
         while not self._stopping.is_set():
             self.poll()
             self._stopping.wait(self._poll_seconds)
-
-    def _is_new(self, number, path):
-        if number in self._failed:
-            return self._failed[number] != _read_file_stamps(path)
-        return number not in self._models
 
     def _load_version(self, number, path):
         """Loads a version and returns whether it succeeded."""
@@ -146,13 +155,6 @@ class Versions:
         self._models = {**self._models, number: model}
         self._set_status(number, Status("AVAILABLE"))
         return True
-
-    def _unload(self, number):
-        self._failed.pop(number, None)
-        if number in self._models:
-            _log.info("Version %d is gone.", number)
-        self._models = {n: m for n, m in self._models.items() if n != number}
-        self._set_status(number, Status("END"))
 
     def _set_status(self, number, status):
         self._statuses = {**self._statuses, number: status}

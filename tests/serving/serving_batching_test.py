@@ -242,7 +242,8 @@ class BatcherTest:
         assert [future.result(60)["total"] for future in futures] == [2, 4]
 
     def test_a_full_queue_refuses(self, make, doubler, pool):
-        batcher = make(max_batch_size=2, max_waiting=3)
+        batcher = make(max_batch_size=2)
+        batcher.max_waiting = 3
         blocker = block_thread(batcher, doubler, pool)
         waiting = pool.submit(
             run_call, batcher, "double", doubler, numbers(1, 2, 3), 3
@@ -259,10 +260,10 @@ class BatcherTest:
         ] == [8]
 
     def test_a_call_larger_than_the_queue_is_invalid(self, make, doubler):
+        batcher = make()
+        batcher.max_waiting = 3
         with pytest.raises(RequestError, match="at most 3 rows") as error:
-            run_call(
-                make(max_waiting=3), "double", doubler, numbers(*range(4)), 4
-            )
+            run_call(batcher, "double", doubler, numbers(*range(4)), 4)
         assert error.value.code == "INVALID_ARGUMENT"
 
     def test_a_call_that_is_too_late_is_not_run(self, make, doubler, pool):

@@ -8,8 +8,8 @@ import pytest
 
 from keras_transformer.errors import UserError
 from keras_transformer.serving import limits
-from keras_transformer.serving.addresses import bind
 from keras_transformer.serving.http_server import HttpServer
+from keras_transformer.serving.http_server import bind
 from keras_transformer.serving.rest import RestApp
 from keras_transformer.serving.service import Service
 from keras_transformer.serving.versions import Versions

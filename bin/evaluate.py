@@ -48,7 +48,7 @@ from keras_transformer.bin.shared.text_io import check_output
 from keras_transformer.data import text_files
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import check_reachable
-from keras_transformer.scoring.paper_bleu import is_language
+from keras_transformer.scoring.translations import is_language
 
 OF_A_RUN = "Scoring a run or an ensemble"  # a group of flags
 OF_TEXT = ("tokenize", "language", "lowercase", "compare")

@@ -29,32 +29,22 @@ def scores_by_corpus(texts, hypotheses, others, report):
     ends = list(
         itertools.accumulate(corpus["pairs"] for corpus in texts.corpora)
     )
-    rows = []
+    lines = []
     for corpus, start, end in zip(texts.corpora, [0, *ends], ends):
         part = slice(start, end)
         references = texts.references[part]
         scores = report(hypotheses[part], references).scores
-        gains = {}
+        baseline = {}
         if others:
             baseline = report(others[part], references).scores
-            gains = {name: scores[name] - baseline[name] for name in scores}
         name = format_corpus_name(corpus["name"], corpus.get("tag"))
-        rows.append((name, corpus["pairs"], scores, gains))
-    return _table(rows)
-
-
-def _table(rows):
-    names = list(rows[0][2])
-    head = ["corpus", "sentences"]
-    for name in names:
-        head += [name, "gain"] if rows[0][3] else [name]
-    lines = [head]
-    for corpus, size, scores, gains in rows:
-        cells = [corpus, f"{size:,}"]
-        for name in names:
-            cells.append(f"{scores[name]:.2f}")
-            if gains:
-                cells.append(f"{gains[name]:+.2f}")
+        head, cells = ["corpus", "sentences"], [name, f"{corpus['pairs']:,}"]
+        for key, score in scores.items():
+            head.append(key)
+            cells.append(f"{score:.2f}")
+            if others:
+                head.append("gain")
+                cells.append(f"{score - baseline[key]:+.2f}")
         lines.append(cells)
     # An empty line separates the table from what is printed above it.
-    return ["", *align_columns(lines)]
+    return ["", *align_columns([head, *lines])]

@@ -97,19 +97,15 @@ def check_scores(scores, problem_name):
                 f"problem={problem_name} with the score {name!r}. "
                 "Give the score another name."
             )
-        if not _is_finite_number(value):
+        # A bool of Python counts as a number.
+        is_real = isinstance(value, numbers.Real) and type(value) is not bool
+        if not is_real or not math.isfinite(value):
             raise UserError(
                 "A score must be a finite number. Received: "
                 f"problem={problem_name}, {name}={quote(value)}. "
                 "Return a float, such as 28.4."
             )
     return {name: float(value) for name, value in scores.items()}
-
-
-def _is_finite_number(value):
-    # A bool of Python counts as a number.
-    is_real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return is_real and math.isfinite(value)
 
 
 def align_columns(rows):

@@ -1,13 +1,18 @@
 """BLEU, chrF and TER of translations, as sacreBLEU computes them."""
 
 import dataclasses
+import importlib.metadata
+import importlib.util
+import re
 
 from keras_transformer.errors import UserError
-from keras_transformer.scoring import paper_bleu as paper
 from keras_transformer.scoring.report import Report
 from keras_transformer.scoring.report import Score
 from keras_transformer.scoring.words import bleu_metric
 
+COMPOUNDS = ("de",)  # languages whose compounds are split
+# A hyphen inside a word, but none that has been split already.
+_HYPHEN = re.compile(r"(\S)(?<!##AT##)-(\S)")
 # The tokenizers that are shown beside the one that was chosen.
 USUAL = ("13a", "intl")
 
@@ -49,7 +54,7 @@ def translation_report(
     The first score is BLEU with the tokenizer that was chosen, as in
     `bleu_report`. BLEU with sacreBLEU's other usual tokenizers, BLEU as in the
     paper, chrF and TER follow. The paper's BLEU is what `multi-bleu.perl`
-    computes, without smoothing, on the tokens of `paper_bleu.tokenize`. It is
+    computes, without smoothing, on the tokens of `tokenize_as_paper`. It is
     left out without a `language`, a code such as "de". If `tokenize` is "none",
     nothing tokenises the text again. The signatures show the entries of
     `origin`, such as `{"test": "wmt14/full", "lang": "en-de"}`.
@@ -89,14 +94,12 @@ class _Scorer:
             lowercase=self.lowercase,
             force=True,
         )
+        how = language, is_tokenized
         tokens = dataclasses.replace(
             self,
-            hypotheses=paper.tokenize(self.hypotheses, language, is_tokenized),
-            references=paper.tokenize(self.references, language, is_tokenized),
-            origin={
-                **self.origin,
-                **paper.signature_entries(language, is_tokenized),
-            },
+            hypotheses=tokenize_as_paper(self.hypotheses, *how),
+            references=tokenize_as_paper(self.references, *how),
+            origin={**self.origin, **_paper_signature(*how)},
         )
         return tokens._score("bleu_paper", "BLEU paper", metric)
 
@@ -126,12 +129,12 @@ class _Scorer:
 
 def _reason_to_leave_out(language, is_tokenized):
     """Returns why the paper's BLEU cannot be computed, or "" if it can."""
-    if not language or not paper.is_language(language):
+    if not language or not is_language(language):
         return (
             "BLEU paper is left out because the language is unknown. "
             "--language names it, as in --language=de."
         )
-    if not is_tokenized and not paper.has_moses():
+    if not is_tokenized and not has_moses():
         return (
             "BLEU paper is left out because Moses' tokenizer is missing. "
             "pip install sacremoses adds it."
@@ -154,3 +157,45 @@ def _check(hypotheses, references, tokenize):
             f"Received: tokenize={tokenize!r}. Use one of "
             f"{', '.join(BLEU.TOKENIZERS)}."
         )
+
+
+def has_moses():
+    return importlib.util.find_spec("sacremoses") is not None
+
+
+def is_language(code):
+    """Returns whether a text is the code of a language, such as "de"."""
+    return re.fullmatch("[a-z]{2,3}", code) is not None
+
+
+def tokenize_as_paper(texts, language, is_tokenized=False):
+    """Returns texts as the tokens of the paper's BLEU with spaces between.
+
+    They are those of Tensor2Tensor's `get_ende_bleu.sh`: Moses' tokens, in
+    which a hyphen inside a German word is a separate token, `##AT##-##AT##`.
+    Compounds of other languages remain whole. Texts that are tokenised already
+    do not need Moses' tokenizer.
+
+    >>> tokenize_as_paper(["ein Text im RTF-Format ."], "de", is_tokenized=True)
+    ['ein Text im RTF ##AT##-##AT## Format .']
+    """
+    if not is_tokenized:
+        # Imported here because the package is optional.
+        from sacremoses import MosesTokenizer
+
+        moses = MosesTokenizer(language)
+        texts = [moses.tokenize(text, return_str=True) for text in texts]
+    if language in COMPOUNDS:
+        texts = [_HYPHEN.sub(r"\1 ##AT##-##AT## \2", text) for text in texts]
+    return texts
+
+
+def _paper_signature(language, is_tokenized=False):
+    """Names the tokens of `tokenize_as_paper` in the manner of sacreBLEU."""
+    compounds = ["compounds"] if language in COMPOUNDS else []
+    if is_tokenized:
+        return {"tok": "+".join(compounds) or "none"}
+    return {
+        "tok": "+".join([f"moses-{language}", *compounds]),
+        "sacremoses": importlib.metadata.version("sacremoses"),
+    }

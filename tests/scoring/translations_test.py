@@ -5,9 +5,9 @@ import re
 import pytest
 import sacrebleu
 
-from keras_transformer.scoring import paper_bleu
-from keras_transformer.scoring.paper_bleu import tokenize
+from keras_transformer.scoring import translations
 from keras_transformer.scoring.translations import bleu_report
+from keras_transformer.scoring.translations import tokenize_as_paper
 from keras_transformer.scoring.translations import translation_report
 
 REFERENCES = [
@@ -144,7 +144,10 @@ class TranslationReportTest:
         ):
             report = translation_report(hypotheses, references, "de")
             expected = multi_bleu(
-                *(tokenize(texts, "de") for texts in (hypotheses, references))
+                *(
+                    tokenize_as_paper(texts, "de")
+                    for texts in (hypotheses, references)
+                )
             )
             assert report.scores["bleu_paper"] == pytest.approx(expected)
         assert expected == 0
@@ -168,7 +171,7 @@ class TranslationReportTest:
         assert "--language=de" in report.text.splitlines()[-1]
 
     def test_without_sacremoses_a_line_says_how_to_get_it(self, monkeypatch):
-        monkeypatch.setattr(paper_bleu, "has_moses", lambda: False)
+        monkeypatch.setattr(translations, "has_moses", lambda: False)
         report = translation_report(HYPOTHESES, REFERENCES, "de")
         assert "bleu_paper" not in report.scores
         assert "pip install sacremoses" in report.text.splitlines()[-1]
@@ -186,3 +189,25 @@ class TranslationReportTest:
         assert ends[-1] == len(bleu)
         for end in ends:
             assert bleu[end - 1].isdigit() and bleu[end : end + 1] in (" ", "")
+
+
+class PaperTokensTest:
+    def test_tokens_are_those_of_moses_with_split_compounds(self):
+        pytest.importorskip("sacremoses")
+        text = 'Das ist "gut", z.B. das RTF-Format-Handbuch - oder?'
+        assert tokenize_as_paper([text], "de") == [
+            "Das ist &quot; gut &quot; , z.B. das RTF ##AT##-##AT## Format "
+            "##AT##-##AT## Handbuch - oder ?"
+        ]
+
+    def test_compounds_of_other_languages_remain_whole(self):
+        pytest.importorskip("sacremoses")
+        text = "C'est l'arc-en-ciel."
+        assert tokenize_as_paper([text], "fr") == [
+            "C&apos; est l&apos; arc-en-ciel ."
+        ]
+
+    def test_split_text_is_not_split_again(self):
+        once = tokenize_as_paper(["RTF-Format"], "de", is_tokenized=True)
+        assert once == ["RTF ##AT##-##AT## Format"]
+        assert tokenize_as_paper(once, "de", is_tokenized=True) == once

@@ -90,17 +90,8 @@ class MaskedAccuracy(_TokenMean):
 class Perplexity(_TokenMean):
     """Computes the perplexity per real target token.
 
-    The probabilities are those of the targets, without label smoothing.
-
-    Args:
-        name: Name of the metric in logs. Defaults to "perplexity".
-        dtype: Data type of the sums. Defaults to "float32".
-
-    Call arguments:
-        y_true: Integer ids of shape `(batch, length)`, padded with 0.
-        y_pred: Logits of shape `(batch, length, vocab_size)`.
-        sample_weight: Weights of sentences, of shape `(batch,)`, or of tokens,
-            of shape `(batch, length)`. Defaults to None.
+    The probabilities are those of the targets, without label smoothing. All
+    arguments are those of `MaskedAccuracy`, but the name is "perplexity".
     """
 
     def __init__(self, name="perplexity", dtype="float32"):

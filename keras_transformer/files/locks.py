@@ -23,12 +23,7 @@ def lock_directory(path, wait=True, shown=None):
     `UserError` names the path `shown`.
     """
     new_directories = _list_missing(path)
-
-    def open_directory():
-        os.makedirs(path, exist_ok=True)
-        return os.open(path, os.O_RDONLY)
-
-    descriptor = _open_locked(open_directory, path, shown, "directory", wait)
+    descriptor = _open_locked(path, shown, "directory", wait)
     try:
         yield
     finally:
@@ -45,11 +40,7 @@ def open_locked(path, mode="w", shown=None, keep=False, **options):
     With `keep` its content stays. `options` are those of `open`. If another
     process holds the lock, a `UserError` names the path `shown`.
     """
-
-    def open_file():
-        return os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
-
-    descriptor = _open_locked(open_file, path, shown, "file", wait=False)
+    descriptor = _open_locked(path, shown, "file", wait=False)
     with open(descriptor, mode, **options) as file:
         if os.fstat(descriptor).st_size and not keep:
             os.ftruncate(descriptor, 0)  # what a killed process left
@@ -66,9 +57,13 @@ def _list_missing(path):
     return missing
 
 
-def _open_locked(open_path, path, shown, kind, wait):
+def _open_locked(path, shown, kind, wait):
     while True:
-        descriptor = open_path()
+        if kind == "directory":
+            os.makedirs(path, exist_ok=True)
+            descriptor = os.open(path, os.O_RDONLY)
+        else:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
         try:
             _lock(descriptor, shown or path, kind, wait)
             # What was opened may have been renamed or removed before it was

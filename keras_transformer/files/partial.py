@@ -90,12 +90,18 @@ class PartialFile:
         belongs to each line of the output, and no more may be read when
         `writelines` is called.
         """
-        self._hashes_of_inputs[name] = hashlib.sha256()
-        lines = self._hash_lines(name, lines)
+        hash = self._hashes_of_inputs[name] = hashlib.sha256()
+
+        def hash_lines(lines):
+            for line in lines:
+                hash.update(f"{line}\n".encode())
+                yield line
+
+        lines = hash_lines(lines)
         for _ in itertools.islice(lines, self.num_lines):
             pass
         earlier = self._record["inputs"].get(name)
-        if self.num_lines and self._hashes()[name] != earlier:
+        if self.num_lines and hash.hexdigest() != earlier:
             raise self._misfit_error(f"other text in {name}")
         return lines
 
@@ -161,17 +167,6 @@ class PartialFile:
             "start again."
         )
 
-    def _hash_lines(self, name, lines):
-        for line in lines:
-            self._hashes_of_inputs[name].update(f"{line}\n".encode())
-            yield line
-
-    def _hashes(self):
-        return {
-            name: hash.hexdigest()
-            for name, hash in self._hashes_of_inputs.items()
-        }
-
     def _truncate(self):
         # A stop in the middle of `writelines` leaves more than was recorded.
         os.ftruncate(self._file.fileno(), self._record["bytes"])
@@ -192,7 +187,10 @@ class PartialFile:
 
     def _write_record(self):
         self._record.update(
-            inputs=self._hashes(),
+            inputs={
+                name: hash.hexdigest()
+                for name, hash in self._hashes_of_inputs.items()
+            },
             lines=self.num_lines,
             sha256=self._hash.hexdigest(),
         )

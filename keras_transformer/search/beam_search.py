@@ -119,12 +119,24 @@ def beam_search(
     shrinking = fixed_length is None
     length = ops.max(limits) if shrinking else fixed_length
     batch = ops.shape(limits)[0]
-    nothing = _make_empty_hypotheses(batch, num_hypotheses or beam_size, length)
+    num_hypotheses = num_hypotheses or beam_size
+    nothing = Finished(
+        ops.full((batch, num_hypotheses, length), PAD_ID, dtype="int32"),
+        ops.full((batch, num_hypotheses), NEVER, dtype="float32"),
+    )
+    # Equal beams would stay equal, so only the first one counts in a search.
+    # Samples differ from the first position on, so all of them count.
+    counts = ops.equal(ops.arange(beam_size), 0)
+    log_probs = ops.where(ops.logical_or(counts, bool(sampler)), 0.0, NEVER)
+    beams = Alive(
+        ops.full((batch, beam_size, length), PAD_ID, dtype="int32"),
+        ops.repeat(log_probs[None, :], batch, axis=0),  # (batch, beam)
+    )
     search = Search(
         ops.arange(batch, dtype="int32"),
         limits,
         _make_forced_ids(prefixes, limits, length),
-        _make_empty_beams(batch, beam_size, length, all_count=bool(sampler)),
+        beams,
         nothing,
         state,
         lexical.begin(beam_size) if lexical else (),
@@ -136,7 +148,8 @@ def beam_search(
     def advance(position, search, results):
         if shrinking:
             search, results = _drop_done(search, results, alpha)
-        last_ids = _get_last_ids(search.alive, position)
+        before = ops.maximum(position - 1, 0)  # at position 0 all ids are 0
+        last_ids = ops.take(search.alive.sequences, before, axis=2)
         logits, state = step(last_ids, position, search.state)
         candidates = _find_candidates(
             logits, search, position, min_length, sampler, forbidden, lexical
@@ -159,24 +172,6 @@ def length_penalty(length, alpha):
     `length` includes the end id.
     """
     return ops.power((5.0 + ops.cast(length, "float32")) / 6.0, alpha)
-
-
-def _make_empty_beams(batch, beam_size, length, all_count):
-    # Equal beams would stay equal, so only the first one counts in a search.
-    # Samples differ from the first position on, so all of them count.
-    counts = ops.equal(ops.arange(beam_size), 0)
-    log_probs = ops.where(ops.logical_or(counts, all_count), 0.0, NEVER)
-    return Alive(
-        ops.full((batch, beam_size, length), PAD_ID, dtype="int32"),
-        ops.repeat(log_probs[None, :], batch, axis=0),  # (batch, beam)
-    )
-
-
-def _make_empty_hypotheses(batch, num_hypotheses, length):
-    return Finished(
-        ops.full((batch, num_hypotheses, length), PAD_ID, dtype="int32"),
-        ops.full((batch, num_hypotheses), NEVER, dtype="float32"),
-    )
 
 
 def _make_forced_ids(prefixes, limits, length):
@@ -233,11 +228,6 @@ def _collect(search, results):
             for result, values in zip(results, search.finished)
         )
     )
-
-
-def _get_last_ids(alive, position):
-    before = ops.maximum(position - 1, 0)  # at position 0 all ids are still 0
-    return ops.take(alive.sequences, before, axis=2)  # (batch, beam)
 
 
 def _extend_beams(candidates, search, position, alpha, lexical):
@@ -303,8 +293,8 @@ def _find_candidates(
     if min_length:
         allowed = _exclude_end(allowed, position < min_length)
     if lexical:
-        unmet = ~search.terms.are_met()
-        allowed = _exclude_end(allowed, unmet[:, :, None])
+        is_unmet = search.terms.count_missing() > 0
+        allowed = _exclude_end(allowed, is_unmet[:, :, None])
     # The best ids of each beam are the same before and after normalisation, so
     # only their logits are normalised, by the sum over the vocabulary.
     if sampler:

@@ -42,27 +42,13 @@ def find_hypotheses(
 ):
     """Finds the translations of a batch of encoded sentences.
 
-    This is a function of tensors, to be compiled or exported by its caller.
-
-    Args:
-        model: A built `Transformer` or an `Ensemble`.
-        inputs: Source ids, int32 of shape `(batch, input_len)`, padded with 0.
-        limits: Maximum lengths of the translations with their end ids, int32
-            of shape `(batch,)`.
-        options: A `DecodeOptions`.
-        prefixes: Ids that the translations start with, int32 of shape
-            `(batch, prefix_len)`, padded with 0 and shorter than the limits.
-        seeds: Seed of each sentence's samples, int32 of shape `(batch,)`.
-            Required if the options ask for samples.
-        fixed_length: As in `beam_search`; `jax.jit` requires it.
-        constraint: `TreeConstraint` that all translations must obey. It raises
-            limits that are too small for a tree, but not `fixed_length`, and
-            it cannot be combined with `prefixes`.
-        lexical: `LexicalConstraint` with the terms of each sentence, for a beam
-            search with at least two beams.
-
-    Returns:
-        `Finished`, as from `beam_search`.
+    This is a function of tensors, to be compiled or exported by its caller. The
+    model is a built `Transformer` or an `Ensemble`, the options a
+    `DecodeOptions`, and `inputs` are source ids, int32 of shape `(batch,
+    input_len)`, padded with 0. Samples need `seeds`, int32 of shape `(batch,)`.
+    A `TreeConstraint` raises limits that are too small for a tree, but not
+    `fixed_length`, and it takes no prefixes. All else is as in `beam_search`,
+    whose `Finished` is returned.
     """
     sampling = options.temperature > 0
     # A constraint excludes these ids itself, and may give one a meaning.

@@ -237,10 +237,6 @@ class TermState(typing.NamedTuple):
         ids = ops.sum(ops.where(here, self.terms[:, None], PAD_ID), axis=-1)
         return ops.where(self.counts < self.times[:, None], ids, PAD_ID)
 
-    def are_met(self):
-        """Tells which beams hold all terms, boolean `(batch, beam)`."""
-        return ops.equal(self.count_missing(), 0)
-
     def count_missing(self):
         """Counts the ids of terms that are missing, int32 `(batch, beam)`."""
         missing = ops.maximum(self.times[:, None] - self.counts, 0)

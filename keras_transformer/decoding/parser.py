@@ -166,12 +166,7 @@ class Parser(Translator):
 
         return super().check_translations(check_trees(), name)
 
-    def _combine_steps(self, options, prefixes, *others):
-        if prefixes is not None:
-            raise UserError(
-                "`prefixes` must be None for a parser. Received: prefixes. "
-                "Leave them out."
-            )
-        steps = super()._combine_steps(options, prefixes, *others)
+    def _combine_steps(self, options, *others):
+        steps = super()._combine_steps(options, *others)
         # The first step finishes last, when the samples are trees.
         return [Consensus(self), *steps] if options.mbr_samples else steps

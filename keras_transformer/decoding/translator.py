@@ -12,6 +12,7 @@ from keras_transformer.decoding.batching import Sentences
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.engines import check_capabilities
 from keras_transformer.decoding.selection import sort_by_agreement
+from keras_transformer.decoding.steps import check_translates
 from keras_transformer.decoding.steps.glossary import check_glossary
 from keras_transformer.decoding.steps.glossary import find_missing_terms
 from keras_transformer.decoding.steps.glossary import merge_hypotheses
@@ -324,6 +325,8 @@ class Translator(Preparation):
         changes |= {"prefixes": prefixes, "seed": seed}
         check_capabilities(self.engine.capabilities, changes)
         fields.check_seed(seed)
+        if prefixes is not None:
+            check_translates("prefixes", self.linearization)
         if glossary:
             check_glossary(glossary, options, self.linearization)
         if not protect:

@@ -4,8 +4,6 @@ import dataclasses
 
 from keras_transformer.scoring import analysis
 from keras_transformer.scoring import comparison
-from keras_transformer.scoring.words import Words
-from keras_transformer.scoring.words import match_orders
 from keras_transformer.visualization.systems_page import Example
 from keras_transformer.visualization.systems_page import SystemsComparison
 from keras_transformer.visualization.systems_page import Translation
@@ -42,7 +40,7 @@ def compare_systems(systems, tokenize, lowercase, path=None, problem=None):
             systems,
             differences,
             path,
-            Words(tokenize, lowercase),
+            analysis.Words(tokenize, lowercase),
             problem and training_targets(problem),
         )
     return comparison.comparison_text(differences, systems.names[1])
@@ -56,7 +54,7 @@ def write_systems_report(
     Words are counted in `training_text`, an iterable of its targets, or by
     default in the references. `words` defaults to those of BLEU 13a.
     """
-    words = words or Words()
+    words = words or analysis.Words()
     this, other = systems.names
     sources = systems.sources
     texts = systems.references if training_text is None else training_text
@@ -111,7 +109,7 @@ def _example(sentence, systems, words):
         systems.sources[place] if systems.sources else None,
         reference,
         *(
-            Translation(written, match_orders(tokens, compared), score)
+            Translation(written, analysis.match_orders(tokens, compared), score)
             for written, tokens, score in zip(
                 shown, translations, (sentence.this, sentence.other)
             )

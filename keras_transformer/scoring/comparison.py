@@ -5,7 +5,7 @@ import logging
 import os
 
 from keras_transformer.scoring.report import align_columns
-from keras_transformer.scoring.words import bleu_metric
+from keras_transformer.scoring.translations import bleu_metric
 
 NUM_SAMPLES = 1000
 SEED = 12345  # sacreBLEU's default

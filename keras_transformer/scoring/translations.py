@@ -8,7 +8,6 @@ import re
 from keras_transformer.errors import UserError
 from keras_transformer.scoring.report import Report
 from keras_transformer.scoring.report import Score
-from keras_transformer.scoring.words import bleu_metric
 
 COMPOUNDS = ("de",)  # languages whose compounds are split
 # A hyphen inside a word, but none that has been split already.
@@ -69,6 +68,15 @@ def translation_report(
     if not left_out:
         rows.append(scorer.paper_bleu(language, is_tokenized))
     return Report((*rows, scorer.chrf(), scorer.ter()), left_out)
+
+
+def bleu_metric(tokenize, lowercase):
+    """Returns sacreBLEU's BLEU of text that one of its tokenizers divides."""
+    # Imported here because the import takes 0.5 s and few callers score.
+    from sacrebleu.metrics import BLEU
+
+    # `force` silences sacreBLEU's warning about text that looks tokenised.
+    return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
 
 
 @dataclasses.dataclass(frozen=True)

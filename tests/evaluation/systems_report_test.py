@@ -11,8 +11,8 @@ from number_problem import generated
 from keras_transformer.evaluation.systems_report import Systems
 from keras_transformer.evaluation.systems_report import training_targets
 from keras_transformer.evaluation.systems_report import write_systems_report
+from keras_transformer.scoring.analysis import Words
 from keras_transformer.scoring.comparison import compare
-from keras_transformer.scoring.words import Words
 
 EVIL = "</style><script>alert('a')</script> {{style}} &lt; <b>"
 SOURCES = ["The dog runs .", "A cat sleeps .", "He sings ."]

@@ -8,7 +8,6 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.decoding import batching
-from keras_transformer.errors import UserError
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.hypotheses import score_targets
 from keras_transformer.search.lexical_constraint import LexicalConstraint
@@ -128,11 +127,6 @@ def compile_search(
         search_with_terms = search = _compile_with_jax(search, model)
 
     def search_arrays(inputs, limits, prefixes=None, seeds=None, terms=None):
-        if prefixes is not None and constraint:
-            raise UserError(
-                "`prefixes` must be None if the output is a tree. Received: "
-                "prefixes. Leave them out, or use constrained=false."
-            )
         # With these stand-ins, one compiled function serves all calls.
         if prefixes is None:
             prefixes = np.zeros((len(inputs), 0), "int32")

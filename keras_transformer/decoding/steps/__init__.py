@@ -4,6 +4,8 @@ A translator prepares each window of texts with its steps in order, and lets
 them finish the hypotheses in reverse order.
 """
 
+from keras_transformer.errors import UserError
+
 
 class Step:
     """A step that changes nothing. Subclasses override what they need."""
@@ -26,3 +28,12 @@ class Step:
     def finish_links(self, links):
         """Returns `WordLinks` of a prepared text as those of the text."""
         return links
+
+
+def check_translates(name, linearization):
+    """Raises a `UserError` if a model parses, which an argument rules out."""
+    if linearization:
+        raise UserError(
+            f"`{name}` must go with a model that translates. Received: a model "
+            "that parses. Leave it out."
+        )

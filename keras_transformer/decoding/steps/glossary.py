@@ -9,6 +9,7 @@ from keras_transformer.data.normalization import normalize
 from keras_transformer.data.tags import find_tag_end
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.decoding.attention import WORD
+from keras_transformer.decoding.steps import check_translates
 from keras_transformer.errors import UserError
 
 
@@ -123,11 +124,7 @@ def check_glossary(glossary, options, linearization):
             "`glossary` must be a `Glossary`. Received: glossary="
             f"{fields.quote(glossary)}. Write Glossary({{term: translation}})."
         )
-    if linearization:
-        raise UserError(
-            "`glossary` must go with a model that translates. Received: a "
-            "model that parses. Leave it out."
-        )
+    check_translates("glossary", linearization)
     if options.temperature or options.mbr_samples:
         raise UserError(
             "`glossary` must go with beam search. Received: temperature="

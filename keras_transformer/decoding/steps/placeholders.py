@@ -8,6 +8,7 @@ from keras_transformer import fields
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.decoding.attention import WORD
 from keras_transformer.decoding.steps import Step
+from keras_transformer.decoding.steps import check_translates
 from keras_transformer.documents.placing import TAG
 from keras_transformer.documents.placing import insert_marks
 from keras_transformer.documents.placing import make_mark
@@ -227,11 +228,7 @@ def check_protect(protect, linearization, **others):
             "`protect` must be a `Placeholders`. Received: protect="
             f"{fields.quote(protect)}. Write Placeholders()."
         )
-    if linearization:
-        raise UserError(
-            "`protect` must go with a model that translates. Received: a model "
-            "that parses. Leave it out."
-        )
+    check_translates("protect", linearization)
     for name, value in others.items():
         if value:
             raise UserError(

@@ -119,24 +119,12 @@ def beam_search(
     shrinking = fixed_length is None
     length = ops.max(limits) if shrinking else fixed_length
     batch = ops.shape(limits)[0]
-    num_hypotheses = num_hypotheses or beam_size
-    nothing = Finished(
-        ops.full((batch, num_hypotheses, length), PAD_ID, dtype="int32"),
-        ops.full((batch, num_hypotheses), NEVER, dtype="float32"),
-    )
-    # Equal beams would stay equal, so only the first one counts in a search.
-    # Samples differ from the first position on, so all of them count.
-    counts = ops.equal(ops.arange(beam_size), 0)
-    log_probs = ops.where(ops.logical_or(counts, bool(sampler)), 0.0, NEVER)
-    beams = Alive(
-        ops.full((batch, beam_size, length), PAD_ID, dtype="int32"),
-        ops.repeat(log_probs[None, :], batch, axis=0),  # (batch, beam)
-    )
+    nothing = _make_empty_hypotheses(batch, num_hypotheses or beam_size, length)
     search = Search(
         ops.arange(batch, dtype="int32"),
         limits,
         _make_forced_ids(prefixes, limits, length),
-        beams,
+        _make_empty_beams(batch, beam_size, length, all_count=bool(sampler)),
         nothing,
         state,
         lexical.begin(beam_size) if lexical else (),
@@ -172,6 +160,24 @@ def length_penalty(length, alpha):
     `length` includes the end id.
     """
     return ops.power((5.0 + ops.cast(length, "float32")) / 6.0, alpha)
+
+
+def _make_empty_beams(batch, beam_size, length, all_count):
+    # Equal beams would stay equal, so only the first one counts in a search.
+    # Samples differ from the first position on, so all of them count.
+    counts = ops.equal(ops.arange(beam_size), 0)
+    log_probs = ops.where(ops.logical_or(counts, all_count), 0.0, NEVER)
+    return Alive(
+        ops.full((batch, beam_size, length), PAD_ID, dtype="int32"),
+        ops.repeat(log_probs[None, :], batch, axis=0),  # (batch, beam)
+    )
+
+
+def _make_empty_hypotheses(batch, num_hypotheses, length):
+    return Finished(
+        ops.full((batch, num_hypotheses, length), PAD_ID, dtype="int32"),
+        ops.full((batch, num_hypotheses), NEVER, dtype="float32"),
+    )
 
 
 def _make_forced_ids(prefixes, limits, length):

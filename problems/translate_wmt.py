@@ -4,8 +4,8 @@ import collections
 import itertools
 import logging
 import os
+import textwrap
 
-from keras_transformer.data import download
 from keras_transformer.data import generation
 from keras_transformer.data import text_files
 from keras_transformer.data.bpe_symbols import join_symbols
@@ -13,6 +13,9 @@ from keras_transformer.data.bpe_symbols import read_symbols
 from keras_transformer.errors import UserError
 from keras_transformer.problem import Problem
 from keras_transformer.registry import register_problem
+
+_TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}
+_TFDS_BATCH = 1024  # examples at a time; single ones are 10 times slower
 
 _logger = logging.getLogger(__name__)
 
@@ -51,7 +54,7 @@ class TranslateWmt(Problem):
             pairs = text_files.read_pairs(*paths, exact=True)
         else:
             builder = self._builder(tmp_dir)
-            pairs = download.tfds_pairs(builder, split, *self._languages())
+            pairs = tfds_pairs(builder, split, *self._languages())
         return pairs if split == "train" else map(_unescape, pairs)
 
     def is_complete(self, source, target):
@@ -104,7 +107,7 @@ class TranslateWmt(Problem):
         )
         builder = self._builder(tmp_dir)
         for split in self.splits:
-            counts = [download.tfds_count(builder, split)]
+            counts = [tfds_count(builder, split)]
             place = f"{split} of tensorflow_datasets {self.tfds_name}"
             self._check_count(split, counts, place, tmp_dir)
 
@@ -122,7 +125,7 @@ class TranslateWmt(Problem):
 
     def _builder(self, tmp_dir):
         way_out = self._way_out(tmp_dir)
-        return download.prepare_tfds(self.tfds_name, tmp_dir, way_out)
+        return prepare_tfds(self.tfds_name, tmp_dir, way_out)
 
     def _all_paths(self, tmp_dir):
         """Returns the paths of all files that the problem reads."""
@@ -301,3 +304,50 @@ def _has_changed(files, manifest):
 def _plain_or_gz(path):
     compressed = path + ".gz"
     return compressed if os.path.exists(compressed) else path
+
+
+def prepare_tfds(name, tmp_dir, way_out):
+    """Returns the builder of a dataset whose data it downloads to `tmp_dir`.
+
+    Data that are there already are used. `name` is a dataset with its
+    configuration, such as "wmt14_translate/de-en". tensorflow_datasets resumes
+    file by file, checks the SHA-256 and the size of each file, and refuses
+    archives that would write outside their folder. Any failure is a `UserError`
+    that ends with the sentence `way_out`.
+    """
+    # Imported here because it loads TensorFlow, which most problems do without.
+    try:
+        import tensorflow_datasets as tfds
+
+        builder = tfds.builder(name, data_dir=tmp_dir)
+        builder.download_and_prepare()
+    # It fails in many ways of its own, each with its own exception: no network,
+    # checksums, disk, imports.
+    except Exception as error:
+        reason = textwrap.shorten(str(error), 200, placeholder=" ...")
+        raise UserError(
+            f"tensorflow_datasets could not prepare {name} in {tmp_dir}: "
+            f"{type(error).__name__}: {reason}. {way_out}"
+        ) from error
+    return builder
+
+
+def tfds_pairs(builder, split, source, target):
+    """Yields the pairs of a split in the order of the files on the disk."""
+    import tensorflow_datasets as tfds
+
+    examples = builder.as_dataset(
+        split=_TFDS_SPLITS[split],
+        shuffle_files=False,
+        # One file at a time: several would be read by turns, and the order of
+        # the pairs would depend on the number of files.
+        read_config=tfds.ReadConfig(interleave_cycle_length=1),
+    )
+    for batch in tfds.as_numpy(examples.batch(_TFDS_BATCH)):
+        for pair in zip(batch[source], batch[target]):
+            yield tuple(text.decode() for text in pair)
+
+
+def tfds_count(builder, split):
+    """Returns the number of pairs in a split of a builder."""
+    return builder.info.splits[_TFDS_SPLITS[split]].num_examples

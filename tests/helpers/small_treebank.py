@@ -3,9 +3,9 @@
 import gzip
 import itertools
 
-from keras_transformer.problems.toy_treebank.treebank import toy_trees
+from keras_transformer.problems.parsing_toy import make_toy_trees
 
-TREES = toy_trees("dev")
+TREES = make_toy_trees()["dev"]
 SIZES = {"train": 90, "dev": 8, "test": 6}
 
 

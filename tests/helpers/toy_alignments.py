@@ -10,8 +10,8 @@ import itertools
 import re
 
 from keras_transformer.decoding.attention import format_pharaoh
-from keras_transformer.problems import translate_ende_toy as toy
 from keras_transformer.problems.toy_language import grammar
+from keras_transformer.problems.toy_language import sentences as toy
 from keras_transformer.problems.toy_language.phrases import NounPhrase
 from keras_transformer.problems.toy_language.phrases import Pronoun
 from keras_transformer.problems.translate_files import TranslateFiles

@@ -17,7 +17,7 @@ from keras_transformer.bin import trainer
 from keras_transformer.decoding.loading import load_checker
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.problems.toy_treebank.treebank import toy_trees
+from keras_transformer.problems.parsing_toy import make_toy_trees
 from keras_transformer.trees.tree import parse_tree
 
 SENTENCE = 'The teacher said: "I can\'t see (any) dogs."'
@@ -30,7 +30,7 @@ HPARAMS += ",effective_batch_tokens=2048,warmup_steps=40,beam_size=2"
 def treebank(tmp_path_factory):
     """Directory of 300 trees for training, 12 for dev and 12 for test."""
     directory = tmp_path_factory.mktemp("treebank")
-    trees = toy_trees("train")
+    trees = make_toy_trees()["train"]
     parts = {
         "train": trees[:300],
         "dev": trees[300:312],

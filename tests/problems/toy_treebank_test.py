@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
+from keras_transformer.problems.parsing_toy import NUM_TREES
+from keras_transformer.problems.parsing_toy import make_toy_trees
 from keras_transformer.problems.toy_treebank.grammar import Slot
 from keras_transformer.problems.toy_treebank.grammar import make_lexical_rules
 from keras_transformer.problems.toy_treebank.grammar import read_grammar
-from keras_transformer.problems.toy_treebank.treebank import NUM_TREES
-from keras_transformer.problems.toy_treebank.treebank import toy_trees
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import parse_tree
 
@@ -18,7 +18,7 @@ SPLITS = ("train", "dev", "test")
 
 @pytest.fixture(scope="module")
 def treebank():
-    return {split: toy_trees(split) for split in SPLITS}
+    return {split: make_toy_trees()[split] for split in SPLITS}
 
 
 @pytest.fixture(scope="module")
@@ -110,9 +110,9 @@ class TreebankTest:
 
     def test_is_the_same_when_made_again_elsewhere(self, treebank):
         script = (
-            "from keras_transformer.problems.toy_treebank.treebank import "
-            "toy_trees\n"
-            "for tree in toy_trees('test'): print(tree)\n"
+            "from keras_transformer.problems.parsing_toy import "
+            "make_toy_trees\n"
+            "for tree in make_toy_trees()['test']: print(tree)\n"
         )
         lines = subprocess.run(
             [sys.executable, "-c", script],

@@ -12,7 +12,7 @@ from keras_transformer.problems.toy_language.grammar import _german_present
 from keras_transformer.problems.toy_language.lexicon import ADJECTIVES
 from keras_transformer.problems.toy_language.lexicon import NOUNS
 from keras_transformer.problems.toy_language.lexicon import VERBS
-from keras_transformer.problems.translate_ende_toy import SentenceWriter
+from keras_transformer.problems.toy_language.sentences import SentenceWriter
 
 ALL_NOUNS = sum(NOUNS.values(), ())
 STEMS = "|".join(a.stem or a.german for a in ADJECTIVES)

@@ -13,7 +13,7 @@ import numpy as np
 
 from keras_transformer import registry
 from keras_transformer.data.subwords import Subwords
-from keras_transformer.problems.toy_treebank.treebank import TreeWriter
+from keras_transformer.problems.parsing_toy import TreeWriter
 from keras_transformer.problems.translate_ende_toy import SentenceWriter
 
 FROZEN = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"

@@ -8,7 +8,7 @@ import pytest
 from small_translators import HPARAMS
 
 from keras_transformer.data.subwords import train_subwords
-from keras_transformer.problems.toy_treebank.treebank import toy_trees
+from keras_transformer.problems.parsing_toy import make_toy_trees
 from keras_transformer.training.pos_tagger_training import tag_accuracy
 from keras_transformer.training.pos_tagger_training import train_tagger
 from keras_transformer.transformer import build_transformer
@@ -18,7 +18,10 @@ from keras_transformer.transformer import build_transformer
 def sentences():
     """Words and tags by split."""
     return {
-        split: [(tree.words(), tree.tags()) for tree in toy_trees(split)[:300]]
+        split: [
+            (tree.words(), tree.tags())
+            for tree in make_toy_trees()[split][:300]
+        ]
         for split in ("train", "dev")
     }
 

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from keras_transformer.problems.toy_treebank.treebank import toy_trees
+from keras_transformer.problems.parsing_toy import make_toy_trees
 from keras_transformer.trees.augmentation import MAX_WORDS
 from keras_transformer.trees.augmentation import NUM_PARTS
 from keras_transformer.trees.augmentation import OPEN_CLASSES
@@ -16,7 +16,7 @@ from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.trees.tree import walk
 
-TREES = toy_trees("dev")[:100]
+TREES = make_toy_trees()["dev"][:100]
 NUM_ROUNDS = 4
 
 

@@ -2,7 +2,7 @@ import pytest
 import tensorflow_datasets as tfds
 from translation_dataset import TranslationDataset
 
-from keras_transformer.data import download
+from keras_transformer.problems import translate_wmt
 
 PAIRS = {
     "train": [(f"Sentence {n}.", f"Sätzchen {n}.") for n in range(1500)],
@@ -29,33 +29,35 @@ def tmp_dir(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def builder(tmp_dir):
-    return download.prepare_tfds("tiny_translate/de-en", tmp_dir, "")
+    return translate_wmt.prepare_tfds("tiny_translate/de-en", tmp_dir, "")
 
 
 class TfdsTest:
     def test_every_pair_comes_with_its_sides_in_order(self, builder):
-        pairs = list(download.tfds_pairs(builder, "train", "en", "de"))
+        pairs = list(translate_wmt.tfds_pairs(builder, "train", "en", "de"))
         assert sorted(pairs) == sorted(PAIRS["train"])
 
     def test_order_is_the_same_each_time(self, builder):
-        first = list(download.tfds_pairs(builder, "train", "de", "en"))
-        assert first == list(download.tfds_pairs(builder, "train", "de", "en"))
+        first = list(translate_wmt.tfds_pairs(builder, "train", "de", "en"))
+        assert first == list(
+            translate_wmt.tfds_pairs(builder, "train", "de", "en")
+        )
         assert first[0][0].startswith("Sätzchen")
 
     def test_dev_is_their_validation(self, builder):
-        pairs = list(download.tfds_pairs(builder, "dev", "en", "de"))
+        pairs = list(translate_wmt.tfds_pairs(builder, "dev", "en", "de"))
         assert pairs == PAIRS["validation"]
 
     def test_counts_are_those_of_the_splits(self, builder):
         counts = [
-            download.tfds_count(builder, split)
+            translate_wmt.tfds_count(builder, split)
             for split in ("train", "dev", "test")
         ]
         assert counts == [1500, 1, 2]
 
     def test_prepared_data_are_used_again(self, builder, tmp_dir):
-        again = download.prepare_tfds("tiny_translate/de-en", tmp_dir, "")
-        assert download.tfds_count(again, "test") == 2
+        again = translate_wmt.prepare_tfds("tiny_translate/de-en", tmp_dir, "")
+        assert translate_wmt.tfds_count(again, "test") == 2
 
     @pytest.mark.parametrize(
         "name, reason",
@@ -66,7 +68,7 @@ class TfdsTest:
     )
     def test_failure_is_one_line_with_the_way_out(self, tmp_path, name, reason):
         with pytest.raises(ValueError) as error:
-            download.prepare_tfds(name, str(tmp_path), "Place the files.")
+            translate_wmt.prepare_tfds(name, str(tmp_path), "Place the files.")
         message = str(error.value)
         assert name in message
         assert reason in message

@@ -10,7 +10,7 @@ from keras_transformer.benchmark import machine
 from keras_transformer.data.batch_plan import plan_batches
 from keras_transformer.data.packing import plan_packed
 from keras_transformer.data.prefetch import prefetch
-from keras_transformer.data.subword_sampling import TrainingPairs
+from keras_transformer.data.subword_sampling import SubwordSampler
 from keras_transformer.data.update_batches import UpdateBatches
 from keras_transformer.data.update_size import update_positions
 from keras_transformer.errors import UserError
@@ -28,11 +28,13 @@ def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
     make_plan = plan_packed if hparams.packed else plan_batches
     # Every epoch has a number of its own, since the plan depends on it.
     epochs = itertools.count()
-    training_pairs = TrainingPairs(token_pairs, vocabulary, hparams, seed=0)
+    sampler = SubwordSampler(
+        token_pairs, vocabulary, hparams.subword_dropout, seed=0
+    )
     planning_seconds = []
 
     def plan(epoch):
-        pairs = training_pairs.for_epoch(epoch, positions)
+        pairs = sampler.sample(epoch, min(hparams.max_length, positions))
         return pairs, make_plan(
             pairs.inputs.lengths,
             pairs.targets.lengths,

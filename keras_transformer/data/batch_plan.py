@@ -108,7 +108,10 @@ def plan_batches(
         return make_empty_plan(num_dropped)
     lengths, max_shapes = kept_lengths, MAX_SHAPES
     if fixed_shapes:
-        lengths, max_shapes = _round_up(lengths, batch_tokens), FEW_SHAPES
+        multiples = -(-lengths // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
+        # A sentence that fits into a batch still fits when it is padded.
+        lengths = np.minimum(multiples, batch_tokens)
+        max_shapes = FEW_SHAPES
     cells, cell_of_pair = count_cells(lengths)
     bucket_of_cell, limits = choose_buckets(cells, batch_tokens, max_shapes)
     bucket_of_pair = bucket_of_cell[cell_of_pair]
@@ -125,7 +128,13 @@ def plan_batches(
         for pairs, limit in zip(np.split(by_bucket, ends[:-1]), limits)
     ]
     shapes = [(pairs.shape[1], *limit) for pairs, limit in zip(buckets, limits)]
-    order = _number_batches(buckets)
+    order = np.array(
+        [
+            (bucket, batch)
+            for bucket, pairs in enumerate(buckets)
+            for batch in range(len(pairs))
+        ]
+    )  # (num_batches, 2)
     if shuffle:
         generator.shuffle(order)
         if epoch == 0:
@@ -207,23 +216,6 @@ def lay_out(rows_of_pairs, most_rows, full_shape=False):
         rows, num_batches, *row_shape
     )  # (rows, num_batches, ...)
     return by_row.swapaxes(0, 1)
-
-
-def _round_up(lengths, batch_tokens):
-    """Rounds lengths up to multiples, as far as a sentence fits a batch."""
-    multiples = -(-lengths // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
-    return np.minimum(multiples, batch_tokens)
-
-
-def _number_batches(buckets):
-    """Returns `(bucket, batch in the bucket)` of every batch, in order."""
-    return np.array(
-        [
-            (bucket, batch)
-            for bucket, pairs in enumerate(buckets)
-            for batch in range(len(pairs))
-        ]
-    )  # (num_batches, 2)
 
 
 def _move_biggest_first(order, shapes):

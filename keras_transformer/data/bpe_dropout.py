@@ -174,18 +174,8 @@ def _check_pieces(texts):
             )
 
 
-# With one entry in four, most look-ups end at the first place.
-_PLACES_PER_PAIR = 4
-# An odd number near 2**63 / golden ratio spreads the codes evenly (Knuth).
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_EMPTY = -1
-
-
 class PairTable:
     """Maps pairs of ids from 0 to 2**31 - 1 to numbers, `default` if unknown.
-
-    It is a hash table with linear probing. A look-up of an array is a few
-    operations of NumPy.
 
     >>> table = PairTable(np.array([5]), np.array([7]), np.array([3]), -1)
     >>> table.find(np.array([5, 7]), np.array([7, 5])).tolist()
@@ -193,54 +183,18 @@ class PairTable:
     """
 
     def __init__(self, lefts, rights, numbers, default):
-        num_bits = max(1, int(_PLACES_PER_PAIR * len(lefts)).bit_length())
-        self._shift = np.uint64(64 - num_bits)
-        self._last = 2**num_bits - 1
-        self._codes = np.full(2**num_bits, _EMPTY, np.int64)
-        self._numbers = np.full(2**num_bits, default, np.int32)
         codes = _encode_pairs(lefts, rights)
-        places = self._places(codes)
-        while len(codes):
-            is_free = self._codes[places] == _EMPTY
-            # Where several codes meet, one of them is written.
-            self._codes[places[is_free]] = codes[is_free]
-            is_placed = self._codes[places] == codes
-            self._numbers[places[is_placed]] = numbers[is_placed]
-            codes, numbers = codes[~is_placed], numbers[~is_placed]
-            places = self._next(places[~is_placed])
+        order = np.argsort(codes)
+        # An entry behind all others, where every search ends at the latest.
+        self._codes = np.append(codes[order], np.iinfo(np.int64).max)
+        self._numbers = np.append(numbers[order], default).astype(np.int32)
 
     def find(self, lefts, rights):
         """Returns the numbers of pairs, an array of the shape of both sides."""
         codes = _encode_pairs(lefts, rights)
-        places = self._places(codes)
-        there = self._codes[places]
-        # The number of an empty place is the default.
-        numbers = self._numbers[places]
-        is_other = (there != codes) & (there != _EMPTY)
-        if is_other.any():
-            numbers[is_other] = self._find_next(
-                codes[is_other], places[is_other]
-            )
-        return numbers
-
-    def _find_next(self, codes, places):
-        """Returns the numbers of codes that are not at these places."""
-        numbers = np.empty(len(codes), np.int32)
-        left = np.arange(len(codes))
-        while len(left):
-            places = self._next(places)
-            there = self._codes[places]
-            is_end = (there == codes[left]) | (there == _EMPTY)
-            numbers[left[is_end]] = self._numbers[places[is_end]]
-            left, places = left[~is_end], places[~is_end]
-        return numbers
-
-    def _places(self, codes):
-        hashes = codes.astype(np.uint64) * _MULTIPLIER
-        return (hashes >> self._shift).astype(np.int64)
-
-    def _next(self, places):
-        return (places + 1) & self._last
+        places = np.searchsorted(self._codes, codes)
+        is_known = self._codes[places] == codes
+        return np.where(is_known, self._numbers[places], self._numbers[-1])
 
 
 def _encode_pairs(lefts, rights):

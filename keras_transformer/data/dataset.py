@@ -175,10 +175,12 @@ def _bucket_pairs(pairs, batch_tokens, num_replicas):
 
     def pad(*sides):
         missing = -tf.shape(sides[0])[0] % num_replicas
-        inputs, targets = (
-            _decode_ids(tf.pad(side, [(0, missing)])) for side in sides
-        )
+        inputs, targets = (decode(tf.pad(s, [(0, missing)])) for s in sides)
         return {"inputs": inputs, "targets": targets}, targets
+
+    def decode(strings):
+        longest = tf.reduce_max(tf.strings.length(strings))
+        return tf.io.decode_raw(strings, tf.int32, fixed_length=longest)
 
     boundaries = _bucket_boundaries(batch_tokens)
     rows = [
@@ -205,14 +207,6 @@ def _bucket_boundaries(batch_tokens):
     ):
         boundaries.append(following)
     return boundaries
-
-
-def _decode_ids(strings):
-    """Returns padded ids of shape `(rows, length)` of the ids as strings."""
-    import tensorflow as tf
-
-    longest = tf.reduce_max(tf.strings.length(strings))
-    return tf.io.decode_raw(strings, tf.int32, fixed_length=longest)
 
 
 def _map_to_arrays(dataset, read, spec):

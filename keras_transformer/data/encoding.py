@@ -41,16 +41,11 @@ class LocalEncoder:
 def encode_chunk(vocabularies, chunk):
     """Returns a list with the `TokenSequences` of each side of a chunk."""
     return [
-        encode_texts(vocabulary, texts)
+        TokenSequences.from_lists(
+            vocabulary.encode(texts), ids_dtype(vocabulary.vocab_size)
+        )
         for vocabulary, texts in zip(vocabularies, chunk, strict=True)
     ]
-
-
-def encode_texts(vocabulary, texts):
-    """Returns texts as `TokenSequences`, with ids as narrow as possible."""
-    return TokenSequences.from_lists(
-        vocabulary.encode(texts), ids_dtype(vocabulary.vocab_size)
-    )
 
 
 # The number of pairs that are encoded together. It is fixed, so chunks do not
@@ -92,22 +87,27 @@ def encode_split(problem, split, tmp_dir, vocabularies, directory, described):
         )
         for encoded in encoded_chunks:
             for side, sequences in zip(sides, encoded, strict=True):
-                side.append(sequences)
+                side.ids.extend(sequences)
     counts = sum(corpus_counts, collections.Counter())
     check_number(counts["pairs"], problem, split)
     source, target = sides
-    return {
+    entry = {
         "pairs": counts["pairs"],
         "dropped": {
             "empty_side": counts["empty_side"],
             **problem.num_left_out(split),
         },
-        "source_tokens": source.num_tokens,
-        "target_tokens": target.num_tokens,
-        "source_sha256": source.sha256,
-        "target_sha256": target.sha256,
-        **_describe_counts(described, corpus_counts),
+        "source_tokens": source.ids.num_tokens,
+        "target_tokens": target.ids.num_tokens,
+        "source_sha256": source.sha256.hexdigest(),
+        "target_sha256": target.sha256.hexdigest(),
     }
+    if described:
+        entry["corpora"] = [
+            {**corpus, "pairs": count["pairs"]}
+            for corpus, count in zip(described, corpus_counts, strict=True)
+        ]
+    return entry
 
 
 def _prepare_chunks(problem, pairs, sides, counts, progress):
@@ -118,7 +118,8 @@ def _prepare_chunks(problem, pairs, sides, counts, progress):
         for number, side in enumerate(sides):
             # The checksum covers dropped pairs too, because it identifies the
             # raw text.
-            side.hash([pair[number] for pair in chunk])
+            lines = "".join(pair[number] + "\n" for pair in chunk)
+            side.sha256.update(lines.encode("utf-8"))
         counts.update(pairs=len(kept), empty_side=len(chunk) - len(kept))
         progress.add(len(chunk))
         yield [
@@ -158,18 +159,6 @@ def encode_stream(problem, corpus, vocabularies, max_length):
             yield tuple(map(list, zip(*kept)))
 
 
-def _describe_counts(described, corpus_counts):
-    """Returns what the manifest says of the corpora of a split."""
-    if not described:
-        return {}
-    return {
-        "corpora": [
-            {**entry, "pairs": counts["pairs"]}
-            for entry, counts in zip(described, corpus_counts, strict=True)
-        ]
-    }
-
-
 def select_complete_pairs(problem, pairs):
     """Yields the pairs that have text on both sides."""
     if not isinstance(pairs, collections.abc.Iterable):
@@ -207,14 +196,15 @@ class SideWriter(contextlib.ExitStack):
     """Writes one side of a split: ids, and raw text unless it is "train".
 
     Nothing reads the raw text of "train" again, and it may be huge. The
-    function `to_encode` returns the text to encode for a raw text.
+    function `to_encode` returns the text to encode for a raw text. `ids` is the
+    `TokenArrayWriter`, and `sha256` hashes the raw text as a file of lines.
     """
 
     def __init__(self, directory, split, side, vocab_size, to_encode):
         super().__init__()
         self._to_encode = to_encode
-        self._sha256 = hashlib.sha256()
-        self._ids = self.enter_context(
+        self.sha256 = hashlib.sha256()
+        self.ids = self.enter_context(
             TokenArrayWriter(ids_path(directory, split, side), vocab_size)
         )
         self._text = None
@@ -224,11 +214,6 @@ class SideWriter(contextlib.ExitStack):
                 open(path, "w", encoding="utf-8", newline="\n")
             )
 
-    def hash(self, texts):
-        """Adds texts to the checksum, whether they are written or not."""
-        lines = "".join(text + "\n" for text in texts)
-        self._sha256.update(lines.encode("utf-8"))
-
     def prepare(self, texts):
         """Writes raw texts unless of "train"; returns those to encode."""
         if self._text:
@@ -236,17 +221,3 @@ class SideWriter(contextlib.ExitStack):
                 # A line break inside a sentence would misalign the two sides.
                 self._text.write(text.replace("\n", " ") + "\n")
         return [self._to_encode(text) for text in texts]
-
-    def append(self, sequences):
-        """Writes the ids of encoded texts, a `TokenSequences`."""
-        self._ids.extend(sequences)
-
-    @property
-    def num_tokens(self):
-        """Number of tokens written so far."""
-        return self._ids.num_tokens
-
-    @property
-    def sha256(self):
-        """SHA-256 of the raw text as a file of lines, in hexadecimal."""
-        return self._sha256.hexdigest()

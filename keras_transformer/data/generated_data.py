@@ -58,23 +58,21 @@ class GeneratedData(vocabularies.HasVocabularies):
         """The manifest that `generate` wrote: counts and checksums."""
         manifest = generation.read_manifest(self.directory)
         if manifest is None:
+            way_out = (
+                f"Run kt-datagen --problem={self.data_name} "
+                f"--data_dir={self.data_dir}."
+            )
+            place = os.path.abspath(self.data_dir)
+            around, name = os.path.split(place)
+            if name == self.data_name and generation.read_manifest(place):
+                way_out = f"Name the directory around it, --data_dir={around}."
             raise UserError(
                 f"No data of problem {self.name}: {self.directory} has no "
-                f"{generation.MANIFEST_FILE}. {self._suggest_data()}"
+                f"{generation.MANIFEST_FILE}. {way_out}"
             )
         if "source_vocab_sha256" in manifest:
             vocabularies.check_one_direction(self)
         return manifest
-
-    def _suggest_data(self):
-        place = os.path.abspath(self.data_dir)
-        around, name = os.path.split(place)
-        if name == self.data_name and generation.read_manifest(place):
-            return f"Name the directory around it, --data_dir={around}."
-        return (
-            f"Run kt-datagen --problem={self.data_name} "
-            f"--data_dir={self.data_dir}."
-        )
 
     @functools.cached_property
     def vocabularies(self):
@@ -115,9 +113,8 @@ class GeneratedData(vocabularies.HasVocabularies):
 
     @functools.cached_property
     def _training_corpora(self):
-        # Read once: a training keeps its weights even if kt-datagen changes
-        # them meanwhile.
-        return self._counts("train").get("corpora", [])
+        # Read once: a run keeps its weights even if kt-datagen changes them.
+        return self.corpora("train")
 
     def corpora(self, split):
         """Returns what the manifest says of the corpora of a split, in order.
@@ -187,9 +184,9 @@ class GeneratedData(vocabularies.HasVocabularies):
         are not those of `token_pairs(split)`.
         """
         pairs = token_pairs or self.token_pairs(split)
+        make_plan = packing.plan_packed if packed else batch_plan.plan_batches
         # A packed plan has no such option, since it has one shape anyway.
         options = {} if packed else {"fixed_shapes": fixed_shapes}
-        make_plan = packing.plan_packed if packed else batch_plan.plan_batches
         plan = make_plan(
             pairs.inputs.lengths,
             pairs.targets.lengths,
@@ -278,14 +275,9 @@ class GeneratedData(vocabularies.HasVocabularies):
         from keras_transformer.data.dataset import make_fit_dataset
 
         def plan_epoch(epoch):
+            options = {"packed": packed, "fixed_shapes": fixed_shapes}
             return self.batches(
-                split,
-                batch_tokens,
-                max_length,
-                seed,
-                epoch,
-                packed=packed,
-                fixed_shapes=fixed_shapes,
+                split, batch_tokens, max_length, seed, epoch, **options
             )
 
         return make_fit_dataset(self.token_pairs(split), plan_epoch)

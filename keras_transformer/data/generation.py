@@ -108,28 +108,34 @@ def describe_origin(problem, tmp_dir):
     """Returns everything that the data depend on, as a dictionary."""
     given = problem.vocabulary_path
     given = given and vocabularies.read_given(given)
-    settings = _settings(problem)
-    return {
+    origin = {
         "problem": problem.data_name,
         "splits": list(problem.splits),
         "vocab_size": None if given else problem.vocab_size,
-        **_describe_source_size(problem),
-        "vocab_sha256": given.targets.sha256 if given else None,
-        # As in earlier manifests, without an entry if they share one.
-        **(
-            {"source_vocab_sha256": given.sources.sha256}
-            if given and not given.is_shared
-            else {}
-        ),
-        "files": problem.fingerprints(tmp_dir),
-        # Without settings there is no entry, as in earlier manifests.
-        **({"settings": settings} if settings else {}),
     }
+    # What was not asked for has no entry, as in earlier manifests.
+    if not problem.shared_vocabulary:
+        source_size = problem.source_vocab_size or problem.vocab_size
+        origin["source_vocab_size"] = source_size
+    origin["vocab_sha256"] = given.targets.sha256 if given else None
+    if given and not given.is_shared:
+        origin["source_vocab_sha256"] = given.sources.sha256
+    origin["files"] = problem.fingerprints(tmp_dir)
+    if settings := _describe_settings(problem):
+        origin["settings"] = settings
+    return origin
 
 
-def _settings(problem):
+def _describe_settings(problem):
     """Returns the settings of a problem as a manifest gives them back."""
-    settings = {**_vocabulary_settings(problem), **problem.settings()}
+    settings = {}
+    if problem.user_symbols:
+        settings["symbols"] = problem.user_symbols
+    if not problem.normalize_text:
+        settings["normalize_text"] = False
+    if problem.vocabulary_temperature != 1:
+        settings["vocabulary_temperature"] = problem.vocabulary_temperature
+    settings.update(problem.settings())
     try:
         # JSON turns a tuple into a list, which is not equal to it.
         return json.loads(json.dumps(settings, allow_nan=False))
@@ -141,25 +147,6 @@ def _settings(problem):
         ) from error
 
 
-def _vocabulary_settings(problem):
-    # What was not asked for has no entry, as in earlier manifests.
-    symbols, temperature = problem.user_symbols, problem.vocabulary_temperature
-    return {
-        **({"symbols": symbols} if symbols else {}),
-        **({} if problem.normalize_text else {"normalize_text": False}),
-        **({"vocabulary_temperature": temperature} if temperature != 1 else {}),
-    }
-
-
-def _describe_source_size(problem):
-    """Returns the entry of a source vocabulary; none if it is shared."""
-    if problem.shared_vocabulary:
-        return {}
-    return {
-        "source_vocab_size": problem.source_vocab_size or problem.vocab_size
-    }
-
-
 def _write_data(problem, tmp_dir, directory):
     """Writes vocabularies and splits; returns their part of the manifest."""
     # A fault in one of them must not appear after hours of encoding.
@@ -168,12 +155,14 @@ def _write_data(problem, tmp_dir, directory):
         for split in problem.splits
     }
     both = _make_vocabularies(problem, tmp_dir, directory)
-    targets, sources = both
-    of_source = {
-        "source_vocab_size": sources.vocab_size,
-        "source_vocab_sha256": sources.sha256,
+    data = {
+        "vocab_size": both.targets.vocab_size,
+        "vocab_sha256": both.targets.sha256,
     }
-    splits = {
+    if not both.is_shared:
+        data["source_vocab_size"] = both.sources.vocab_size
+        data["source_vocab_sha256"] = both.sources.sha256
+    data["splits"] = {
         split: encode_split(
             problem, split, tmp_dir, both, directory, described[split]
         )
@@ -182,12 +171,7 @@ def _write_data(problem, tmp_dir, directory):
     alignments = problem.training_alignments(tmp_dir)
     if alignments is not None:
         token_links.write_links(directory, both, alignments)
-    return {
-        "vocab_size": targets.vocab_size,
-        "vocab_sha256": targets.sha256,
-        **({} if both.is_shared else of_source),
-        "splits": splits,
-    }
+    return data
 
 
 def _make_vocabularies(problem, tmp_dir, directory):

@@ -18,11 +18,12 @@ MAX_CHARACTERS = 1000
 class SubwordSampler:
     """Segments training pairs anew for each epoch, with BPE-dropout.
 
-    Each epoch draws new segmentations of every distinct word, as many as the
-    word has occurrences but at most `MAX_SAMPLES`. The occurrences of the word
-    use them in turn. An epoch therefore costs little more than a look-up, and
-    any occurrence has the distribution that `BpeDropout` describes. Memory
-    holds 4 bytes for each word of the text and, during an epoch, the drawn
+    Without dropout, all epochs have the stored pairs. Otherwise each epoch
+    draws new segmentations of every distinct word, as many as the word has
+    occurrences but at most `MAX_SAMPLES`. The occurrences of the word use them
+    in turn. An epoch therefore costs little more than a look-up, and any
+    occurrence has the distribution that `BpeDropout` describes. Memory holds 4
+    bytes for each word of the text and, during an epoch, the drawn
     segmentations. `vocabulary` is that of both sides, or of the targets.
     """
 
@@ -31,6 +32,9 @@ class SubwordSampler:
     ):
         self._stored = token_pairs
         self._seed = seed
+        self._samplers = []
+        if not dropout:
+            return
         source_vocabulary = source_vocabulary or vocabulary
         # Sides with one vocabulary share the segmentations of a word.
         if source_vocabulary.sha256 == vocabulary.sha256:
@@ -48,6 +52,8 @@ class SubwordSampler:
         pair keeps its stored segmentation if one of its sides has more than
         `longest` tokens in the stored or in the sampled segmentation.
         """
+        if not self._samplers:
+            return self._stored
         # The trailing 2 keeps this generator apart from those that order the
         # epoch and seed its rows.
         generator = np.random.default_rng([self._seed, epoch, 2])
@@ -289,36 +295,3 @@ def sums(values, lengths):
     totals = np.append(0, np.cumsum(values, dtype=np.int64))
     ends = np.cumsum(lengths)
     return totals[ends] - totals[ends - lengths]
-
-
-class TrainingPairs:
-    """Returns the training pairs of each epoch.
-
-    With `subword_dropout` every epoch has segmentations of its own. Without it
-    all epochs have the stored ones, and no vocabulary is needed.
-    """
-
-    def __init__(
-        self, token_pairs, vocabulary, hparams, seed, source_vocabulary=None
-    ):
-        self._stored = token_pairs
-        self._max_length = hparams.max_length
-        self._sampler = None
-        if hparams.subword_dropout:
-            self._sampler = SubwordSampler(
-                token_pairs,
-                vocabulary,
-                hparams.subword_dropout,
-                seed,
-                source_vocabulary,
-            )
-
-    def for_epoch(self, epoch, positions):
-        """Returns the `TokenPairs` of an epoch.
-
-        No sampled sentence exceeds `positions`, those of a side of an update.
-        """
-        if self._sampler is None:
-            return self._stored
-        longest = min(self._max_length, positions)
-        return self._sampler.sample(epoch, longest)

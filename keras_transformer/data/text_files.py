@@ -102,23 +102,20 @@ def _decompress_lines(file, path, errors, exact, recode):
             size = content.tell()
             # The position in a pipe is not known.
             if size > MAX_GZIP_BYTES and file.seekable():
-                _check_ratio(path, file.tell(), size)
+                compressed_size = file.tell()
+                if size > MAX_GZIP_RATIO * compressed_size:
+                    raise UserError(
+                        f"A gzip file of text must be at most {MAX_GZIP_RATIO} "
+                        f"times smaller than its text. Received: {path}, where "
+                        f"{size:,} bytes come from {compressed_size:,}. Check "
+                        "that this is text; otherwise decompress it first."
+                    )
             yield line
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(
             f"The gzip file {path} is damaged after line {number}. Copy or "
             "compress it again."
         ) from error
-
-
-def _check_ratio(path, compressed_size, size):
-    if size > MAX_GZIP_RATIO * compressed_size:
-        raise UserError(
-            f"A gzip file of text must be at most {MAX_GZIP_RATIO} times "
-            f"smaller than its text. Received: {path}, where {size:,} bytes "
-            f"come from {compressed_size:,}. Check that this is text; "
-            "otherwise decompress it first."
-        )
 
 
 def read_parallel_lines(path, num_lines, other):

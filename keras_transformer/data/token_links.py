@@ -101,9 +101,8 @@ def densify_links(links, rows, shape):
     (places,) = np.nonzero(rows >= 0)
     pairs = rows[places]
     sources, targets = links.concatenate(pairs).reshape(-1, 2).T
-    dense[
-        np.repeat(places, links.count_tokens(pairs) // 2), targets, sources
-    ] = 1
+    places = np.repeat(places, links.count_tokens(pairs) // 2)
+    dense[places, targets, sources] = True
     return dense
 
 

@@ -6,7 +6,7 @@ import random
 import signal
 import time
 
-from keras_transformer.data.subword_sampling import TrainingPairs
+from keras_transformer.data.subword_sampling import SubwordSampler
 from keras_transformer.data.token_links import read_links
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import UpdateBatches
@@ -66,10 +66,10 @@ class Trainer:
         self.progress = self.state.progress
         if "positions" not in self.progress:
             self.progress["positions"] = self._update_positions()
-        self.training_pairs = TrainingPairs(
+        self.training_pairs = SubwordSampler(
             problem.token_pairs("train"),
             run.vocabulary,
-            self.hparams,
+            self.hparams.subword_dropout,
             self.seed,
             run.source_vocabulary,
         )
@@ -243,7 +243,8 @@ class Trainer:
         """Returns the pairs of an epoch and the plan of its batches."""
         begin = time.perf_counter()
         epoch, positions = self.progress["epoch"], self.progress["positions"]
-        token_pairs = self.training_pairs.for_epoch(epoch, positions)
+        longest = min(self.hparams.max_length, positions)
+        token_pairs = self.training_pairs.sample(epoch, longest)
         plan = self.problem.batches(
             "train",
             positions,

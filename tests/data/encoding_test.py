@@ -30,12 +30,12 @@ class EncodeTextsTest:
     @pytest.mark.parametrize("num_texts", [0, 1, 60])
     def test_sequences_are_those_of_the_vocabulary(self, problem, num_texts):
         texts = [source for source, _ in Numbers.pairs["train"]][:num_texts]
-        sequences = encoding.encode_texts(problem.vocabulary, texts)
+        (sequences,) = encoding.encode_chunk([problem.vocabulary], [texts])
         expected = problem.vocabulary.encode(texts)
         assert [list(ids) for ids in sequences] == expected
 
     def test_ids_are_as_narrow_as_in_a_file(self, problem):
-        sequences = encoding.encode_texts(problem.vocabulary, ["one"])
+        (sequences,) = encoding.encode_chunk([problem.vocabulary], [["one"]])
         assert sequences.ids.dtype == np.uint16
         assert token_arrays.ids_dtype(1 << 17) == np.int32
 

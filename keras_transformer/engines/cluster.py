@@ -24,8 +24,13 @@ def read_cluster():
     Returns the number of workers and the number of this one; worker 0 is the
     chief. Without a cluster that is `(1, 0)`.
     """
-    config = _parse(os.environ.get("TF_CONFIG") or "{}")
-    if fault := _find_fault(config):
+    try:
+        config = json.loads(os.environ.get("TF_CONFIG") or "{}")
+    except (ValueError, RecursionError):
+        config, fault = {}, "which is not JSON"
+    else:
+        fault = _find_fault(config)
+    if fault:
         raise UserError(
             "`TF_CONFIG` must be a JSON object that names all machines and the "
             f"task of this one. Received: TF_CONFIG, {fault}. Set it to, for "
@@ -49,18 +54,8 @@ def check_backend(backend):
         )
 
 
-def _parse(text):
-    """Returns the value of a JSON text, or None if it is not JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _find_fault(config):
     """Returns what is wrong with a configuration, or None."""
-    if config is None:
-        return "which is not JSON"
     if fault := find_fault(config, _SHAPE):
         return fault
     cluster, task = config.get("cluster", {}), config.get("task", {})

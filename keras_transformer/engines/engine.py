@@ -4,6 +4,7 @@ import math
 
 import keras
 
+from keras_transformer.errors import UserError
 from keras_transformer.optimizers import make_optimizer
 from keras_transformer.transformer import POLICIES
 from keras_transformer.transformer import build_transformer
@@ -49,14 +50,12 @@ class Engine:
 
         Raises `ModelTooLarge` if they do not fit into the memory of a device.
         """
-        raise NotImplementedError
 
     def feed(self, batches, start=0):
         """Yields the batches of an epoch, made ahead of their updates.
 
         The first one is the batch of the number `start` of an `UpdateBatches`.
         """
-        raise NotImplementedError
 
     def update(self, batch, stop=False):
         """Updates the weights with the gradient of a batch that `feed` yields.
@@ -69,7 +68,6 @@ class Engine:
         JAX the weights are then lost: call `build` again, or assign values and
         call `reload`.
         """
-        raise NotImplementedError
 
     def evaluate(self, inputs, targets):
         """Returns the three `compute_token_sums` of a batch, without an update.
@@ -77,30 +75,24 @@ class Engine:
         The ids have the shapes `(batch, input_len)` and `(batch, target_len)`
         and are padded with 0. Each worker computes its own.
         """
-        raise NotImplementedError
 
     def device_name(self):
         """Returns the driver's name of the first device.
 
         On a processor it is "cpu" with JAX, and "" with TensorFlow.
         """
-        raise NotImplementedError
 
     def peak_bytes(self):
         """Returns the peak use of memory, of a device or of this process."""
-        raise NotImplementedError
 
     def memory_bytes(self):
         """Returns the memory of a device, or else of the machine."""
-        raise NotImplementedError
 
     def start_profile(self, directory):
         """Starts to record what the devices do, for TensorBoard."""
-        raise NotImplementedError
 
     def stop_profile(self):
         """Ends the recording."""
-        raise NotImplementedError
 
     def broadcast_from_chief(self, number):
         """Returns the integer that the chief passes, on each worker."""
@@ -128,3 +120,14 @@ class Engine:
     def _adapt(self, optimizer):
         """Returns the optimizer that the backend uses in place of Keras'."""
         return optimizer
+
+
+def select_devices(devices, num_devices, backend):
+    """Returns the names of the first `num_devices` devices, or of all for 0."""
+    if num_devices > len(devices):
+        raise UserError(
+            "`worker_gpu` must be at most the number of devices. Received: "
+            f"worker_gpu={num_devices}, and {backend} sees {len(devices)}: "
+            f"{', '.join(devices)}. Use 0 for all of them."
+        )
+    return devices[: num_devices or None]

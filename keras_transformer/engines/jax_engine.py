@@ -12,13 +12,13 @@ from jax.sharding import PartitionSpec
 
 from keras_transformer.data.prefetch import prefetch
 from keras_transformer.engines.engine import Engine
+from keras_transformer.engines.engine import select_devices
 from keras_transformer.engines.errors import ModelTooLarge
 from keras_transformer.engines.errors import OutOfMemory
 from keras_transformer.engines.memory import machine_bytes
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.engines.objective import SUMS
 from keras_transformer.engines.objective import objective
-from keras_transformer.errors import UserError
 from keras_transformer.metrics import compute_token_sums
 
 AXIS = "batch"  # the name that `DataParallel` gives to the axis
@@ -46,7 +46,9 @@ class JaxEngine(Engine):
         if cache_dir is not None:
             jax.config.update("jax_compilation_cache_dir", cache_dir)
         self.distribution = keras.distribution.DataParallel(
-            devices=_choose_devices(num_devices)
+            devices=select_devices(
+                keras.distribution.list_devices(), num_devices, "JAX"
+            )
         )
         super().__init__(
             hparams, precision, self.distribution.num_model_replicas
@@ -233,14 +235,3 @@ def _raise_unless_memory(error):
     # JAX has one class for all errors of a device.
     if "RESOURCE_EXHAUSTED" not in str(error):
         raise error
-
-
-def _choose_devices(num_devices):
-    devices = keras.distribution.list_devices()
-    if num_devices > len(devices):
-        raise UserError(
-            "`worker_gpu` must be at most the number of devices. Received: "
-            f"worker_gpu={num_devices}, and JAX sees {len(devices)}: "
-            f"{', '.join(devices)}. Use 0 for all of them."
-        )
-    return devices[: num_devices or None]

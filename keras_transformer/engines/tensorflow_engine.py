@@ -9,6 +9,7 @@ from tensorflow.python.distribute.values import PerReplicaSpec
 from keras_transformer.data.dataset import make_update_dataset
 from keras_transformer.engines.cluster import read_cluster
 from keras_transformer.engines.engine import Engine
+from keras_transformer.engines.engine import select_devices
 from keras_transformer.engines.errors import ModelTooLarge
 from keras_transformer.engines.errors import OutOfMemory
 from keras_transformer.engines.errors import WorkerLost
@@ -112,7 +113,13 @@ class TensorflowEngine(Engine):
         # A single process raises these errors for other reasons.
         if self.num_workers == 1:
             return error
-        return WorkerLost(find_reason(error))
+        beginnings = ("Graph execution error", "Detected at node", "  File")
+        reasons = (
+            line
+            for line in error.message.splitlines()
+            if line.strip() and not line.startswith(beginnings)
+        )
+        return WorkerLost(next(reasons, ""))
 
     def evaluate(self, inputs, targets):
         try:
@@ -319,8 +326,13 @@ def make_strategy(num_devices):
     if num_workers > 1:
         # At a lower level TensorFlow logs a line for each operation.
         tf.get_logger().setLevel("WARNING")
+        # By itself TensorFlow would sum gradients of GPUs by gRPC.
+        experimental = tf.distribute.experimental
+        kinds = experimental.CommunicationImplementation
         return tf.distribute.MultiWorkerMirroredStrategy(
-            communication_options=_choose_communication(gpus)
+            communication_options=experimental.CommunicationOptions(
+                implementation=kinds.NCCL if gpus else kinds.AUTO
+            )
         )
     # Logical devices, so that tests can divide a processor into several.
     devices = [
@@ -329,33 +341,7 @@ def make_strategy(num_devices):
         for device in tf.config.list_logical_devices(kind)
         if kind == "GPU" or not gpus
     ]
-    if num_devices > len(devices):
-        raise UserError(
-            "`worker_gpu` must be at most the number of devices. Received: "
-            f"worker_gpu={num_devices}, and TensorFlow sees {len(devices)}: "
-            f"{', '.join(devices)}. Use 0 for all of them."
-        )
-    devices = devices[: num_devices or None]
+    devices = select_devices(devices, num_devices, "TensorFlow")
     if len(devices) == 1:
         return tf.distribute.get_strategy()
     return tf.distribute.MirroredStrategy(devices)
-
-
-def _choose_communication(gpus):
-    # By itself TensorFlow would sum gradients of GPUs by gRPC.
-    experimental = tf.distribute.experimental
-    kinds = experimental.CommunicationImplementation
-    return experimental.CommunicationOptions(
-        implementation=kinds.NCCL if gpus else kinds.AUTO
-    )
-
-
-def find_reason(error):
-    """Returns the line of an error of TensorFlow that says what happened."""
-    beginnings = ("Graph execution error", "Detected at node", "  File")
-    reasons = [
-        line
-        for line in error.message.splitlines()
-        if line.strip() and not line.startswith(beginnings)
-    ]
-    return reasons[0] if reasons else ""

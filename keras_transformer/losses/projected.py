@@ -1,6 +1,7 @@
-"""Cross-entropy of the decoder's states, in steps that other losses share."""
+"""Losses of the decoder's states that keep no logits: one pass, or two."""
 
 import functools
+import typing
 
 from keras import ops
 
@@ -191,3 +192,161 @@ def _compute_chunk(rows, targets, kernel, kept):
         ops.sum(loss * real),
         *compute_product_gradients(slopes, rows, kernel, targets),
     )
+
+
+class _Output(typing.NamedTuple):
+    """The output of a pass for a chunk of positions."""
+
+    scores: typing.Any  # float32 logits, (rows, vocab_size)
+    probabilities: typing.Any  # their softmax, (rows, vocab_size)
+    log_sums: typing.Any  # log of the sum of their exponentials, (rows,)
+    dtype: str  # that of the states
+
+
+def projected_consistency(
+    states,
+    other_states,
+    embeddings,
+    targets,
+    label_smoothing=0.0,
+    weight=1.0,
+    symmetric=False,
+    num_chunks=1,
+):
+    """Sums cross-entropy, and how far the second pass is from the first.
+
+    With `p` and `q` for the probabilities of the first and the second pass, a
+    real target token adds `CE(p) + weight * KL(p || q)`. With `symmetric` it
+    adds the means of both passes, `(CE(p) + CE(q)) / 2 + weight * (KL(p || q) +
+    KL(q || p)) / 2`. The gradient flows through both sides of each divergence.
+    Positions are computed in chunks, as `sum_over_chunks` explains.
+
+    Args:
+        states: Tensor of shape `(batch, length, d_model)`, of the first pass.
+        other_states: Tensor of the same shape, of the second pass.
+        embeddings: Tensor of shape `(vocab_size, d_model)`.
+        targets: Integer ids of shape `(batch, length)`, padded with 0.
+        label_smoothing: Float eps_ls of the cross-entropy, as in
+            `smoothed_cross_entropy`. Defaults to 0, which means no smoothing.
+        weight: Float, the weight of the divergence. Defaults to 1.
+        symmetric: Boolean, whether both passes count alike. Defaults to False.
+        num_chunks: Number of chunks of positions. Defaults to 1.
+
+    Returns:
+        Three float32 scalars: the loss, its cross-entropy and its divergence.
+        Only the loss has a gradient.
+
+    Example:
+
+    >>> import numpy as np
+    >>> states, embeddings = np.zeros((1, 2, 4)), np.ones((8, 4))
+    >>> targets = np.array([[5, 0]])
+    >>> loss, _, divergence = projected_consistency(
+    ...     states, states, embeddings, targets
+    ... )
+    >>> round(float(loss), 4), float(divergence)
+    (2.0794, 0.0)
+    """
+    counts = (0.5, 0.5) if symmetric else (1.0, 0.0)
+    chunk_loss = functools.partial(
+        _compute_chunk_of_two,
+        kept=1.0 - label_smoothing,
+        weight=weight,
+        counts=counts,
+    )
+    passes = ops.stack(
+        [states, other_states], axis=2
+    )  # (batch, length, 2, d_model)
+    sums = sum_over_chunks(chunk_loss, passes, embeddings, targets, num_chunks)
+    loss, cross_entropy, divergence = ops.unstack(sums, num=3)
+    for one, count in zip((states, other_states), counts):
+        if label_smoothing and count:
+            means = sum_mean_logits(one, embeddings, targets)
+            loss = loss - count * label_smoothing * means
+            cross_entropy = cross_entropy - count * label_smoothing * means
+    return loss, ops.stop_gradient(cross_entropy), divergence
+
+
+def _compute_chunk_of_two(rows, targets, kernel, kept, weight, counts):
+    """Computes the sums of a chunk together with the gradients of the loss.
+
+    The part of the loss that label smoothing makes of the mean logits is left
+    out. `rows` are `(rows, 2, d_model)`, `targets` `(rows,)`, 0 where padded,
+    `kernel` `(vocab_size, d_model)`; `kept` is 1 - eps_ls, and `counts` are how
+    much both passes count. Returns the sums of loss, cross-entropy and
+    divergence in one vector, the gradient of the loss by the rows, and that by
+    the kernel in float32.
+    """
+    # Each pass is the other's target: the divergence pulls both towards each
+    # other. Both logits of a chunk exist at once, but only for this chunk.
+    passes = ops.unstack(rows, num=2, axis=1)  # two of (rows, d_model)
+    outputs = [_compute_output(states, kernel, targets) for states in passes]
+    real = ops.cast(padding_mask(targets), "float32")
+    # All gradients by the logits are divided by this number. The products with
+    # them are multiplied by it, which takes less time.
+    scale = weight * max(counts) or 1.0
+    sums, slopes, kernel_slopes = 0.0, [], 0.0
+    for one, other in ((0, 1), (1, 0)):
+        losses, by_logits = _compute_pass(
+            outputs[one],
+            outputs[other],
+            targets,
+            kept,
+            count=counts[one] / scale,
+            weight=weight * counts[one] / scale,
+            other_weight=weight * counts[other] / scale,
+        )
+        by_rows, by_kernel = compute_product_gradients(
+            by_logits, passes[one], kernel, targets, scale
+        )
+        sums = sums + counts[one] * ops.sum(losses * real, axis=-1)
+        slopes.append(by_rows)
+        kernel_slopes = kernel_slopes + by_kernel
+    cross_entropy, divergence = ops.unstack(sums, num=2)
+    loss = cross_entropy + weight * divergence
+    return (
+        ops.stack([loss, cross_entropy, divergence]),
+        ops.stack(slopes, axis=1),  # (rows, 2, d_model)
+        kernel_slopes,
+    )
+
+
+def _compute_output(states, kernel, targets):
+    """Computes the `_Output` of a pass from its states."""
+    scores = ops.matmul(states, ops.transpose(kernel))  # (rows, vocab_size)
+    scores = ops.cast(scores, "float32")
+    probabilities = ops.softmax(scores, axis=-1)
+    log_sums = compute_log_sums(scores, probabilities, targets)
+    return _Output(scores, probabilities, log_sums, states.dtype)
+
+
+def _compute_pass(output, other, targets, kept, count, weight, other_weight):
+    """Computes the loss of a pass and, by its logits, the whole gradient.
+
+    `output` and `other` are the `_Output` of both passes. The weights of their
+    divergences, `KL(p || q)` and `KL(q || p)`, are 0 or 1; `count` is that of
+    the cross-entropy of this pass, `kept` is 1 - eps_ls. Returns cross-entropy
+    and divergence without their weights, `(2, rows)`, and the gradient, of
+    shape `(rows, vocab_size)`.
+    """
+    p, q = output.probabilities, other.probabilities
+    cross_entropy = divergence = ops.zeros_like(output.log_sums)
+    slopes = count + other_weight
+    if count:
+        difference = output.scores - other.scores  # (rows, vocab_size)
+        mean = ops.sum(p * difference, axis=-1)
+        divergence = mean - (output.log_sums - other.log_sums)
+        gold = gather_targets(output.scores, targets)
+        cross_entropy = output.log_sums - kept * gold
+        # By the logits of p, the gradient of KL(p || q) is p (log(p / q) - KL),
+        # and that of KL(q || p) is p - q.
+        if weight:
+            slopes = difference + (slopes - mean)[:, None]
+    slopes = p * slopes
+    if other_weight:
+        slopes = slopes - q
+    at_gold = gather_targets(slopes, targets) - count * kept
+    slopes = ops.cast(slopes, output.dtype)
+    if count:
+        slopes = replace_at_targets(slopes, targets, at_gold)
+    return ops.stack([cross_entropy, divergence]), slopes

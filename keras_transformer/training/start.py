@@ -8,7 +8,6 @@ import contextlib
 import os
 import time
 
-from keras_transformer.cost.devices import parse_flops
 from keras_transformer.data.bpe_dropout import BpeDropout
 from keras_transformer.data.token_links import read_links
 from keras_transformer.engines import memory
@@ -66,7 +65,15 @@ def check_data(problem, hparams):
     batch, if the vocabulary has no merges to leave out, if targets have tags,
     or if there are no word alignments to be guided by.
     """
-    _check_tags(problem)
+    is_turned = any(targets == "source" for _, targets in problem.directions)
+    tags = {corpus.get("tag") for corpus in problem.corpora("train")} - {None}
+    if is_turned and tags:
+        raise UserError(
+            "Data with tags must be used in their own direction, because the "
+            f"tags are in the sources. Received: {problem.name} with the tag "
+            f"{min(tags)}. Use {problem.data_name}, or make data with the "
+            "other side as the source."
+        )
     if hparams.guided_alignment:
         read_links(problem)
     if hparams.subword_dropout:
@@ -80,24 +87,6 @@ def check_data(problem, hparams):
     )
     problem.evaluation_batches(hparams.batch_tokens)
     problem.text_split("dev")
-
-
-def _check_tags(problem):
-    is_turned = any(targets == "source" for _, targets in problem.directions)
-    tags = {corpus.get("tag") for corpus in problem.corpora("train")} - {None}
-    if is_turned and tags:
-        raise UserError(
-            "Data with tags must be used in their own direction, because the "
-            f"tags are in the sources. Received: {problem.name} with the tag "
-            f"{min(tags)}. Use {problem.data_name}, or make data with the "
-            "other side as the source."
-        )
-
-
-def check_device(device):
-    """Raises a `UserError` if nobody knows what `--device` sustains."""
-    if device:
-        parse_flops(device)
 
 
 def check_metrics(problem, measure, early_stopping_metric):

@@ -87,24 +87,15 @@ def is_well_formed(symbols, num_words):
 
 
 def _is_tree(all_steps, num_words):
-    open_labels, num_leaves = [], 0
-    previous_step = None
-    for place, (step, label) in enumerate(all_steps):
-        # The bracket of the root is closed already.
-        if place and not open_labels:
-            return False
-        if step == "open":
-            open_labels.append(label)
-        elif not open_labels:
-            return False
-        elif step == "leaf":
-            num_leaves += 1
-        # Empty brackets, or brackets of two labels.
-        elif previous_step == "open" or open_labels.pop() != label:
-            return False
-        previous_step = step
+    try:
+        (tree,) = _build_bare_trees(all_steps)
+    except (IndexError, ValueError):
+        return False  # a bracket closes nothing, or there is not one tree
+    # Empty brackets are lost, and a closing one gets the label of its partner.
     return (
-        previous_step == "close" and not open_labels and num_leaves == num_words
+        not tree.is_preterminal
+        and [step[:2] for step in walk(tree)] == all_steps
+        and len(tree.words()) == num_words
     )
 
 

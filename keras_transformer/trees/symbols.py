@@ -104,8 +104,3 @@ def identify_linearization(symbols):
     fitting = WITH_WORDS if not labels["leaf"] else ("normalised", "tagged")
     common = find_linearizations(symbols)
     return next((name for name in fitting if name in common), None)
-
-
-def read_symbol_kind(symbol):
-    """Returns "open", "close" or "leaf", or None if a str is no symbol."""
-    return read_symbol(symbol)[0]

@@ -19,7 +19,7 @@ from keras_transformer.trees.linearization import repair
 from keras_transformer.trees.symbols import LEAF
 from keras_transformer.trees.symbols import WITH_WORDS
 from keras_transformer.trees.symbols import identify_linearization
-from keras_transformer.trees.symbols import read_symbol_kind
+from keras_transformer.trees.symbols import read_symbol
 from keras_transformer.trees.tree import ROOT
 from keras_transformer.trees.tree import build_trees
 from keras_transformer.trees.tree import escape
@@ -96,7 +96,7 @@ def find_symbol_ids(vocabulary):
         for id_ in range(FIRST_SYMBOL_ID, end)
         if pieces[id_].startswith(WORD_START)
     }
-    symbols = {i: s for i, s in symbols.items() if read_symbol_kind(s)}
+    symbols = {i: s for i, s in symbols.items() if read_symbol(s)[0]}
     return symbols if identify_linearization(symbols.values()) else {}
 
 
@@ -115,7 +115,7 @@ def _remove_words(symbols):
     """Returns symbols in which everything but brackets is a leaf."""
     # A word holds no round bracket: trees write it as -LRB- or -RRB-.
     return [
-        symbol if set(symbol) & set("()") and read_symbol_kind(symbol) else LEAF
+        symbol if set(symbol) & set("()") and read_symbol(symbol)[0] else LEAF
         for symbol in symbols
     ]
 
@@ -132,13 +132,8 @@ def tag_punctuation(tree):
     parse_tree('(S (NN Dogs) (XX bark) (. .))')
     """
     punctuation = _punctuation(tree.words())
-    return replace_tags(tree, list(map(_tag, tree.tags(), punctuation)))
-
-
-def _tag(tag, punctuation):
-    if punctuation:
-        return punctuation
-    return _ANY_WORD if tag in _IGNORED_TAGS else tag
+    tags = [_ANY_WORD if t in _IGNORED_TAGS else t for t in tree.tags()]
+    return replace_tags(tree, [p or t for p, t in zip(punctuation, tags)])
 
 
 def _punctuation(words):

@@ -17,7 +17,7 @@ from keras_transformer.problems.parsing import ParsingWsj
 from keras_transformer.problems.parsing import ParsingWsjSemi
 from keras_transformer.token_ids import WORD_START
 from keras_transformer.trees.symbols import WITH_WORDS
-from keras_transformer.trees.symbols import read_symbol_kind
+from keras_transformer.trees.symbols import read_symbol
 from keras_transformer.trees.tree import parse_tree
 
 
@@ -72,9 +72,9 @@ class ParsingProblemTest:
             symbols = problem.target_text(str(tree)).split()
             pieces = problem.vocabulary.pieces(ids[:-1])
             known_symbols = [
-                symbol for symbol in symbols if read_symbol_kind(symbol)
+                symbol for symbol in symbols if read_symbol(symbol)[0]
             ]
-            assert [p for p in pieces if read_symbol_kind(p[1:])] == [
+            assert [p for p in pieces if read_symbol(p[1:])[0]] == [
                 WORD_START + symbol for symbol in known_symbols
             ]
             has_words = problem.linearization in WITH_WORDS

@@ -12,7 +12,7 @@ from keras_transformer.trees.linearization import is_well_formed
 from keras_transformer.trees.linearization import linearize
 from keras_transformer.trees.linearization import repair
 from keras_transformer.trees.symbols import collect_symbols
-from keras_transformer.trees.symbols import read_symbol_kind
+from keras_transformer.trees.symbols import read_symbol
 
 EACH_LINEARIZATION = pytest.mark.parametrize(
     "linearization", ["normalised", "tagged", "in_order"]
@@ -67,7 +67,7 @@ class RepairTest:
         for tree in tree_examples.random_trees():
             words = tree.words()
             symbols = linearize(tree, linearization)
-            kinds = [read_symbol_kind(symbol) for symbol in symbols]
+            kinds = [read_symbol(symbol)[0] for symbol in symbols]
             if ["open"] * 5 in [kinds[i : i + 5] for i in range(len(kinds))]:
                 continue  # once cut off, more of them than allowed share words
             num_cut += 1
@@ -88,7 +88,7 @@ class RepairTest:
             symbols = linearize(tree, linearization)
             number = len(tree.words())
             end = len(symbols)
-            while read_symbol_kind(symbols[end - 1]) == "close":
+            while read_symbol(symbols[end - 1])[0] == "close":
                 end -= 1
                 assert repair(symbols[:end], number, linearization) == symbols
 

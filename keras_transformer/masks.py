@@ -209,9 +209,8 @@ def ancestor_mask(ancestors, beam_size):
     """
     batch, _, length = ops.shape(ancestors)
     is_ancestor = ops.equal(ancestors[..., None], ops.arange(beam_size))
-    return ops.reshape(
-        is_ancestor, (batch, beam_size, length * beam_size)
-    )  # (batch, beam, length x beam)
+    # (batch, beam, length x beam)
+    return ops.reshape(is_ancestor, (batch, beam_size, length * beam_size))
 
 
 def combine_masks(*masks):

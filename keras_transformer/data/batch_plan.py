@@ -212,9 +212,8 @@ def lay_out(rows_of_pairs, most_rows, full_shape=False):
     row_shape = rows_of_pairs.shape[1:]
     filled = np.full((rows * num_batches, *row_shape), EMPTY_ROW, np.int64)
     filled[: len(rows_of_pairs)] = rows_of_pairs
-    by_row = filled.reshape(
-        rows, num_batches, *row_shape
-    )  # (rows, num_batches, ...)
+    # (rows, num_batches, ...)
+    by_row = filled.reshape(rows, num_batches, *row_shape)
     return by_row.swapaxes(0, 1)
 
 
@@ -228,6 +227,5 @@ def _move_biggest_first(order, shapes):
     ]
     biggest = memory.index(max(memory))
     at = np.argmax(order[:, 0] == biggest)
-    return np.concatenate(
-        [order[at : at + 1], np.delete(order, at, axis=0)]
-    )  # (num_batches, 2)
+    # (num_batches, 2)
+    return np.concatenate([order[at : at + 1], np.delete(order, at, axis=0)])

@@ -76,9 +76,8 @@ class BpeDropout:
         words = np.arange(characters.shape[1])
         # Padding, which merges with nothing, gives each piece two neighbours.
         pieces = np.pad(characters, ((1, 1), (0, 0)), constant_values=PAD_ID)
-        ranks = np.pad(
-            ranks, ((1, 0), (0, 0)), constant_values=self._no_merge
-        )  # (pieces - 1, words)
+        # (pieces - 1, words)
+        ranks = np.pad(ranks, ((1, 0), (0, 0)), constant_values=self._no_merge)
         while len(words):
             rank, at = self._choose_merges(ranks, generator)
             is_over = rank == self._no_merge

@@ -114,9 +114,8 @@ class UpdateBatches:
         }
         if self.links is not None:
             dense = densify_links(self.links, rows, shape)
-            batch["links"] = dense.reshape(
-                *parts.shape[:3], *dense.shape[1:]
-            )  # (num_rounds, replicas, rows, target_len, input_len)
+            # (num_rounds, replicas, rows, target_len, input_len)
+            batch["links"] = dense.reshape(*parts.shape[:3], *dense.shape[1:])
         return batch
 
     def _lengths(self, indices):

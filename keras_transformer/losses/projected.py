@@ -13,9 +13,8 @@ SMALLEST = 1e-37
 
 def sum_mean_logits(states, embeddings, targets):
     """Sums the mean logit of each real token, by products of vectors only."""
-    rows = ops.reshape(
-        states, (-1, states.shape[-1])
-    )  # (batch x length, d_model)
+    # (batch x length, d_model)
+    rows = ops.reshape(states, (-1, states.shape[-1]))
     real = ops.cast(padding_mask(targets), "float32")
     real = ops.reshape(real, (1, -1))  # (1, batch x length)
     total = ops.matmul(real, ops.cast(rows, "float32"))  # (1, d_model)
@@ -30,9 +29,8 @@ def gather_targets(values, targets):
 
 def replace_at_targets(values, targets, replacements):
     """Replaces the value at the target of each row of a matrix."""
-    cells = ops.stack(
-        [ops.arange(ops.shape(targets)[0]), targets], axis=-1
-    )  # (rows, 2)
+    # (rows, 2)
+    cells = ops.stack([ops.arange(ops.shape(targets)[0]), targets], axis=-1)
     return ops.scatter_update(
         values, cells, ops.cast(replacements, values.dtype)
     )
@@ -90,9 +88,8 @@ def sum_over_chunks(chunk_loss, states, embeddings, targets, num_chunks):
     @ops.custom_gradient
     def compute_sums(states, embeddings):
         kernel = ops.cast(embeddings, states.dtype)
-        rows = ops.reshape(
-            states, (-1, *shape[2:])
-        )  # (batch x length, ..., d_model)
+        # (batch x length, ..., d_model)
+        rows = ops.reshape(states, (-1, *shape[2:]))
         sums, slopes, kernel_slopes = 0.0, [], 0.0
         for chunk in zip(_split(rows, num_chunks), _split(targets, num_chunks)):
             chunk_sums, chunk_slopes, chunk_kernel = chunk_loss(*chunk, kernel)
@@ -126,9 +123,8 @@ def _split(rows, num_chunks):
     missing = -ops.shape(rows)[0] % num_chunks
     widths = [[0, missing]] + [[0, 0]] * (len(rows.shape) - 1)
     rows = ops.pad(rows, widths)
-    rows = ops.reshape(
-        rows, (num_chunks, -1, *rows.shape[1:])
-    )  # (num_chunks, rows, ...)
+    # (num_chunks, rows, ...)
+    rows = ops.reshape(rows, (num_chunks, -1, *rows.shape[1:]))
     return ops.unstack(rows, num=num_chunks)
 
 
@@ -254,9 +250,8 @@ def projected_consistency(
         weight=weight,
         counts=counts,
     )
-    passes = ops.stack(
-        [states, other_states], axis=2
-    )  # (batch, length, 2, d_model)
+    # (batch, length, 2, d_model)
+    passes = ops.stack([states, other_states], axis=2)
     sums = sum_over_chunks(chunk_loss, passes, embeddings, targets, num_chunks)
     loss, cross_entropy, divergence = ops.unstack(sums, num=3)
     for one, count in zip((states, other_states), counts):

@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from keras_transformer.data import batch_plan
-from keras_transformer.data import buckets
 
 # Capacity of a row in pairs of average length. More would fill the rows a
 # little better, but the cost of attention grows with the length of a row.
@@ -46,7 +45,7 @@ def plan_packed(
     if not len(kept):
         return batch_plan.make_empty_plan(num_dropped)
     capacity = _choose_capacity(lengths, batch_tokens)
-    cells, cell_of_pair = buckets.count_cells(lengths)
+    cells, cell_of_pair = batch_plan.count_cells(lengths)
     rows = _choose_rows(cells, capacity)  # (all_rows, pairs_per_row)
 
     generator = np.random.default_rng([seed, epoch])
@@ -71,7 +70,7 @@ def find_packed_positions(lengths, tokens):
     to `tokens` as whole rows allow.
     """
     capacity = _choose_capacity(lengths, tokens)
-    cells, _ = buckets.count_cells(lengths)
+    cells, _ = batch_plan.count_cells(lengths)
     num_rows = len(_choose_rows(cells, capacity))
     total = lengths.sum(axis=0).max()
     num_batches = total / tokens

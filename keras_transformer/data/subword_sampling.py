@@ -1,7 +1,5 @@
 """Sampled segmentations of the training text, other ones in each epoch."""
 
-import typing
-
 import numpy as np
 
 from keras_transformer.data.bpe_dropout import BpeDropout
@@ -62,24 +60,11 @@ class SubwordSampler:
             for sampler in self._samplers
             for side in sampler.sample(generator)
         ]
-        stored = np.stack([side.lengths for side in self._stored])
-        sampled = np.stack([_measure_sampled(side) for side in sides])
-        is_stored = np.maximum(stored, sampled).max(axis=0) > longest
-        lengths = np.where(is_stored, stored, sampled)  # (2, pairs)
-        return TokenPairs(
-            *(
-                _SampledSequences(side, row, is_stored)
-                for side, row in zip(sides, lengths)
-            )
-        )
-
-
-class _SampledSide(typing.NamedTuple):
-    """The segmentations of an epoch, and which of them make up a side."""
-
-    numbers: TokenSequences  # the numbers of segmentations
-    segmentations: TokenSequences  # the ids of all segmentations
-    word_of: np.ndarray  # for each, the stored segmentation of the same word
+        lengths = [side.lengths for side in (*self._stored, *sides)]
+        is_stored = np.max(lengths, axis=0) > longest
+        for side, stored in zip(sides, self._stored):
+            side.keep_stored(is_stored, stored.lengths)
+        return TokenPairs(*sides)
 
 
 class _WordSampler:
@@ -112,10 +97,10 @@ class _WordSampler:
         ]
 
     def sample(self, generator):
-        """Draws the segmentations of an epoch, a `_SampledSide` a side."""
+        """Returns the `_SampledSequences` of each side in an epoch."""
         segmentations = self._draw(generator)
         return [
-            _SampledSide(numbers, segmentations, self._word_of)
+            _SampledSequences(numbers, segmentations, self._word_of)
             for numbers in self._sides
         ]
 
@@ -156,15 +141,33 @@ class _WordSampler:
 class _SampledSequences(TokenSequences):
     """Token sequences that are put together from segmentations of words.
 
-    `lengths` are the numbers of tokens, and `is_stored` says which sequences
-    have the stored segmentations, both of shape `(sequences,)`.
+    `numbers` are the `TokenSequences` of the numbers of segmentations, and
+    `segmentations` those of their ids. `word_of` has the number of the stored
+    segmentation of the same word for each of them.
     """
 
-    def __init__(self, side, lengths, is_stored):
-        super().__init__(None, np.append(0, np.cumsum(lengths)))
-        self._numbers = side.numbers
-        self._segmentations = side.segmentations
-        self._word_of = side.word_of
+    def __init__(self, numbers, segmentations, word_of):
+        token_counts = segmentations.lengths
+        lengths = [
+            sums(
+                token_counts[numbers.concatenate(chosen)],
+                numbers.count_tokens(chosen),
+            )
+            for chosen in parts(numbers)
+        ]
+        offsets = np.append(0, np.cumsum(np.concatenate(lengths)))
+        super().__init__(None, offsets)
+        self._numbers = numbers
+        self._segmentations = segmentations
+        self._word_of = word_of
+
+    def keep_stored(self, is_stored, stored_lengths):
+        """Gives some of the sequences their stored segmentations.
+
+        Both arguments have the shape `(sequences,)`.
+        """
+        lengths = np.where(is_stored, stored_lengths, self.lengths)
+        self.offsets = np.append(0, np.cumsum(lengths))
         self._is_stored = is_stored
 
     def concatenate(self, indices):
@@ -192,20 +195,6 @@ def _take_turns(words, first, num_drawn, num_used):
         num_used[distinct] += counts
         word = part[order]
         part[order] = first[word] + earlier % np.maximum(1, num_drawn[word])
-
-
-def _measure_sampled(side):
-    """Returns the lengths of the sequences of a `_SampledSide`."""
-    numbers, lengths = side.numbers, side.segmentations.lengths
-    return np.concatenate(
-        [
-            sums(
-                lengths[numbers.concatenate(chosen)],
-                numbers.count_tokens(chosen),
-            )
-            for chosen in parts(numbers)
-        ]
-    )
 
 
 def _group_equal(lengths):

@@ -5,7 +5,6 @@ import functools
 import numpy as np
 
 from keras_transformer.data import batch_plan
-from keras_transformer.data import buckets
 from keras_transformer.data import packing
 
 
@@ -47,7 +46,7 @@ def update_positions(hparams, token_pairs, pair_numbers=None):
 
 def _find_padded_positions(lengths, tokens):
     """Finds the positions of padded batches that hold `tokens` on average."""
-    cells, _ = buckets.count_cells(lengths)
+    cells, _ = batch_plan.count_cells(lengths)
     total = lengths.sum(axis=0).max()
 
     def excess(positions):
@@ -65,7 +64,7 @@ def _find_padded_positions(lengths, tokens):
 
 def _count_batches(cells, batch_tokens):
     """Returns the number of batches of `plan_batches`."""
-    bucket_of_cell, limits = buckets.choose_buckets(cells, batch_tokens)
+    bucket_of_cell, limits = batch_plan.choose_buckets(cells, batch_tokens)
     num_pairs = np.bincount(bucket_of_cell, cells[:, 2])
     most_rows = batch_tokens // np.max(limits, axis=1)
     return int(np.ceil(num_pairs / most_rows).sum())

@@ -12,9 +12,9 @@ from jax.sharding import PartitionSpec
 
 from keras_transformer.data.prefetch import prefetch
 from keras_transformer.engines.engine import Engine
+from keras_transformer.engines.engine import ModelTooLarge
+from keras_transformer.engines.engine import OutOfMemory
 from keras_transformer.engines.engine import select_devices
-from keras_transformer.engines.errors import ModelTooLarge
-from keras_transformer.engines.errors import OutOfMemory
 from keras_transformer.engines.memory import machine_bytes
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.engines.objective import SUMS

@@ -6,8 +6,8 @@ from keras_transformer.data.batch_plan import plan_batches
 from keras_transformer.data.token_arrays import TokenPairs
 from keras_transformer.data.token_arrays import TokenSequences
 from keras_transformer.data.update_batches import UpdateBatches
-from keras_transformer.engines.errors import ModelTooLarge
-from keras_transformer.engines.errors import OutOfMemory
+from keras_transformer.engines.engine import ModelTooLarge
+from keras_transformer.engines.engine import OutOfMemory
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.errors import UserError
 

@@ -9,10 +9,10 @@ from tensorflow.python.distribute.values import PerReplicaSpec
 from keras_transformer.data.dataset import make_update_dataset
 from keras_transformer.engines.cluster import read_cluster
 from keras_transformer.engines.engine import Engine
+from keras_transformer.engines.engine import ModelTooLarge
+from keras_transformer.engines.engine import OutOfMemory
+from keras_transformer.engines.engine import WorkerLost
 from keras_transformer.engines.engine import select_devices
-from keras_transformer.engines.errors import ModelTooLarge
-from keras_transformer.engines.errors import OutOfMemory
-from keras_transformer.engines.errors import WorkerLost
 from keras_transformer.engines.memory import machine_bytes
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.engines.objective import objective

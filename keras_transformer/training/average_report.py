@@ -7,7 +7,7 @@ import sys
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.runs import variables
 from keras_transformer.runs.weights import read_weights
-from keras_transformer.training.early_stopping import LOWER_IS_BETTER
+from keras_transformer.training.evaluator import LOWER_IS_BETTER
 from keras_transformer.training.evaluator import Evaluator
 
 

@@ -6,9 +6,11 @@ import math
 from keras_transformer.data.batch_plan import pad_batches
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.errors import UserError
 from keras_transformer.runs import variables
 
 NUM_SAMPLES = 5  # number of translations that are returned
+LOWER_IS_BETTER = ("loss", "ter")
 MAX_EXPONENT = 700.0  # exp of a greater number overflows a float
 
 
@@ -114,3 +116,31 @@ class Evaluator:
         for name, weight in weights.items():
             weight.assign(arrays[name])
         self.engine.reload()
+
+
+def has_stalled(scores, patience):
+    """Returns whether the last `patience` evaluations brought no improvement.
+
+    The scores are those of all evaluations in their order; greater is better.
+
+    >>> has_stalled([1.0, 3.0, 2.0, 3.0], patience=2)
+    True
+    """
+    # An equal score is no improvement, so a training that is stuck ends.
+    before, last = scores[:-patience], scores[-patience:]
+    return bool(before) and max(last) <= max(before)
+
+
+def get_score(metric, results):
+    """Returns the figure of an evaluation that decides which one is best.
+
+    The metric is "loss", or the name of a score. A greater result is better.
+    """
+    name, sign = f"dev_{metric}", -1 if metric in LOWER_IS_BETTER else 1
+    if name not in results:
+        raise UserError(
+            "`early_stopping_metric` must be a figure of the evaluations. "
+            f"Received: early_stopping_metric={metric}, while evaluations give "
+            f"{', '.join(results)}. Use loss."
+        )
+    return sign * float(results[name])

@@ -14,8 +14,7 @@ from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.errors import UserError
 from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs.model_card.card import write_model_card
-from keras_transformer.training import early_stopping
-from keras_transformer.training.evaluator import Evaluator
+from keras_transformer.training import evaluator
 from keras_transformer.training.log import TrainingCost
 from keras_transformer.training.log import TrainingLog
 from keras_transformer.training.options import TrainingOptions
@@ -59,13 +58,17 @@ class Trainer:
         # function to seed it imports TensorFlow even on JAX.
         random.seed(self.seed)
         self.engine.build(*run.vocabularies.sizes)
-        self.evaluate = Evaluator(
+        self.evaluate = evaluator.Evaluator(
             problem, self.engine, self.hparams, run.record.get("measure")
         )
         self.state = TrainingState(run, self.engine, self.options)
         self.progress = self.state.progress
         if "positions" not in self.progress:
-            self.progress["positions"] = self._update_positions()
+            # Version 0.1 recorded none, but `effective_batch_tokens`.
+            positions = self.hparams.effective_batch_tokens
+            if not run.checkpoints.steps:
+                positions = problem.update_positions(self.hparams)
+            self.progress["positions"] = positions or self.hparams.batch_tokens
         self.training_pairs = SubwordSampler(
             problem.token_pairs("train"),
             run.vocabulary,
@@ -231,14 +234,6 @@ class Trainer:
                 elif self.state.is_save_due:
                     self._save()
 
-    def _update_positions(self):
-        """Returns the positions of an update, if no checkpoint records them."""
-        hparams = self.hparams
-        # Version 0.1 recorded none: `effective_batch_tokens` was their number.
-        if self.run.checkpoints.steps:
-            return hparams.effective_batch_tokens or hparams.batch_tokens
-        return self.problem.update_positions(hparams)
-
     def _plan(self):
         """Returns the pairs of an epoch and the plan of its batches."""
         begin = time.perf_counter()
@@ -302,25 +297,22 @@ class Trainer:
         if self.engine.precision == "float16":
             names.remove("gradient_norm")
         for name in names:
-            if not math.isfinite(figures[name]):
-                raise UserError(
-                    f"The run diverged: {name}={figures[name]} at step "
-                    f"{at['step'] + 1}, epoch {at['epoch']}, batch "
-                    f"{at['batch']}. {self._advise_after_divergence()}"
+            if math.isfinite(figures[name]):
+                continue
+            change = "a lower learning_rate, more warmup_steps or "
+            way_out = f"Give the command again with {change}gradient_clip_norm."
+            # The recipe of a run can change until it has a checkpoint.
+            if self.run.checkpoints.steps:
+                way_out = (
+                    f"Start another --output_dir with {change}"
+                    "gradient_clip_norm; --warm_start_from keeps the weights "
+                    "of this run."
                 )
-
-    def _advise_after_divergence(self):
-        change = (
-            "with a lower learning_rate, more warmup_steps or "
-            "gradient_clip_norm"
-        )
-        # The recipe of a run can change until it has a checkpoint.
-        if not self.run.checkpoints.steps:
-            return f"Give the command again {change}."
-        return (
-            f"Start another --output_dir {change}; --warm_start_from keeps "
-            "the weights of this run."
-        )
+            raise UserError(
+                f"The run diverged: {name}={figures[name]} at step "
+                f"{at['step'] + 1}, epoch {at['epoch']}, batch {at['batch']}. "
+                f"{way_out}"
+            )
 
     def _count_time(self, begin, waited=0.0):
         seconds = time.perf_counter() - begin
@@ -351,7 +343,7 @@ class Trainer:
         if evaluation is None:
             return
         self._results, samples = evaluation
-        score = early_stopping.get_score(self._best_by(), self._results)
+        score = evaluator.get_score(self._best_by(), self._results)
         self.state.writer.score(self.step, score)
         self.log.write_samples(self.step, samples)
         # The row comes last: if it is missing, the next process evaluates.
@@ -370,11 +362,11 @@ class Trainer:
         if metric == "measure":
             metric = self._best_by()
         scores = [
-            early_stopping.get_score(metric, figures)
+            evaluator.get_score(metric, figures)
             for figures in self.log.evaluations
         ]
         patience = self.options.early_stopping_patience
-        self._asks_to_stop |= early_stopping.is_over(scores, patience)
+        self._asks_to_stop |= evaluator.has_stalled(scores, patience)
 
     def _save(self, is_evaluated=False):
         self._finish_update()

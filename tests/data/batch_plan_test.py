@@ -10,7 +10,6 @@ from random_pairs import random_lengths
 from random_pairs import token_pairs
 
 from keras_transformer.data import batch_plan
-from keras_transformer.data import buckets
 
 CASES = [
     (num_pairs, batch_tokens, max_length)
@@ -34,7 +33,7 @@ class EveryPlanTest(EveryPlanChecks):
 
     def test_shapes_are_few_and_all_used(self, case):
         plan = self.plan(*case)
-        assert len(plan.shapes) <= buckets.MAX_SHAPES
+        assert len(plan.shapes) <= batch_plan.MAX_SHAPES
         assert {plan[i][1] for i in range(len(plan))} == set(plan.shapes)
 
 

@@ -3,7 +3,6 @@ import pytest
 from random_pairs import random_lengths
 
 from keras_transformer.data import batch_plan
-from keras_transformer.data import buckets
 
 
 class EfficiencyTest:
@@ -19,7 +18,7 @@ class EfficiencyTest:
         counts = generator.integers(1, 50, len(cells))
         cells = np.concatenate([cells, counts[:, None]], axis=1)
         every = np.arange(len(cells))
-        saving, low, high = buckets._find_best_cut(cells, every, 100)
+        saving, low, high = batch_plan._find_best_cut(cells, every, 100)
         assert sorted([*low, *high]) == every.tolist()
         parts = [cells[:, side] <= at for side in (0, 1) for at in range(1, 12)]
         savings = [

@@ -16,7 +16,7 @@ from engine_updates import train
 from engine_updates import update_once
 from processes import environment
 
-from keras_transformer.engines.errors import OutOfMemory
+from keras_transformer.engines.engine import OutOfMemory
 from keras_transformer.engines.largest_batch import largest_batch_tokens
 from keras_transformer.runs import variables
 

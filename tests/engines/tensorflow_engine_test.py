@@ -17,7 +17,7 @@ if keras.backend.backend() != "tensorflow":
 
 import tensorflow as tf
 
-from keras_transformer.engines.errors import OutOfMemory
+from keras_transformer.engines.engine import OutOfMemory
 from keras_transformer.engines.largest_batch import largest_batch_tokens
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.losses import smoothed_cross_entropy

@@ -1,29 +1,29 @@
 import pytest
 
-from keras_transformer.training.early_stopping import get_score
-from keras_transformer.training.early_stopping import is_over
+from keras_transformer.training.evaluator import get_score
+from keras_transformer.training.evaluator import has_stalled
 
 
 class IsOverTest:
     def test_training_continues_while_each_evaluation_is_better(self):
         scores = [1.0, 2.0, 3.0, 4.0]
         for number in range(len(scores) + 1):
-            assert not is_over(scores[:number], patience=1)
+            assert not has_stalled(scores[:number], patience=1)
 
     @pytest.mark.parametrize("patience", [1, 2, 3])
     def test_patience_counts_evaluations_after_the_best(self, patience):
         scores = [1.0, 5.0] + [4.0] * patience
-        assert is_over(scores, patience)
-        assert not is_over(scores[:-1], patience)
+        assert has_stalled(scores, patience)
+        assert not has_stalled(scores[:-1], patience)
 
     def test_equal_score_is_no_improvement(self):
-        assert is_over([0.0, 0.0, 0.0], patience=2)
+        assert has_stalled([0.0, 0.0, 0.0], patience=2)
 
     def test_score_below_the_best_is_no_improvement(self):
-        assert is_over([3.0, 1.0, 2.0], patience=2)
+        assert has_stalled([3.0, 1.0, 2.0], patience=2)
 
     def test_new_best_within_the_patience_continues(self):
-        assert not is_over([3.0, 1.0, 4.0, 2.0], patience=2)
+        assert not has_stalled([3.0, 1.0, 4.0, 2.0], patience=2)
 
 
 class ScoreOfTest:

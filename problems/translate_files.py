@@ -210,7 +210,14 @@ class TranslateFiles(FilesProblem):
         if self._is_cleaned and split == "train":
             # A new cleaner each time: to one that has seen the text, all pairs
             # would be duplicates. One for all corpora finds those among them.
-            cleaner = Cleaner(CleaningOptions(held_out=self._held_out()))
+            held_out = tuple(
+                text
+                for other in self._corpora
+                if other != "train"
+                for pair in itertools.chain(*self._read(other))
+                for text in pair
+            )
+            cleaner = Cleaner(CleaningOptions(held_out=held_out))
             self.cleaning_report = cleaner.report
             corpora = [cleaner.filter_pairs(pairs) for pairs in corpora]
         # Tags come last, because the rules of cleaning are for the text alone.
@@ -220,15 +227,15 @@ class TranslateFiles(FilesProblem):
         ]
 
     def training_alignments(self, tmp_dir):
-        return self._complete_alignments() if self._alignments else None
-
-    def _complete_alignments(self):
-        """Yields the origin and the links of each pair that is used."""
+        if not self._alignments:
+            return None
         (pairs,) = self._read("train")
         alignments = token_links.read_alignments(self._alignments)
-        for number, (pair, links) in enumerate(zip(pairs, alignments), 1):
-            if self.is_complete(*pair):
-                yield f"{self._alignments}, line {number}", links
+        return (
+            (f"{self._alignments}, line {number}", links)
+            for number, (pair, links) in enumerate(zip(pairs, alignments), 1)
+            if self.is_complete(*pair)
+        )
 
     def _read(self, split):
         """Returns the pairs of each corpus as they are in its files."""
@@ -242,23 +249,12 @@ class TranslateFiles(FilesProblem):
             return {}
         return {"cleaning": sum(self.cleaning_report.dropped.values())}
 
-    def _held_out(self):
-        return tuple(
-            text
-            for split in self._corpora
-            if split != "train"
-            for pair in itertools.chain(*self._read(split))
-            for text in pair
-        )
-
     def check_files(self):
         for parts in self._corpora.values():
             for corpus in parts:
                 parallel_files.check_pairs(corpus.paths, self._languages)
-        if self._alignments:
-            self._check_alignments()
-
-    def _check_alignments(self):
+        if not self._alignments:
+            return
         (pairs,) = self._read("train")
         num_pairs = sum(1 for _ in pairs)
         alignments = token_links.read_alignments(self._alignments)

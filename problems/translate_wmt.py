@@ -55,7 +55,9 @@ class TranslateWmt(Problem):
         else:
             builder = self._builder(tmp_dir)
             pairs = tfds_pairs(builder, split, *self._languages())
-        return pairs if split == "train" else map(_unescape, pairs)
+        if split == "train":
+            return pairs
+        return (tuple(map(text_files.unescape, pair)) for pair in pairs)
 
     def is_complete(self, source, target):
         return bool(source and target)
@@ -83,19 +85,19 @@ class TranslateWmt(Problem):
             self._download(tmp_dir)
         # Unchanged files are not counted again, because that takes long for a
         # large corpus.
-        elif not manifest or _has_changed(files, manifest):
-            self._check_files(tmp_dir)
+        elif (
+            not manifest
+            or text_files.fingerprints(files) != manifest["made_from"]["files"]
+        ):
+            for split in self.splits:
+                paths = self._paths(split, tmp_dir)
+                pairs = text_files.read_pairs(*paths, exact=True)
+                complete = collections.Counter(
+                    itertools.starmap(self.is_complete, pairs)
+                )
+                counts = complete.total(), complete[True]
+                self._check_count(split, counts, " and ".join(paths), tmp_dir)
         return super().generate(tmp_dir)
-
-    def _check_files(self, tmp_dir):
-        for split in self.splits:
-            paths = self._paths(split, tmp_dir)
-            pairs = text_files.read_pairs(*paths, exact=True)
-            counter = collections.Counter(
-                itertools.starmap(self.is_complete, pairs)
-            )
-            counts = counter.total(), counter[True]
-            self._check_count(split, counts, " and ".join(paths), tmp_dir)
 
     def _download(self, tmp_dir):
         _logger.info(
@@ -137,7 +139,8 @@ class TranslateWmt(Problem):
 
     def _paths(self, split, tmp_dir):
         stem = os.path.join(tmp_dir, self._stem(split))
-        return [_plain_or_gz(f"{stem}.{code}") for code in self._languages()]
+        paths = [f"{stem}.{code}" for code in self._languages()]
+        return [f"{p}.gz" if os.path.exists(f"{p}.gz") else p for p in paths]
 
     def _stem(self, split):
         """Returns the name of the files of a split without the language."""
@@ -150,15 +153,12 @@ class TranslateWmt(Problem):
 
     def _way_out(self, tmp_dir):
         codes = ",".join(self._languages())
-        files = ", ".join(
-            f"{self._stem(split)}.{{{codes}}} ({self._expected_lines(split)})"
-            for split in self.splits
-        )
-        return f"Place in {tmp_dir}, plain or as .gz: {files}."
-
-    def _expected_lines(self, split):
-        count = self.num_pairs.get(split)
-        return f"{count:,} lines" if count else "the same number of lines"
+        files = []
+        for split in self.splits:
+            count = self.num_pairs.get(split)
+            lines = f"{count:,} lines" if count else "the same number of lines"
+            files.append(f"{self._stem(split)}.{{{codes}}} ({lines})")
+        return f"Place in {tmp_dir}, plain or as .gz: {', '.join(files)}."
 
 
 @register_problem
@@ -291,19 +291,6 @@ class TranslateEnfrWmt14(TranslateWmt):
     targets_language = "fr"
     tfds_name = "wmt14_translate/fr-en"
     num_pairs = {"dev": 3000, "test": 3003}
-
-
-def _unescape(pair):
-    return tuple(map(text_files.unescape, pair))
-
-
-def _has_changed(files, manifest):
-    return text_files.fingerprints(files) != manifest["made_from"]["files"]
-
-
-def _plain_or_gz(path):
-    compressed = path + ".gz"
-    return compressed if os.path.exists(compressed) else path
 
 
 def prepare_tfds(name, tmp_dir, way_out):

@@ -11,6 +11,8 @@ import gc
 import itertools
 import weakref
 
+import tensorflow as tf
+
 from keras_transformer.data import batch_plan
 
 ID_BYTES = 4
@@ -27,17 +29,8 @@ def make_update_dataset(batches, start=0):
     TensorFlow would handle the end of a dataset by itself, with parts of fixed
     shapes. The caller counts the batches, and keeps a reference to `batches`.
     """
-    import tensorflow as tf
-
     num_rounds, _, first, num_local = batches.layout
-    spec = {
-        "inputs": tf.TensorSpec((num_rounds, None, None), tf.int32),
-        "targets": tf.TensorSpec((num_rounds, None, None), tf.int32),
-        "seeds": tf.TensorSpec((num_rounds, None), tf.int32),
-        "num_tokens": tf.TensorSpec((), tf.float32),
-    }
-    if batches.links is not None:
-        spec["links"] = tf.TensorSpec((num_rounds, None, None, None), tf.bool)
+    spec = make_update_spec((num_rounds,), batches.links is not None)
 
     # TensorFlow never forgets a Python function. A weak reference lets the plan
     # of an epoch go when its consumer has finished with it.
@@ -55,6 +48,23 @@ def make_update_dataset(batches, start=0):
     return _map_to_arrays(parts.repeat(), read, spec)
 
 
+def make_update_spec(rounds, has_links):
+    """Returns the `tf.TensorSpec` of each array of a replica in an update.
+
+    `rounds` is the shape before that of one round: `(num_rounds,)`, or `()`.
+    """
+    ids = tf.TensorSpec((*rounds, None, None), tf.int32)
+    spec = {
+        "inputs": ids,
+        "targets": ids,
+        "seeds": tf.TensorSpec((*rounds, None), tf.int32),
+        "num_tokens": tf.TensorSpec((), tf.float32),
+    }
+    if has_links:
+        spec["links"] = tf.TensorSpec((*rounds, None, None, None), tf.bool)
+    return spec
+
+
 def make_fit_dataset(token_pairs, plan_epoch):
     """Returns the padded batches of one epoch after another for `model.fit`.
 
@@ -62,8 +72,6 @@ def make_fit_dataset(token_pairs, plan_epoch):
     have the same number of batches. Each new iteration over the dataset is the
     next epoch. See `GeneratedData.dataset` for its elements.
     """
-    import tensorflow as tf
-
     epochs = itertools.count()
     plans = {}
 
@@ -117,8 +125,6 @@ def make_streaming_dataset(
     target as bytes. Without a `seed` all pairs come once and in order; with one
     the dataset is infinite. The rest is as in `Problem.streaming_dataset`.
     """
-    import tensorflow as tf
-
     # The ids of a sentence are one string, so that unbatching, shuffling and
     # bucketing move two scalars for each pair, whatever its length. A whole
     # batch of strings becomes an array of padded ids at once.
@@ -157,8 +163,6 @@ def _close_iterators():
     process or waits for ever. TensorFlow stops the threads of an iterator when
     nothing refers to its resource any more.
     """
-    import tensorflow as tf
-
     kinds = (tf.data.Iterator, tf.distribute.DistributedIterator)
     for item in gc.get_objects():
         # `isinstance` would raise an error for a proxy of a dead object.
@@ -168,7 +172,6 @@ def _close_iterators():
 
 def _bucket_pairs(pairs, batch_tokens, num_replicas):
     """Makes padded batches of a dataset of pairs of ids as strings."""
-    import tensorflow as tf
 
     def length(*pair):
         return tf.reduce_max(tf.strings.length(tf.stack(pair))) // ID_BYTES
@@ -182,7 +185,11 @@ def _bucket_pairs(pairs, batch_tokens, num_replicas):
         longest = tf.reduce_max(tf.strings.length(strings))
         return tf.io.decode_raw(strings, tf.int32, fixed_length=longest)
 
-    boundaries = _bucket_boundaries(batch_tokens)
+    # The greatest lengths of buckets, as Tensor2Tensor chooses them.
+    boundaries, longest = [], 8
+    while not boundaries or longest < batch_tokens:
+        boundaries.append(longest)
+        longest = max(longest + 1, int(1.1 * longest))
     rows = [
         max(batch_tokens // longest // num_replicas, 1) * num_replicas
         for longest in [*boundaries, batch_tokens]
@@ -199,22 +206,11 @@ def _bucket_pairs(pairs, batch_tokens, num_replicas):
     )
 
 
-def _bucket_boundaries(batch_tokens):
-    """Returns the greatest lengths of buckets as Tensor2Tensor chooses them."""
-    boundaries = [8]
-    while (following := max(boundaries[-1] + 1, int(1.1 * boundaries[-1]))) < (
-        batch_tokens
-    ):
-        boundaries.append(following)
-    return boundaries
-
-
 def _map_to_arrays(dataset, read, spec):
     """Maps numbers to the arrays that the NumPy function `read` returns.
 
     They are a dictionary, and `spec` is that of their `tf.TensorSpec`.
     """
-    import tensorflow as tf
 
     def in_order(*numbers):
         arrays = read(*numbers)

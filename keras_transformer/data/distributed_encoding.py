@@ -61,7 +61,17 @@ class DistributedEncoder:
         self._temp_location = self.pipeline_options.view_as(
             pipeline_options.GoogleCloudOptions
         ).temp_location
-        self._check()
+        # Checked at once, before hours of reading text.
+        try:
+            self._new_pipeline()
+            if self._temp_location:
+                _file_systems().get_filesystem(self._temp_location)
+        except (ImportError, ValueError) as error:
+            reason = str(error).strip(".")
+            raise UserError(
+                f"{self._runner} cannot start: {reason}. Correct "
+                "--pipeline_options, or install what is missing."
+            ) from error
 
     def encode(self, vocabularies, chunks, directory):
         """Yields the encoded texts of each chunk; see `LocalEncoder.encode`."""
@@ -83,19 +93,6 @@ class DistributedEncoder:
                 yield _read_encoded(path, size)
         finally:
             _remove(folder)
-
-    def _check(self):
-        """Checks the options at once, before hours of reading text."""
-        try:
-            self._new_pipeline()
-            if self._temp_location:
-                _file_systems().get_filesystem(self._temp_location)
-        except (ImportError, ValueError) as error:
-            reason = str(error).strip(".")
-            raise UserError(
-                f"{self._runner} cannot start: {reason}. Correct "
-                "--pipeline_options, or install what is missing."
-            ) from error
 
     def _new_pipeline(self):
         import apache_beam as beam

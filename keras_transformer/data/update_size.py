@@ -50,7 +50,11 @@ def _find_padded_positions(lengths, tokens):
     total = lengths.sum(axis=0).max()
 
     def excess(positions):
-        return total / _count_batches(cells, positions) - tokens
+        bucket_of_cell, limits = batch_plan.choose_buckets(cells, positions)
+        num_pairs = np.bincount(bucket_of_cell, cells[:, 2])
+        most_rows = positions // np.max(limits, axis=1)
+        num_batches = int(np.ceil(num_pairs / most_rows).sum())
+        return total / num_batches - tokens
 
     # No batch holds more tokens than positions, and a large one holds all.
     low, high = tokens, 2 * tokens
@@ -60,11 +64,3 @@ def _find_padded_positions(lengths, tokens):
         middle = (low + high) // 2
         low, high = (middle, high) if excess(middle) < 0 else (low, middle)
     return min(low, high, key=lambda positions: abs(excess(positions)))
-
-
-def _count_batches(cells, batch_tokens):
-    """Returns the number of batches of `plan_batches`."""
-    bucket_of_cell, limits = batch_plan.choose_buckets(cells, batch_tokens)
-    num_pairs = np.bincount(bucket_of_cell, cells[:, 2])
-    most_rows = batch_tokens // np.max(limits, axis=1)
-    return int(np.ceil(num_pairs / most_rows).sum())

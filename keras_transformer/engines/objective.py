@@ -86,8 +86,20 @@ def _single_pass(model, hparams, inputs, targets, seeds, num_chunks, links):
 
 def _consistent_passes(model, hparams, inputs, targets, seeds, num_chunks):
     """Returns the loss of two passes that have to agree."""
+    features = {"inputs": inputs, "targets": targets}
+    kept = None
+    if hparams.consistency == "simcut":
+        kept = _keep_tokens(features, seeds, hparams.token_cutoff)
+    all_seeds = [ops.cast(seeds, "uint32"), derive_seeds(seeds, SECOND_PASS)]
+    # One batch of twice the rows: one call compiles faster than two.
+    with dropout_noise(ops.concatenate(all_seeds)):
+        decoded = model.decode(
+            {name: ops.concatenate([x, x]) for name, x in features.items()},
+            training=True,
+            kept=kept,
+        )
     is_symmetric = hparams.consistency == "r_drop"
-    passes = _two_passes(model, hparams, inputs, targets, seeds)
+    passes = ops.split(decoded, 2)
     (first, matrix), (second, _) = map(model.embedding.factors, passes)
     loss, *sums = projected_consistency(
         *(first, second, matrix),
@@ -101,24 +113,7 @@ def _consistent_passes(model, hparams, inputs, targets, seeds, num_chunks):
     return loss, dict(zip(SUMS, sums))
 
 
-def _two_passes(model, hparams, inputs, targets, seeds):
-    """Returns the decoder's output of both passes over each row."""
-    features = {"inputs": inputs, "targets": targets}
-    kept = None
-    if hparams.consistency == "simcut":
-        kept = _kept_tokens(features, seeds, hparams.token_cutoff)
-    all_seeds = [ops.cast(seeds, "uint32"), derive_seeds(seeds, SECOND_PASS)]
-    # One batch of twice the rows: one call compiles faster than two.
-    with dropout_noise(ops.concatenate(all_seeds)):
-        decoded = model.decode(
-            {name: ops.concatenate([x, x]) for name, x in features.items()},
-            training=True,
-            kept=kept,
-        )
-    return ops.split(decoded, 2)
-
-
-def _kept_tokens(features, seeds, token_cutoff):
+def _keep_tokens(features, seeds, token_cutoff):
     """Marks the tokens of both passes that keep their embedding."""
     bits = RandomBits(derive_seeds(seeds, CUTOFF))
     kept = {}

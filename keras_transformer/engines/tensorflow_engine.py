@@ -7,6 +7,7 @@ from tensorflow.python.client import device_lib
 from tensorflow.python.distribute.values import PerReplicaSpec
 
 from keras_transformer.data.dataset import make_update_dataset
+from keras_transformer.data.dataset import make_update_spec
 from keras_transformer.engines.cluster import read_cluster
 from keras_transformer.engines.engine import Engine
 from keras_transformer.engines.engine import ModelTooLarge
@@ -18,15 +19,6 @@ from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.engines.objective import objective
 from keras_transformer.errors import UserError
 from keras_transformer.metrics import compute_token_sums
-
-IDS = tf.TensorSpec((None, None), tf.int32)
-# One part of each array that an update reads in parts.
-SPECS = {
-    "inputs": IDS,
-    "targets": IDS,
-    "seeds": tf.TensorSpec((None,), tf.int32),
-    "links": tf.TensorSpec((None, None, None), tf.bool),
-}
 
 
 class TensorflowEngine(Engine):
@@ -47,20 +39,23 @@ class TensorflowEngine(Engine):
                 f"Received: precision=float16, {self.num_replicas} devices. "
                 "Use bfloat16, or KERAS_BACKEND=jax."
             )
+        spec = make_update_spec((), "links" in self.parts)
         # XLA compiles for fixed shapes, so only this part uses it. The update
         # around it is traced once for each number of rounds, not each shape.
         self._gradients = tf.function(
             self._part_gradients,
             input_signature=[
-                *(SPECS[name] for name in self.parts),
-                tf.TensorSpec((), tf.float32),
+                *(spec[name] for name in self.parts),
+                spec["num_tokens"],
             ],
             autograph=False,
             jit_compile=xla == "on" or (xla == "auto" and list_gpus() != []),
         )
         self._updates = {}  # the compiled update for each number of rounds
         self._evaluate = tf.function(
-            self._token_sums, input_signature=[IDS] * 2, autograph=False
+            self._token_sums,
+            input_signature=[spec["inputs"]] * 2,
+            autograph=False,
         )
 
     def build(self, vocab_size, input_vocab_size=None):
@@ -170,14 +165,8 @@ class TensorflowEngine(Engine):
         them the last bit of a weight, would depend on the earlier shapes. A
         resumed run would then differ from an uninterrupted one.
         """
-        scalar = tf.TensorSpec((), tf.float32)
-        batch = {
-            name: tf.TensorSpec(
-                (num_rounds, *SPECS[name].shape), SPECS[name].dtype
-            )
-            for name in self.parts
-        }
-        batch["num_tokens"] = scalar
+        batch = make_update_spec((num_rounds,), "links" in self.parts)
+        scalar = batch["num_tokens"]
         if self.num_replicas > 1:
             # What the strategy passes holds a value for each local replica.
             batch = tf.nest.map_structure(

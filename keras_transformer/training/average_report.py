@@ -19,10 +19,19 @@ def report_average(problem, run, num_averaged, averaged):
     average, a line below the table says so and what to do. All of it goes to
     standard error. Returns the figures of the average by name.
     """
-    evaluate = _make_evaluator(problem, run)
+    # In float32, like decoding, whatever the run's precision is. The weights
+    # are measured as they are: a moving average of them exists only over the
+    # updates of a run.
+    hparams = dataclasses.replace(run.hparams, ema_decay=0.0)
+    engine = make_engine(hparams, num_devices=1)
+    engine.build(*run.vocabularies.sizes)
+    evaluate = Evaluator(problem, engine, hparams, run.record.get("measure"))
     measure = evaluate.measure
     table = {}
-    for name, step in _find_single_checkpoints(run.checkpoints).items():
+    steps = {"newest": run.checkpoints.find()}
+    if run.checkpoints.best_step not in (None, steps["newest"]):
+        steps["best"] = run.checkpoints.best_step
+    for name, step in steps.items():
         # A training in progress may have deleted it by now.
         if os.path.exists(run.checkpoints.path(step)):
             weights = read_weights(run.checkpoints, step)
@@ -57,31 +66,11 @@ def compare(table, average, measure):
     )
 
 
-def _find_single_checkpoints(checkpoints):
-    newest, best = checkpoints.find(), checkpoints.best_step
-    if best in (None, newest):
-        return {"newest": newest}
-    return {"newest": newest, "best": best}
-
-
 def _print_row(name, figures, measure):
     row = f"dev  {name:<20}  loss {figures['loss']:8.4f}"
     if measure != "loss" and measure in figures:
         row += f"  {measure} {figures[measure]:6.2f}"
     print(row, file=sys.stderr, flush=True)
-
-
-def _make_evaluator(problem, run):
-    """Returns an `Evaluator` of any weights of a run's model.
-
-    It computes in float32, like decoding, whatever the run's precision is.
-    """
-    # The weights are measured as they are. A moving average of them exists
-    # only over the updates of a training.
-    hparams = dataclasses.replace(run.hparams, ema_decay=0.0)
-    engine = make_engine(hparams, num_devices=1)
-    engine.build(*run.vocabularies.sizes)
-    return Evaluator(problem, engine, hparams, run.record.get("measure"))
 
 
 def _measure(evaluate, arrays, source):

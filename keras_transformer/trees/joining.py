@@ -23,7 +23,13 @@ def join_parses(paths):
     """
     files = [read_parses(path) for path in paths]
     for line, parsers in enumerate(itertools.zip_longest(*files), 1):
-        _check_lines(paths, line, parsers)
+        if None in parsers:
+            longer = next(n for n, p in enumerate(parsers) if p is not None)
+            raise UserError(
+                f"{paths[parsers.index(None)]} has fewer lines than "
+                f"{paths[longer]}: it ends before line {line}. Parse the same "
+                "text with each parser."
+            )
         _check_words(paths, line, parsers)
         pairs = list(itertools.chain(*parsers))
         yield find_consensus(*zip(*pairs)) if pairs else None
@@ -119,16 +125,6 @@ def _read_log_probability(text, path, line):
             "without mbr_samples."
         )
     return number
-
-
-def _check_lines(paths, line, parsers):
-    if None in parsers:
-        longer = next(n for n, one in enumerate(parsers) if one is not None)
-        raise UserError(
-            f"{paths[parsers.index(None)]} has fewer lines than "
-            f"{paths[longer]}: it ends before line {line}. Parse the same text "
-            "with each parser."
-        )
 
 
 def _check_words(paths, line, parsers):

@@ -140,7 +140,8 @@ def parseval(gold, test):
     counts = [_counts(*pair) for pair in zip(gold, test)]
     rows = [row for _, row in counts]
     short = [row for length, row in counts if length <= CUT_OFF]
-    return ParsevalReport(*_sums(rows), ParsevalScores(*_sums(short)))
+    sums, short_sums = ([sum(c) for c in zip(*r)] for r in (rows, short))
+    return ParsevalReport(*sums, ParsevalScores(*short_sums))
 
 
 def find_other_words(gold, test):
@@ -165,10 +166,6 @@ def check_pairs(gold, test):
 
 def _percent(part, whole):
     return 100 * part / whole if whole else 0.0
-
-
-def _sums(rows):
-    return [sum(column) for column in zip(*rows)]
 
 
 def _counts(gold, test):

@@ -102,7 +102,10 @@ def tokenize(sentence):
         else:
             following = pieces[place + 1] if place < last else None
             tokens = _split(piece, following)
-        words += [_escape_all(word) for word in tokens]
+        # Words that are split already may have their escapes.
+        words += [
+            re.sub(r"(?<!\\)([/*])", r"\\\1", escape(word)) for word in tokens
+        ]
     return words
 
 
@@ -196,8 +199,3 @@ def _inner(piece):
             part = part[: -len(endings[-1])]
         words += [part, *reversed(endings)]
     return words
-
-
-def _escape_all(word):
-    # Words that are split already may have their escapes.
-    return re.sub(r"(?<!\\)([/*])", r"\\\1", escape(word))

@@ -10,7 +10,7 @@ from keras import ops
 from layer_checks import to_numpy
 from small_transformer import make_transformer
 
-from keras_transformer.engines.objective import _kept_tokens
+from keras_transformer.engines.objective import _keep_tokens
 from keras_transformer.engines.objective import objective
 from keras_transformer.hparam import HParams
 
@@ -145,7 +145,7 @@ class KeptTokensTest:
 
     def kept(self, seeds, length=40):
         ids = np.ones((len(seeds), length), "int32")
-        kept = _kept_tokens({"inputs": ids, "targets": ids}, seeds, self.RATE)
+        kept = _keep_tokens({"inputs": ids, "targets": ids}, seeds, self.RATE)
         return [ops.convert_to_numpy(kept[n]) for n in ("inputs", "targets")]
 
     def test_the_first_pass_keeps_all_and_the_second_cuts_the_rate(self):

@@ -56,7 +56,7 @@ class _TokenMean(keras.metrics.Metric):
         self.total.assign_add(ops.cast(total, self.total.dtype))
         self.num_tokens.assign_add(ops.cast(num_tokens, self.total.dtype))
 
-    def mean(self):
+    def result(self):
         # A mean of batch means would weigh tokens of small batches more.
         return ops.divide_no_nan(self.total, self.num_tokens)
 
@@ -82,9 +82,6 @@ class MaskedAccuracy(_TokenMean):
     def choose(self, negative_log, correct):
         return correct
 
-    def result(self):
-        return self.mean()
-
 
 @serializable
 class Perplexity(_TokenMean):
@@ -101,4 +98,4 @@ class Perplexity(_TokenMean):
         return negative_log
 
     def result(self):
-        return ops.exp(self.mean())
+        return ops.exp(super().result())

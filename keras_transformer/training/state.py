@@ -93,7 +93,15 @@ class TrainingState:
 
     def _restore(self):
         checkpoints = self.run.checkpoints
-        self._check_step(max(checkpoints.steps, default=0))
+        # A shared directory may show a new checkpoint to some workers only.
+        newest = max(checkpoints.steps, default=0)
+        chiefs = self.engine.broadcast_from_chief(newest)
+        if newest != chiefs:
+            raise UserError(
+                "This worker and the chief see different checkpoints in "
+                f"{self.run.path}: the newest is that of step {newest} here "
+                f"and of step {chiefs} for the chief. Start all workers again."
+            )
         if checkpoints.steps:
             progress, self.counts = read_progress(checkpoints)
             # Earlier versions counted no cost.
@@ -119,16 +127,6 @@ class TrainingState:
                     other.source_vocabulary, self.run.source_vocabulary
                 )
         self.engine.reload()
-
-    def _check_step(self, step):
-        # A shared directory may show a new checkpoint to some workers only.
-        chiefs = self.engine.broadcast_from_chief(step)
-        if step != chiefs:
-            raise UserError(
-                f"This worker and the chief see different checkpoints in "
-                f"{self.run.path}: the newest is that of step {step} here and "
-                f"of step {chiefs} for the chief. Start all workers again."
-            )
 
     def _variables(self):
         model, optimizer = self.engine.model, self.engine.optimizer

@@ -228,7 +228,13 @@ class Trainer:
                 if self.step % LOG_FREQUENCY == 0 or is_last:
                     # The row needs the figures of this update.
                     self._finish_update()
-                    self._log_training(train_steps)
+                    self.log.write_training(
+                        self.progress,
+                        # The schedule takes the number of updates before.
+                        float(self.schedule(self.step - 1)),
+                        train_steps,
+                        self.engine.peak_bytes(),
+                    )
                 if self.step % self.options.eval_frequency == 0 or is_last:
                     self._evaluate_and_save()
                 elif self.state.is_save_due:
@@ -319,15 +325,6 @@ class Trainer:
         self.progress["seconds"] += seconds
         self.cost.count_time(seconds)
         self.log.count_time(seconds, waited)
-
-    def _log_training(self, train_steps):
-        self.log.write_training(
-            self.progress,
-            # The schedule takes the number of updates before this one.
-            float(self.schedule(self.step - 1)),
-            train_steps,
-            self.engine.peak_bytes(),
-        )
 
     def _evaluate_and_save(self):
         # An evaluation can take long. The checkpoint is written meanwhile, so

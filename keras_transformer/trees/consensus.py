@@ -84,7 +84,13 @@ def find_consensus(trees, weights):
     is_counted = [tag not in DELETED for tag in likeliest.tags()]
     if likeliest.is_preterminal or not any(is_counted):
         return likeliest
-    shares, heights = _sum_shares(ranked, is_counted)
+    shares, heights = collections.Counter(), {}
+    total = sum(weight for _, weight in ranked)
+    for tree, weight in ranked:
+        for bracket, height, _ in _brackets(tree, is_counted):
+            shares[bracket] += weight / total
+            # That in the likeliest parse that has the bracket.
+            heights.setdefault(bracket, height)
     brackets = _select_brackets(shares, sum(is_counted))
     brackets.sort(key=lambda one: (one.start, -one.stop, -heights[one]))
     homes = _find_homes(likeliest, is_counted)
@@ -129,21 +135,6 @@ def _brackets(tree, is_counted):
                 yield Bracket(start, stop, label, copy), height, places
                 copies[start, stop, label] += 1
                 heights[start, stop] += 1
-
-
-def _sum_shares(ranked, is_counted):
-    """Returns the share of the weight and the height of each `Bracket`.
-
-    `ranked` are pairs of a `Tree` and its weight, the largest first. The height
-    is that in the likeliest parse that has the bracket.
-    """
-    shares, heights = collections.Counter(), {}
-    total = sum(weight for _, weight in ranked)
-    for tree, weight in ranked:
-        for bracket, height, _ in _brackets(tree, is_counted):
-            shares[bracket] += weight / total
-            heights.setdefault(bracket, height)
-    return shares, heights
 
 
 def _select_brackets(shares, num_words):

@@ -197,7 +197,11 @@ def _german_phrases(clause, verb):
         time_place = _FRONT
     elif verb == "second":
         subject_place = _FRONT
-    phrases = [(subject_place, _german_subject(clause.subject))]
+    subject = clause.subject.german("nominative")
+    relative = _german_relative(clause.subject)
+    if relative:
+        subject += f"{relative},"
+    phrases = [(subject_place, subject)]
     if clause.time:
         phrases.append((time_place, clause.time[1]))
     phrases += _german_objects(clause)
@@ -207,12 +211,6 @@ def _german_phrases(clause, verb):
     if clause.predicate:
         phrases.append((_LAST, clause.predicate.german))
     return [text for _, text in sorted(phrases, key=lambda phrase: phrase[0])]
-
-
-def _german_subject(subject):
-    text = subject.german("nominative")
-    relative = _german_relative(subject)
-    return f"{text}{relative}," if relative else text
 
 
 def _german_objects(clause):
@@ -225,7 +223,8 @@ def _german_objects(clause):
         text = f"{complement.german_preposition} {text}"
         # Only the article contracts: "im Haus", but "in diesem Haus".
         if _determiner(phrase) is THE:
-            text = _merge_article(text)
+            for apart, merged in _MERGED.items():
+                text = text.replace(apart, merged)
         yield _place(phrase, _LAST), text
 
 
@@ -234,12 +233,6 @@ def _place(phrase, place_of_noun):
         return _FRONT
     is_light = isinstance(phrase, Pronoun) and place_of_noun != _LAST
     return _PRONOUN if is_light else place_of_noun
-
-
-def _merge_article(text):
-    for apart, merged in _MERGED.items():
-        text = text.replace(apart, merged)
-    return text
 
 
 def _german_relative(phrase):

@@ -241,7 +241,11 @@ class SentenceWriter:
 
     def _undergoing(self, who, tenses):
         """Returns a relative clause in which `who` is the object."""
-        verbs = [v for v in VERBS if _takes(v, who.noun)]
+        verbs = [
+            v
+            for v in VERBS
+            if v.complements and who.noun in v.complements[-1].nouns
+        ]
         if who.noun in NOUNS["beings"]:
             # "Die Frau, die das Kind sieht" is ambiguous: who sees whom?
             verb = self._choose([v for v in verbs if _is_for_people(v)])
@@ -291,11 +295,6 @@ class SentenceWriter:
 
 def _suited(kind):
     return [a for a in lexicon.ADJECTIVES if kind in a.kinds.split()]
-
-
-def _takes(verb, noun):
-    """Returns whether a noun may be the last object of a verb."""
-    return bool(verb.complements) and noun in verb.complements[-1].nouns
 
 
 def _is_for_people(verb):

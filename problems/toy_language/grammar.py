@@ -12,14 +12,14 @@ questions and negations. In German the verb moves:
 import dataclasses
 import re
 
+from keras_transformer.problems.toy_language.lexicon import NO
+from keras_transformer.problems.toy_language.lexicon import THE
 from keras_transformer.problems.toy_language.lexicon import Adjective
+from keras_transformer.problems.toy_language.lexicon import NounPhrase
+from keras_transformer.problems.toy_language.lexicon import Pronoun
+from keras_transformer.problems.toy_language.lexicon import RelativePronoun
 from keras_transformer.problems.toy_language.lexicon import Verb
-from keras_transformer.problems.toy_language.phrases import NO
-from keras_transformer.problems.toy_language.phrases import THE
-from keras_transformer.problems.toy_language.phrases import NounPhrase
-from keras_transformer.problems.toy_language.phrases import Pronoun
-from keras_transformer.problems.toy_language.phrases import RelativePronoun
-from keras_transformer.problems.toy_language.phrases import join
+from keras_transformer.problems.toy_language.lexicon import join
 
 _BE = {
     "present": {"I": "am", "he": "is", "they": "are"},

@@ -4,7 +4,6 @@ import dataclasses
 import random
 
 from keras_transformer.problems.toy_language import lexicon
-from keras_transformer.problems.toy_language import phrases
 from keras_transformer.problems.toy_language.grammar import MODALS
 from keras_transformer.problems.toy_language.grammar import MUST
 from keras_transformer.problems.toy_language.grammar import Clause
@@ -18,10 +17,10 @@ ALL_TENSES = ("present", "now", "past", "future")
 SIMPLE_TENSES = ("present", "past")
 
 # An entry that occurs twice in a tuple is twice as likely.
-_KNOWN = (*6 * (phrases.THE,), *phrases.OWNERS, phrases.THIS)
-_INDEFINITE = (phrases.A, phrases.SOME)
-_ANY = (*_KNOWN, *4 * (phrases.A,))
-_PRONOUNS = 2 * phrases.FIRST_PERSON + phrases.THIRD_PERSON
+_KNOWN = (*6 * (lexicon.THE,), *lexicon.OWNERS, lexicon.THIS)
+_INDEFINITE = (lexicon.A, lexicon.SOME)
+_ANY = (*_KNOWN, *4 * (lexicon.A,))
+_PRONOUNS = 2 * lexicon.FIRST_PERSON + lexicon.THIRD_PERSON
 _TENSES = {
     "activity": ("present", "now", "past", "past", "future"),
     "event": ("present", "past", "past", "future"),
@@ -183,11 +182,11 @@ class SentenceWriter:
 
     def _describe(self, phrase, clause):
         """Returns a phrase with a relative clause, unless it is a pronoun."""
-        if isinstance(phrase, phrases.Pronoun):
+        if isinstance(phrase, lexicon.Pronoun):
             return phrase
         if phrase.determiner not in _INDEFINITE:
-            phrase = dataclasses.replace(phrase, determiner=phrases.THE)
-        who = phrases.RelativePronoun(phrase.noun, phrase.plural)
+            phrase = dataclasses.replace(phrase, determiner=lexicon.THE)
+        who = lexicon.RelativePronoun(phrase.noun, phrase.plural)
         tenses = ("past",) if clause.tense == "past" else SIMPLE_TENSES
         acts = [v for v in VERBS if phrase.noun in v.subjects]
         says_how = phrase.adjective or clause.predicate
@@ -201,7 +200,7 @@ class SentenceWriter:
 
     def _being(self, subject, tenses, denied=0):
         """Returns a clause that says how somebody or something is."""
-        is_pronoun = isinstance(subject, phrases.Pronoun)
+        is_pronoun = isinstance(subject, lexicon.Pronoun)
         suited = _suited("adult" if is_pronoun else subject.noun.kind)
         moods = [a for a in suited if a in lexicon.MOODS]
         return Clause(
@@ -265,15 +264,15 @@ class SentenceWriter:
         phrase = self._object(subject, last, _ANY)
         is_any = getattr(phrase, "determiner", None) in _INDEFINITE
         if negated and is_any and not last.german_preposition:
-            phrase = dataclasses.replace(phrase, determiner=phrases.NO)
+            phrase = dataclasses.replace(phrase, determiner=lexicon.NO)
         return (*objects, phrase)
 
     def _object(self, subject, complement, determiners):
         case, nouns = complement.case, complement.nouns
         if nouns[0].kind == "adult" and self._chance(0.25):
-            others = phrases.FIRST_PERSON
+            others = lexicon.FIRST_PERSON
             if subject in others:
-                others = phrases.THIRD_PERSON
+                others = lexicon.THIRD_PERSON
             return self._choose([p for p in others if not _is_sie(p, case)])
         return self._noun_phrase(nouns, determiners)
 
@@ -283,14 +282,14 @@ class SentenceWriter:
         self._used.add(noun)
         determiner = self._choose(determiners)
         plural = self._chance(0.25)
-        if noun in NOUNS["strangers"] and determiner in phrases.OWNERS:
-            determiner = phrases.THE  # "mein Mann" means "my husband"
-        if determiner is phrases.A and plural:
-            determiner = phrases.SOME
+        if noun in NOUNS["strangers"] and determiner in lexicon.OWNERS:
+            determiner = lexicon.THE  # "mein Mann" means "my husband"
+        if determiner is lexicon.A and plural:
+            determiner = lexicon.SOME
         adjective = None
         if self._chance(described):
             adjective = self._choose(_suited(noun.kind))
-        return phrases.NounPhrase(noun, determiner, plural, adjective)
+        return lexicon.NounPhrase(noun, determiner, plural, adjective)
 
 
 def _suited(kind):

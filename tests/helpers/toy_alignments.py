@@ -12,8 +12,8 @@ import re
 from keras_transformer.decoding.attention import format_pharaoh
 from keras_transformer.problems.toy_language import grammar
 from keras_transformer.problems.toy_language import sentences as toy
-from keras_transformer.problems.toy_language.phrases import NounPhrase
-from keras_transformer.problems.toy_language.phrases import Pronoun
+from keras_transformer.problems.toy_language.lexicon import NounPhrase
+from keras_transformer.problems.toy_language.lexicon import Pronoun
 from keras_transformer.problems.translate_files import TranslateFiles
 
 FIRST_MARK = 0xE000  # the first character for private use

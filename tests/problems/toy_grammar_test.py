@@ -4,25 +4,24 @@ import pytest
 
 from keras_transformer.problems.toy_language import grammar
 from keras_transformer.problems.toy_language import lexicon
-from keras_transformer.problems.toy_language import phrases
 from keras_transformer.problems.toy_language.grammar import CAN
 from keras_transformer.problems.toy_language.grammar import WANT
 from keras_transformer.problems.toy_language.grammar import Clause
 from keras_transformer.problems.toy_language.grammar import english
 from keras_transformer.problems.toy_language.grammar import german
-from keras_transformer.problems.toy_language.phrases import NO
-from keras_transformer.problems.toy_language.phrases import SOME
-from keras_transformer.problems.toy_language.phrases import THE
-from keras_transformer.problems.toy_language.phrases import A
-from keras_transformer.problems.toy_language.phrases import NounPhrase
-from keras_transformer.problems.toy_language.phrases import RelativePronoun
+from keras_transformer.problems.toy_language.lexicon import NO
+from keras_transformer.problems.toy_language.lexicon import SOME
+from keras_transformer.problems.toy_language.lexicon import THE
+from keras_transformer.problems.toy_language.lexicon import A
+from keras_transformer.problems.toy_language.lexicon import NounPhrase
+from keras_transformer.problems.toy_language.lexicon import RelativePronoun
 
 NOUNS = {n.english: n for group in lexicon.NOUNS.values() for n in group}
 ADJECTIVES = {a.english: a for a in lexicon.ADJECTIVES}
 VERBS = {verb.infinitive: verb for verb in lexicon.VERBS}
-MY, HIS, HER, OUR = phrases.OWNERS
-ME, US = phrases.FIRST_PERSON
-HIM, HER_OBJECT, THEM = phrases.THIRD_PERSON
+MY, HIS, HER, OUR = lexicon.OWNERS
+ME, US = lexicon.FIRST_PERSON
+HIM, HER_OBJECT, THEM = lexicon.THIRD_PERSON
 
 
 def phrase(noun, determiner=THE, adjective=None, **more):

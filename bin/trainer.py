@@ -34,7 +34,6 @@ from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
-from keras_transformer.cost.devices import parse_flops
 from keras_transformer.errors import UserError
 from keras_transformer.training import profiler
 from keras_transformer.training.options import TrainingOptions
@@ -197,8 +196,7 @@ def _train(is_chief):
     is_new = not start.has_checkpoint(FLAGS.output_dir)
     hparams = _make_hparams(settings["hparams_set"], earlier_run, is_new)
     options = _make_options(settings)
-    if options["device"]:
-        parse_flops(options["device"])  # raises an error if it is unknown
+    start.check_device(options["device"])
     # The run records this path, and another command may start elsewhere.
     problem = registry.get_problem(
         settings["problem"], os.path.abspath(settings["data_dir"])

@@ -129,13 +129,7 @@ def plan_batches(
         for pairs, limit in zip(np.split(by_bucket, ends[:-1]), limits)
     ]
     shapes = [(pairs.shape[1], *limit) for pairs, limit in zip(buckets, limits)]
-    order = np.array(
-        [
-            (bucket, batch)
-            for bucket, pairs in enumerate(buckets)
-            for batch in range(len(pairs))
-        ]
-    )  # (num_batches, 2)
+    order = _number_batches(buckets)
     if shuffle:
         generator.shuffle(order)
         if epoch == 0:
@@ -216,6 +210,17 @@ def lay_out(rows_of_pairs, most_rows, full_shape=False):
     # (rows, num_batches, ...)
     by_row = filled.reshape(rows, num_batches, *row_shape)
     return by_row.swapaxes(0, 1)
+
+
+def _number_batches(buckets):
+    """Returns `(bucket, batch in the bucket)` of every batch, in order."""
+    return np.array(
+        [
+            (bucket, batch)
+            for bucket, pairs in enumerate(buckets)
+            for batch in range(len(pairs))
+        ]
+    )  # (num_batches, 2)
 
 
 def _move_biggest_first(order, shapes):

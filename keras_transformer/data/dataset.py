@@ -11,8 +11,6 @@ import gc
 import itertools
 import weakref
 
-import tensorflow as tf
-
 from keras_transformer.data import batch_plan
 
 ID_BYTES = 4
@@ -29,6 +27,8 @@ def make_update_dataset(batches, start=0):
     TensorFlow would handle the end of a dataset by itself, with parts of fixed
     shapes. The caller counts the batches, and keeps a reference to `batches`.
     """
+    import tensorflow as tf
+
     num_rounds, _, first, num_local = batches.layout
     spec = make_update_spec((num_rounds,), batches.links is not None)
 
@@ -53,6 +53,8 @@ def make_update_spec(rounds, has_links):
 
     `rounds` is the shape before that of one round: `(num_rounds,)`, or `()`.
     """
+    import tensorflow as tf
+
     ids = tf.TensorSpec((*rounds, None, None), tf.int32)
     spec = {
         "inputs": ids,
@@ -72,6 +74,8 @@ def make_fit_dataset(token_pairs, plan_epoch):
     have the same number of batches. Each new iteration over the dataset is the
     next epoch. See `GeneratedData.dataset` for its elements.
     """
+    import tensorflow as tf
+
     epochs = itertools.count()
     plans = {}
 
@@ -125,6 +129,8 @@ def make_streaming_dataset(
     target as bytes. Without a `seed` all pairs come once and in order; with one
     the dataset is infinite. The rest is as in `Problem.streaming_dataset`.
     """
+    import tensorflow as tf
+
     # The ids of a sentence are one string, so that unbatching, shuffling and
     # bucketing move two scalars for each pair, whatever its length. A whole
     # batch of strings becomes an array of padded ids at once.
@@ -163,6 +169,8 @@ def _close_iterators():
     process or waits for ever. TensorFlow stops the threads of an iterator when
     nothing refers to its resource any more.
     """
+    import tensorflow as tf
+
     kinds = (tf.data.Iterator, tf.distribute.DistributedIterator)
     for item in gc.get_objects():
         # `isinstance` would raise an error for a proxy of a dead object.
@@ -172,6 +180,7 @@ def _close_iterators():
 
 def _bucket_pairs(pairs, batch_tokens, num_replicas):
     """Makes padded batches of a dataset of pairs of ids as strings."""
+    import tensorflow as tf
 
     def length(*pair):
         return tf.reduce_max(tf.strings.length(tf.stack(pair))) // ID_BYTES
@@ -211,6 +220,7 @@ def _map_to_arrays(dataset, read, spec):
 
     They are a dictionary, and `spec` is that of their `tf.TensorSpec`.
     """
+    import tensorflow as tf
 
     def in_order(*numbers):
         arrays = read(*numbers)

@@ -8,6 +8,7 @@ import contextlib
 import os
 import time
 
+from keras_transformer.cost.devices import parse_flops
 from keras_transformer.data.bpe_dropout import BpeDropout
 from keras_transformer.data.token_links import read_links
 from keras_transformer.engines import memory
@@ -87,6 +88,12 @@ def check_data(problem, hparams):
     )
     problem.evaluation_batches(hparams.batch_tokens)
     problem.text_split("dev")
+
+
+def check_device(device):
+    """Raises a `UserError` if nobody knows what `--device` sustains."""
+    if device:
+        parse_flops(device)
 
 
 def check_metrics(problem, measure, early_stopping_metric):

@@ -64,11 +64,7 @@ class Trainer:
         self.state = TrainingState(run, self.engine, self.options)
         self.progress = self.state.progress
         if "positions" not in self.progress:
-            # Version 0.1 recorded none, but `effective_batch_tokens`.
-            positions = self.hparams.effective_batch_tokens
-            if not run.checkpoints.steps:
-                positions = problem.update_positions(self.hparams)
-            self.progress["positions"] = positions or self.hparams.batch_tokens
+            self.progress["positions"] = self._update_positions()
         self.training_pairs = SubwordSampler(
             problem.token_pairs("train"),
             run.vocabulary,
@@ -228,17 +224,19 @@ class Trainer:
                 if self.step % LOG_FREQUENCY == 0 or is_last:
                     # The row needs the figures of this update.
                     self._finish_update()
-                    self.log.write_training(
-                        self.progress,
-                        # The schedule takes the number of updates before.
-                        float(self.schedule(self.step - 1)),
-                        train_steps,
-                        self.engine.peak_bytes(),
-                    )
+                    self._log_training(train_steps)
                 if self.step % self.options.eval_frequency == 0 or is_last:
                     self._evaluate_and_save()
                 elif self.state.is_save_due:
                     self._save()
+
+    def _update_positions(self):
+        """Returns the positions of an update, if no checkpoint records them."""
+        hparams = self.hparams
+        # Version 0.1 recorded none: `effective_batch_tokens` was their number.
+        if self.run.checkpoints.steps:
+            return hparams.effective_batch_tokens or hparams.batch_tokens
+        return self.problem.update_positions(hparams)
 
     def _plan(self):
         """Returns the pairs of an epoch and the plan of its batches."""
@@ -325,6 +323,15 @@ class Trainer:
         self.progress["seconds"] += seconds
         self.cost.count_time(seconds)
         self.log.count_time(seconds, waited)
+
+    def _log_training(self, train_steps):
+        self.log.write_training(
+            self.progress,
+            # The schedule takes the number of updates before this one.
+            float(self.schedule(self.step - 1)),
+            train_steps,
+            self.engine.peak_bytes(),
+        )
 
     def _evaluate_and_save(self):
         # An evaluation can take long. The checkpoint is written meanwhile, so

@@ -16,7 +16,36 @@ def padding_mask(ids):
     Returns:
         Boolean tensor of shape `(batch, length)`, True for real tokens.
     """
+    check_padded(ids)
     return ops.not_equal(ids, PAD_ID)
+
+
+def check_padded(x):
+    """Raises a `ValueError` if a batch is a ragged tensor of TensorFlow."""
+    if hasattr(x, "row_splits"):
+        raise ValueError(
+            "A batch must be padded with 0 to one length. Received: a ragged "
+            f"tensor of shape {tuple(x.shape)}. Pass x.to_tensor() in place of "
+            "x."
+        )
+
+
+def average_tokens(x, padding_mask):
+    """Averages the vectors of the real tokens of each row.
+
+    A row that is all padding gives zeros, where
+    `keras.layers.GlobalAveragePooling1D` divides by 0 and gives NaN.
+
+    Args:
+        x: Tensor of shape `(batch, length, d_model)`.
+        padding_mask: Boolean tensor of shape `(batch, length)`.
+
+    Returns:
+        Tensor of shape `(batch, d_model)`.
+    """
+    weights = ops.expand_dims(ops.cast(padding_mask, x.dtype), -1)
+    number = ops.sum(weights, axis=1)  # (batch, 1)
+    return ops.sum(x * weights, axis=1) / ops.maximum(number, 1)
 
 
 def causal_mask(length):
@@ -125,7 +154,7 @@ def segment_positions(segments):
         Int32 tensor of shape `(batch, length)`.
     """
     # A position minus the number of positions in earlier sequences.
-    is_earlier = segments[:, None, :] < segments[:, :, None]
+    is_earlier = ops.expand_dims(segments, 1) < ops.expand_dims(segments, 2)
     start = ops.sum(ops.cast(is_earlier, "int32"), axis=-1)
     return ops.arange(ops.shape(segments)[1], dtype="int32") - start
 
@@ -155,10 +184,12 @@ def visible_mask(padding_mask=None, query_segments=None, key_segments=None):
             f"segments of the {side} alone. Pass both; a decoder takes them as "
             "`segments` and `encoded_segments`."
         )
-    real = None if padding_mask is None else padding_mask[..., None, :]
+    real = None if padding_mask is None else ops.expand_dims(padding_mask, -2)
     if query_segments is None:
         return real
-    same = ops.equal(query_segments[..., None], key_segments[..., None, :])
+    same = ops.equal(
+        ops.expand_dims(query_segments, -1), ops.expand_dims(key_segments, -2)
+    )
     return combine_masks(real, same)
 
 
@@ -208,7 +239,9 @@ def ancestor_mask(ancestors, beam_size):
         Boolean tensor of shape `(batch, beam, length x beam)`.
     """
     batch, _, length = ops.shape(ancestors)
-    is_ancestor = ops.equal(ancestors[..., None], ops.arange(beam_size))
+    is_ancestor = ops.equal(
+        ops.expand_dims(ancestors, -1), ops.arange(beam_size)
+    )
     # (batch, beam, length x beam)
     return ops.reshape(is_ancestor, (batch, beam_size, length * beam_size))
 

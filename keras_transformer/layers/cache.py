@@ -64,7 +64,7 @@ class DecoderCache(typing.NamedTuple):
         # replaces moving keys and values of all layers.
         ancestors = self.ancestors.entries
         ancestors = ops.take_along_axis(
-            ancestors, beams[:, :, None], axis=1
+            ancestors, ops.expand_dims(beams, 2), axis=1
         )  # (batch, beam, length)
         return self._replace(
             ancestors=self.ancestors._replace(entries=ancestors)

@@ -149,7 +149,7 @@ class DecoderLayer(TransformerLayer):
             # The beams stand on the axis of query positions, so the keys and
             # values of the input are not repeated for each beam.
             return self.cross_attention.attend(
-                query, *memory, padding_mask[:, None, :]
+                query, *memory, ops.expand_dims(padding_mask, 1)
             )
 
         x = self.self_residual(x, sublayer=attend_to_self)
@@ -272,7 +272,7 @@ class Decoder(LayerStack):
         """
         beam_size = x.shape[1]
         # A beam is its own ancestor at the newest position.
-        itself = ops.arange(beam_size, dtype="int32")[None, :, None]
+        itself = ops.reshape(ops.arange(beam_size, dtype="int32"), (1, -1, 1))
         # (batch, beam, 1)
         itself = ops.repeat(itself, ops.shape(x)[0], axis=0)
         ancestors = cache.ancestors.write(

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.sequence_layer import SequenceLayer
+from keras_transformer.masks import check_padded
 from keras_transformer.serialization import serializable
 
 
@@ -79,6 +80,7 @@ class SharedEmbedding(SequenceLayer):
 
     def look_up(self, matrix, ids):
         """Embeds ids `(batch, length)` by rows of `(vocab_size, d_model)`."""
+        check_padded(ids)
         ids = ops.cast(ids, "int32")
         vectors = ops.take(matrix, ids, axis=0)  # (batch, length, d_model)
         # Cast after the look-up, which needs a few rows of a large matrix.
@@ -260,4 +262,4 @@ class TokenEmbeddings(SharedEmbedding):
 def _only(kept, vectors):
     if kept is None:
         return vectors
-    return ops.where(kept[:, :, None], vectors, ops.zeros_like(vectors))
+    return ops.where(ops.expand_dims(kept, 2), vectors, ops.zeros_like(vectors))

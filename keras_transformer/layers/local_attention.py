@@ -93,12 +93,14 @@ class _Blocks:
 
         The result broadcasts to `(batch, num_blocks, block_len, window_len)`.
         """
-        starts = ops.arange(self.num_blocks)[:, None] * self.block_len
+        starts = (
+            ops.expand_dims(ops.arange(self.num_blocks), 1) * self.block_len
+        )
         queries = starts + ops.arange(self.block_len)
         window_len = self.blocks_seen * self.block_len
         keys = starts - self.block_len + ops.arange(window_len)
         exists = (keys >= 0) & (keys < self.length)
-        queries, keys = queries[:, :, None], keys[:, None, :]
+        queries, keys = ops.expand_dims(queries, 2), ops.expand_dims(keys, 1)
         if padding_mask is not None:
             padding_mask = self.cut_keys(padding_mask, axis=1)
         seen_from = seen = None
@@ -106,7 +108,7 @@ class _Blocks:
             seen_from = self.cut_queries(segments, axis=1)
             seen = self.cut_keys(segments, axis=1)
         return combine_masks(
-            exists[:, None, :],
+            ops.expand_dims(exists, 1),
             is_near(queries, keys, self.size),
             keys <= queries if self.causal else None,
             visible_mask(padding_mask, seen_from, seen),

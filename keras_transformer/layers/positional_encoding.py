@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.sequence_layer import SequenceLayer
+from keras_transformer.masks import check_padded
 from keras_transformer.serialization import serializable
 
 POSITIONAL_ENCODINGS = ("sinusoidal", "learned")
@@ -46,12 +47,15 @@ class SinusoidalPositionalEncoding(SequenceLayer):
             )
 
     def call(self, x, start=0, positions=None):
+        check_padded(x)
         length, d_model = ops.shape(x)[1], x.shape[-1]
         # Float32 in every precision, since bfloat16 cannot count beyond 256.
         numbers = ops.cast(start + ops.arange(length), "float32")
         # Computed at each call, since a stored table would limit the length.
         pairs = ops.arange(0, d_model, 2, dtype="float32")
-        angles = numbers[:, None] * ops.power(10000.0, -pairs / d_model)
+        angles = ops.expand_dims(numbers, 1) * ops.power(
+            10000.0, -pairs / d_model
+        )
         # (length, d_model / 2, 2)
         waves = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
         table = ops.reshape(waves, (length, d_model))  # (length, d_model)
@@ -95,6 +99,7 @@ class LearnedPositionalEncoding(SequenceLayer):
         )
 
     def call(self, x, start=0, positions=None):
+        check_padded(x)
         numbers = start + ops.arange(ops.shape(x)[1])
         numbers = ops.minimum(numbers, self.max_length - 1)
         # (length, d_model)

@@ -3,12 +3,15 @@
 import numpy as np
 from keras import ops
 
+from keras_transformer.masks import check_padded
+
 
 def project(x, kernel, bias=None, activation=None):
     """Multiplies `x` `(batch, length, rows)` by a `(rows, columns)` kernel.
 
     Adds the bias, `(columns,)`, and applies the activation.
     """
+    check_padded(x)
     batch, length = ops.shape(x)[:2]
     rows, columns = kernel.shape
     # One product of two matrices. With three axes, or as an einsum, TensorFlow
@@ -33,6 +36,7 @@ def project_to_heads(x, kernels, num_heads, biases=None):
     shape `(batch, num_heads, length, width)`. The biases, if any, are one
     vector for each kernel.
     """
+    check_padded(x)
     batch, length = ops.shape(x)[:2]
     x = ops.reshape(x, (-1, kernels[0].shape[0]))  # (batch x length, rows)
     # One product for all kernels: (batch x length, sum of their columns)

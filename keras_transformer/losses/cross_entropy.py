@@ -63,8 +63,8 @@ def smoothed_cross_entropy(targets, logits, label_smoothing=0.0):
             # PyTorch passes the upstream gradient by name, others by position.
             factor = args[0] if upstream is None else upstream
             scores = ops.cast(rows, "float32")
-            slopes = ops.exp(scores - log_sum[:, None]) - spread
-            slopes = slopes * factor[:, None]
+            slopes = ops.exp(scores - ops.expand_dims(log_sum, 1)) - spread
+            slopes = slopes * ops.expand_dims(factor, 1)
             at_gold = (ops.exp(gold - log_sum) - spread - kept) * factor
             slopes = replace_at_targets(slopes, targets, at_gold)
             return ops.cast(slopes, rows.dtype)

@@ -23,7 +23,9 @@ def sum_mean_logits(states, embeddings, targets):
 
 def gather_targets(values, targets):
     """Returns the float32 values at the targets of the rows, `(rows,)`."""
-    values = ops.take_along_axis(values, targets[:, None], axis=-1)  # (rows, 1)
+    values = ops.take_along_axis(
+        values, ops.expand_dims(targets, 1), axis=-1
+    )  # (rows, 1)
     return ops.cast(values[:, 0], "float32")
 
 
@@ -56,7 +58,7 @@ def compute_product_gradients(slopes, rows, kernel, targets, scale=1.0):
     """
     # The narrow factors are masked and scaled, since the slopes are wide.
     factors = scale * ops.cast(padding_mask(targets), "float32")
-    factors = ops.cast(factors, rows.dtype)[:, None]  # (rows, 1)
+    factors = ops.expand_dims(ops.cast(factors, rows.dtype), 1)  # (rows, 1)
     kernel_slopes = ops.matmul(ops.transpose(slopes), rows * factors)
     return (
         ops.matmul(slopes, kernel) * factors,

@@ -292,7 +292,7 @@ class Transformer(keras.Model):
         if segments is not None:
             positions = segment_positions(segments)
             # The first token of a sequence must not see the end of another.
-            is_first = ops.equal(positions, 0)[:, :, None]
+            is_first = ops.expand_dims(ops.equal(positions, 0), 2)
         y = ops.where(is_first, self._embed_start(), y)
         y = self.target_positions(y, positions=positions)
         return self.target_dropout(y, training=training)

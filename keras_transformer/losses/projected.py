@@ -338,7 +338,7 @@ def _compute_pass(output, other, targets, kept, count, weight, other_weight):
         # By the logits of p, the gradient of KL(p || q) is p (log(p / q) - KL),
         # and that of KL(q || p) is p - q.
         if weight:
-            slopes = difference + (slopes - mean)[:, None]
+            slopes = difference + ops.expand_dims(slopes - mean, 1)
     slopes = p * slopes
     if other_weight:
         slopes = slopes - q

@@ -7,8 +7,6 @@ import pytest
 from keras import ops
 from small_translators import HPARAMS
 from small_translators import TEXTS
-from small_translators import make_translator
-from small_translators import make_vocabulary
 
 from keras_transformer.decoding.batching import BatchRunner
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
@@ -58,12 +56,6 @@ class SmallDevice:
         return call
 
 
-@pytest.fixture(scope="module")
-def large(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocabulary") / "model"
-    return make_translator(make_vocabulary(path))
-
-
 def on_small_devices(translator, most_rows, num_devices=1, fail=refuse):
     (replica,) = translator.engine.replicas
     devices = [
@@ -82,25 +74,27 @@ def on_small_devices(translator, most_rows, num_devices=1, fail=refuse):
 class TranslatorTest:
     @pytest.mark.parametrize("most_rows", [1, 3])
     def test_translations_and_scores_are_those_of_a_large_memory(
-        self, large, most_rows
+        self, translator, most_rows
     ):
-        small, _ = on_small_devices(large, most_rows)
-        expected = large(TEXTS, return_scores=True)
+        small, _ = on_small_devices(translator, most_rows)
+        expected = translator(TEXTS, return_scores=True)
         translations, scores = small(TEXTS, return_scores=True)
         assert translations == expected[0]
         assert scores == pytest.approx(expected[1], abs=1e-5)
-        expected = large.score(TEXTS, TEXTS[::-1])
+        expected = translator.score(TEXTS, TEXTS[::-1])
         scores = small.score(TEXTS, TEXTS[::-1])
         assert scores == pytest.approx(expected, abs=1e-5)
 
     @pytest.mark.slow
-    def test_an_allocation_that_fails_halves_the_batch(self, large):
-        small, (device,) = on_small_devices(large, 3, fail=allocate_too_much)
-        assert small(TEXTS) == large(TEXTS)
+    def test_an_allocation_that_fails_halves_the_batch(self, translator):
+        small, (device,) = on_small_devices(
+            translator, 3, fail=allocate_too_much
+        )
+        assert small(TEXTS) == translator(TEXTS)
         assert max(device.num_rows) > 3
 
-    def test_later_batches_fit_at_once(self, large, caplog):
-        small, (device,) = on_small_devices(large, 2)
+    def test_later_batches_fit_at_once(self, translator, caplog):
+        small, (device,) = on_small_devices(translator, 2)
         texts = ["a dog runs"] * 5
         small(texts)
         assert device.num_rows == [5, 2, 3, 1, 2]
@@ -110,14 +104,14 @@ class TranslatorTest:
         about = [line for line in messages if "not fit into memory" in line]
         assert len(about) == 2
 
-    def test_two_devices_find_what_one_finds(self, large):
+    def test_two_devices_find_what_one_finds(self, translator):
         texts = SENTENCES * 4
-        small, devices = on_small_devices(large, 3, num_devices=2)
-        assert small(texts) == large(texts)
+        small, devices = on_small_devices(translator, 3, num_devices=2)
+        assert small(texts) == translator(texts)
         assert all(device.num_rows for device in devices)
 
-    def test_a_sentence_that_does_not_fit_is_named(self, large):
-        small, _ = on_small_devices(large, 0)
+    def test_a_sentence_that_does_not_fit_is_named(self, translator):
+        small, _ = on_small_devices(translator, 0)
         message = (
             "Out of memory.*one of [0-9]+ tokens, 'the man reads a very.*Use a"
         )

@@ -16,7 +16,6 @@ from small_translators import HesitantModel
 from small_translators import ids_of
 from small_translators import make_translator
 from small_translators import make_tree_vocabulary
-from small_translators import make_vocabulary
 
 from keras_transformer.decoding import batching
 from keras_transformer.decoding import texts as windows
@@ -35,20 +34,10 @@ from keras_transformer.trees.target_text import is_tree
 TENSORFLOW = keras.backend.backend() == "tensorflow"
 
 
-@pytest.fixture(scope="module")
-def vocabulary(tmp_path_factory):
-    return make_vocabulary(tmp_path_factory.mktemp("vocabulary") / "model")
-
-
 @pytest.fixture
 def copier(vocabulary):
     model = CopyingModel(vocabulary.vocab_size)
     return Translator(KerasEngine(model, vocabulary, HParams(beam_size=2)))
-
-
-@pytest.fixture(scope="module")
-def translator(vocabulary):
-    return make_translator(vocabulary)
 
 
 class TranslatorTest:
@@ -88,6 +77,7 @@ class TranslatorTest:
     @pytest.mark.skipif(not TENSORFLOW, reason="tf.function")
     def test_tensorflow_traces_the_search_once_for_all_shapes(self, copier):
         copier(TEXTS)
+        copier(TEXTS, extra_length=3)
         copier(TEXTS[:1])
         copier(TEXTS[:2])
         assert copier.engine.model.shapes == [(None, None)]

@@ -9,7 +9,6 @@ from small_translators import TEXTS
 from small_translators import make_run
 from small_translators import make_translator
 from small_translators import make_tree_vocabulary
-from small_translators import make_vocabulary
 from small_translators import rerank_translator
 
 from keras_transformer.decoding.engines import Hypothesis
@@ -31,16 +30,6 @@ EXPECTED = [
     [],
     [],
 ]
-
-
-@pytest.fixture(scope="module")
-def vocabulary(tmp_path_factory):
-    return make_vocabulary(tmp_path_factory.mktemp("vocabulary") / "model")
-
-
-@pytest.fixture(scope="module")
-def translator(vocabulary):
-    return make_translator(vocabulary)
 
 
 def read(tmp_path, text):

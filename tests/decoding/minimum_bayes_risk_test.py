@@ -13,7 +13,6 @@ from enumeration import search
 from sacrebleu.metrics import CHRF
 from small_translators import make_translator
 from small_translators import make_tree_vocabulary
-from small_translators import make_vocabulary
 
 from keras_transformer.decoding import load
 from keras_transformer.decoding.engines import Hypothesis
@@ -125,11 +124,6 @@ class ByAgreementTest:
 
 
 class TranslatorTest:
-    @pytest.fixture(scope="class")
-    def translator(self, tmp_path_factory):
-        folder = tmp_path_factory.mktemp("vocabulary")
-        return make_translator(make_vocabulary(folder / "model"))
-
     def test_the_best_of_its_samples_is_the_translation(self, translator):
         texts = ["a dog runs", "", "two women"]
         drawn = translator(texts, num_hypotheses=8, temperature=1.0, seed=3)

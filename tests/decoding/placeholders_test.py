@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from small_translators import make_translator
 from small_translators import make_tree_vocabulary
-from small_translators import make_vocabulary
 
 from keras_transformer.decoding.attention import WORD
 from keras_transformer.decoding.attention import WordLinks
@@ -28,12 +27,6 @@ TEMPLATES = [
     "https://example.org/{{id}}",
     "https://example.org/${id}",
 ]
-
-
-@pytest.fixture(scope="module")
-def translator(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("vocabulary")
-    return make_translator(make_vocabulary(folder / "model"))
 
 
 def links_of(source, target, order):

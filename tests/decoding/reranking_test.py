@@ -10,7 +10,6 @@ from layer_checks import to_numpy
 from small_translators import HPARAMS
 from small_translators import make_translator
 from small_translators import make_tree_vocabulary
-from small_translators import make_vocabulary
 from small_translators import rerank_translator
 
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
@@ -160,10 +159,9 @@ class RerankerTest:
         with pytest.raises(ValueError, match="one str, 'one'"):
             reranker("one")
 
-    def test_the_vocabularies_may_differ(self, tmp_path):
-        forward = make_translator(make_vocabulary(tmp_path / "forward"))
+    def test_the_vocabularies_may_differ(self, translator, tmp_path):
         reverse = make_translator(make_tree_vocabulary(tmp_path / "reverse"))
         reverse.linearization = None  # its symbols count as text
-        reranker = rerank_translator(forward, reverse)
+        reranker = rerank_translator(translator, reverse)
         texts = ["a dog runs", "two women"]
         assert len(reranker.score(texts, texts[::-1])) == 2

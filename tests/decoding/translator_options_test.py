@@ -11,7 +11,6 @@ from small_translators import HPARAMS
 from small_translators import TEXTS
 from small_translators import CopyingModel
 from small_translators import make_translator
-from small_translators import make_vocabulary
 
 from keras_transformer.decoding import batching
 from keras_transformer.decoding import texts as windows
@@ -22,12 +21,6 @@ from keras_transformer.search.hypotheses import score_targets
 from keras_transformer.search.options import DecodeOptions
 
 TENSORFLOW = keras.backend.backend() == "tensorflow"
-
-
-@pytest.fixture(scope="module")
-def translator(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("vocabulary")
-    return make_translator(make_vocabulary(folder / "model"))
 
 
 class OptionsTest:

@@ -42,6 +42,8 @@ class Replica:
 
     def search(self, options, vocabularies=None, is_parser=False):
         """Returns the compiled search, constrained to trees for a parser."""
+        # The limits of the outputs are arrays, so one search serves them all.
+        options = options.replace(extra_length=0)
         if options not in self._compiled:
             vocabulary, constraint = None, None
             if vocabularies:

@@ -225,13 +225,17 @@ class DecoderStepTest:
         for i, x in enumerate(steps):
             output, cache = layer.step(x, cache, i)
             past = np.concatenate([past, x[:, :, None]], axis=2)
-            for beam in range(3):
-                expected = layer(past[:, beam], ENCODED, REAL)
-                np.testing.assert_allclose(
-                    to_numpy(output)[:, beam],
-                    to_numpy(expected)[:, -1],
-                    atol=1e-5,
-                )
+            # Each beam is a sentence of its own in the call.
+            expected = layer(
+                past.reshape(6, i + 1, 8),
+                ENCODED.repeat(3, 0),
+                REAL.repeat(3, 0),
+            )
+            np.testing.assert_allclose(
+                to_numpy(output),
+                to_numpy(expected)[:, -1].reshape(2, 3, 8),
+                atol=1e-5,
+            )
             beams = generator.integers(3, size=(2, 3))
             cache = cache.reorder(ops.convert_to_tensor(beams))
             past = np.take_along_axis(past, beams[:, :, None, None], axis=1)

@@ -86,11 +86,11 @@ class EncoderTest:
         np.testing.assert_array_equal(before[REAL], after[REAL])
         assert not np.array_equal(to_numpy(layer(X)), to_numpy(layer(changed)))
 
-    @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
-    def test_pure_dtypes_learn_what_float32_learns(self, make, dtype):
+    def test_pure_dtypes_learn_what_float32_learns(self, make):
+        dtypes = ("float32", "bfloat16", "float16", "float64")
         losses, outputs = [], []
-        for policy in ("float32", dtype):
-            layer = make(dropout=0.0, dtype=policy)
+        for dtype in dtypes:
+            layer = make(dropout=0.0, dtype=dtype)
             layer.build(X.shape)
             randomize(layer)
             x = keras.Input(X.shape[1:], dtype=layer.compute_dtype)
@@ -99,9 +99,16 @@ class EncoderTest:
             data = ops.convert_to_numpy(ops.cast(X, layer.compute_dtype))
             losses += model.fit(data, -data, verbose=0).history["loss"]
             outputs.append(to_numpy(model(data)))
-        tolerance = 1e-4 if dtype == "float64" else 0.1
-        np.testing.assert_allclose(losses[1], losses[0], rtol=tolerance)
-        np.testing.assert_allclose(outputs[1], outputs[0], atol=tolerance)
+        tolerances = (0.0, 0.1, 0.1, 1e-4)
+        for dtype, tolerance, loss, output in zip(
+            dtypes, tolerances, losses, outputs, strict=True
+        ):
+            np.testing.assert_allclose(
+                loss, losses[0], rtol=tolerance, err_msg=dtype
+            )
+            np.testing.assert_allclose(
+                output, outputs[0], atol=tolerance, err_msg=dtype
+            )
 
     def test_no_gradient_reaches_padding(self, make):
         layer = make()

@@ -10,8 +10,11 @@ import pytest
 
 # The backends differ most in these; the rest takes minutes. A test of the
 # translator searches on JAX as well.
-QUICK = ("masks", "attention", "beams")
+QUICK = ("masks", "attention::FormulaTest", "attention::AttentionMaskTest")
+QUICK += ("attention::CacheTest",)
 LAYERS = (
+    "attention",
+    "beams",
     "dropout",
     "feed_forward",
     "embedding",
@@ -36,12 +39,16 @@ MODEL += ("guided_alignment", "guided_alignment_engine")
 
 def run_on_jax(names):
     folder = pathlib.Path(__file__).parent
-    files = [str(next(folder.rglob(f"{name}_test.py"))) for name in names]
+    tests = []
+    for name in names:
+        module, *classes = name.split("::")
+        path = str(next(folder.rglob(f"{module}_test.py")))
+        tests.append("::".join([path, *classes]))
     # Most of the time goes into compiling: JAX compiles every operation for
     # every shape.
     flags = "--xla_backend_optimization_level=0"
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--tb=short", *files],
+        [sys.executable, "-m", "pytest", "-q", "--tb=short", *tests],
         env={**os.environ, "KERAS_BACKEND": "jax", "XLA_FLAGS": flags},
         stdout=subprocess.PIPE,
         text=True,

@@ -28,15 +28,15 @@ PLAIN = dataclasses.replace(HPARAMS, dropout=0.0, attention_dropout=0.0)
 
 
 @functools.cache
-def built(hparams, num_rounds, precision, xla):
-    """Returns an engine for a number of rounds, and its initial state."""
+def built(hparams, precision, xla):
+    """Returns an engine and its initial state."""
     engine = build_engine(hparams, precision=precision, xla=xla)
     return engine, variables.read(state_of(engine))
 
 
-def make(hparams=HPARAMS, num_rounds=1, precision="float32", xla="auto"):
+def make(hparams=HPARAMS, precision="float32", xla="auto"):
     """Returns an engine in its initial state, with its compiled functions."""
-    engine, start = built(hparams, num_rounds, precision, xla)
+    engine, start = built(hparams, precision, xla)
     variables.write(state_of(engine), start, "a test")
     return engine
 
@@ -64,14 +64,12 @@ class UpdateTest:
     )
     def test_accumulation_changes_no_update(self, plain, num_rounds):
         # With 7 rows in 4 rounds, the last round has an empty row.
-        figures = train(make(num_rounds=num_rounds), num_rounds)
+        figures = train(make(), num_rounds)
         np.testing.assert_allclose(figures, plain, rtol=1e-5)
 
     def test_round_without_any_row_changes_no_update(self):
         results = [
-            update_once(
-                make(num_rounds=rounds), make_batch(0, rounds, num_rows=3)
-            )
+            update_once(make(), make_batch(0, rounds, num_rows=3))
             for rounds in (1, 4)
         ]
         for name in ("loss_sum", "gradient_norm"):
@@ -159,12 +157,12 @@ class UpdateTest:
         assert rate < 1.01 * moved.max() < 1.02 * rate
 
     def test_update_of_several_rounds_is_counted_once(self):
-        engine = make(num_rounds=4)
+        engine = make()
         train(engine, num_rounds=4, stop=3)
         assert int(engine.optimizer.iterations) == 3
 
     def test_other_shapes_cause_no_second_trace(self):
-        engine = make(num_rounds=2)
+        engine = make()
         for rows, length in ((7, 8), (4, 8), (5, 11)):
             batch = make_batch(num_rounds=2, num_rows=rows, length=length)
             update_once(engine, batch, stop=rows == 5)

@@ -1,5 +1,8 @@
 """kt-evaluate on a run that has learned to copy, and on files."""
 
+import contextlib
+import functools
+import io
 import json
 import os
 import pathlib
@@ -34,14 +37,26 @@ def run(tmp_path):
     return path
 
 
+@pytest.fixture(scope="module")
+def score_split(trained_run):
+    """A function that scores a split once and returns what was printed."""
+
+    @functools.cache
+    def score(split):
+        flags = (f"--output_dir={trained_run}", f"--split={split}")
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            assert call(evaluate, *flags) == 0
+        return output.getvalue()
+
+    return score
+
+
 class EvaluateTest:
     @pytest.mark.parametrize("split", ["test", "dev"])
-    def test_a_split_is_decoded_and_scored(self, trained_run, capsys, split):
-        status = call(
-            evaluate, f"--output_dir={trained_run}", f"--split={split}"
-        )
-        assert status == 0
-        output = capsys.readouterr().out
+    def test_a_split_is_decoded_and_scored(
+        self, trained_run, score_split, split
+    ):
+        output = score_split(split)
         _, bleu, intl, *_ = output.splitlines()
         assert bleu.startswith("BLEU 13a ")
         assert intl.startswith("BLEU intl ")
@@ -83,10 +98,9 @@ class EvaluateTest:
         assert sorted(run.rglob("*")) == before
 
     def test_the_files_it_writes_score_the_same(
-        self, trained_run, copy_data, tmp_path, capsys
+        self, trained_run, score_split, copy_data, tmp_path, capsys
     ):
-        call(evaluate, f"--output_dir={trained_run}")
-        expected = capsys.readouterr().out
+        expected = score_split("test")
         problem = registry.get_problem("copy", copy_data)
         references = tmp_path / "references.txt"
         text = "".join(f"{line}\n" for line in problem.text_split("test")[1])
@@ -132,12 +146,11 @@ class EvaluateTest:
         assert "tok:13a" not in output
 
     def test_outputs_are_compared_with_those_of_another_run(
-        self, trained_run, run, capsys
+        self, trained_run, score_split, run, capsys
     ):
-        decodes = pathlib.Path(trained_run) / "decodes" / "test.txt"
-        call(evaluate, f"--output_dir={trained_run}")
-        shutil.copytree(decodes.parent, run / "decodes")
-        capsys.readouterr()
+        score_split("test")
+        decodes = pathlib.Path(trained_run) / "decodes"
+        shutil.copytree(decodes, run / "decodes")
         status = call(
             evaluate, f"--output_dir={trained_run}", f"--compare={run}"
         )
@@ -147,9 +160,9 @@ class EvaluateTest:
         assert "BLEU 13a: both are equal." in output
 
     def test_a_report_is_written_for_two_runs_and_for_files(
-        self, trained_run, tmp_path, source, capsys
+        self, trained_run, score_split, tmp_path, source
     ):
-        call(evaluate, f"--output_dir={trained_run}")
+        score_split("test")
         other = pathlib.Path(trained_run) / "decodes" / "test.txt"
         page = tmp_path / "page.html"
         flags = (f"--compare={other}", f"--report={page}")

@@ -1,5 +1,7 @@
 """Commands on a treebank, from files of trees to parsed sentences."""
 
+import contextlib
+import io
 import json
 import os
 
@@ -82,6 +84,19 @@ def run(request, treebank, tmp_path_factory):
     )
     assert (datagen_status, trainer_status) == (0, 0)
     return path
+
+
+@pytest.fixture(scope="module")
+def scored(run):
+    """What kt-evaluate prints about the test split, and its messages."""
+    flags = (f"--output_dir={run}", "--split=test", "--evalb_files")
+    output, messages = io.StringIO(), io.StringIO()
+    with (
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(messages),
+    ):
+        assert call(evaluate, *flags) == 0
+    return output.getvalue(), messages.getvalue()
 
 
 @pytest.fixture
@@ -220,12 +235,10 @@ class SemiSupervisedTest:
 
 
 class EvaluateTest:
-    def test_f1_goes_to_the_card_and_the_scores(self, run, capsys):
-        flags = ("--split=test", "--evalb_files")
-        assert call(evaluate, f"--output_dir={run}", *flags) == 0
-        output = capsys.readouterr()
-        assert "F1" in output.out and "COLLINS" in output.out
-        assert "Malformed and repaired: 0 of 12 (0.0%)." in output.err
+    def test_f1_goes_to_the_card_and_the_scores(self, run, scored):
+        output, messages = scored
+        assert "F1" in output and "COLLINS" in output
+        assert "Malformed and repaired: 0 of 12 (0.0%)." in messages
         with open(os.path.join(run, "scores", "test.json")) as file:
             (entry,) = json.load(file)
         assert 0 <= entry["f1"] < 100
@@ -233,9 +246,10 @@ class EvaluateTest:
             card = file.read()
         assert f"{entry['f1']:.2f}" in card and "parse = load(" in card
 
-    def test_files_for_evalb_score_the_same(self, run, treebank, capsys):
-        call(evaluate, f"--output_dir={run}", "--split=test", "--evalb_files")
-        scored = capsys.readouterr().out
+    def test_files_for_evalb_score_the_same(
+        self, run, scored, treebank, capsys
+    ):
+        output, _ = scored
         gold, test = (
             os.path.join(run, "decodes", f"test.{name}")
             for name in ("gold", "test")
@@ -243,7 +257,7 @@ class EvaluateTest:
         flags = (f"--hypotheses={test}", f"--references={gold}")
         assert call(evaluate, *flags, "--measure=f1") == 0
         # A run's cost follows its scores.
-        assert scored.startswith(capsys.readouterr().out)
+        assert output.startswith(capsys.readouterr().out)
         flags = (f"--hypotheses={gold}", f"--references={treebank}/test.trees")
         assert call(evaluate, *flags, "--measure=f1") == 0
         captured = capsys.readouterr()

@@ -20,6 +20,9 @@ FUZZED = trees hparams manifests checkpoints runs evaluations timed_steps \
 	json_bodies vocabularies
 SECONDS ?= 600
 
+# Tests start many processes, which would all compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # What trains, searches, exports, serves, differentiates or starts processes takes
 # minutes, so `make check` leaves it out.
 SLOW_TESTS = integration robustness benchmark decoding engines export layers \

@@ -40,7 +40,7 @@ class ModelConfig:
     norm_epsilon: float = 1e-6  # added to the variance by normalisations
     activation: str = "relu"  # inside the feed-forward; or "gelu", "silu"
     attention_bias: bool = False  # whether attention's projections have biases
-    positional_encoding: str = "sinusoidal"  # or "learned" (Table 3 row E)
+    positional_encoding: str = "sinusoidal"  # or "tensor2tensor", "learned"
     neighbourhood_size: int = 0  # positions that one attends to (r); 0 = all
     tied_embeddings: str = "all"  # shared matrix; or "target", "none"
     scale_embeddings: bool = True  # by sqrt(d_model), as in the paper
@@ -59,7 +59,7 @@ class ModelConfig:
                 f"divisor of d_model such as {_near_divisor(self)}, or set "
                 "both d_k and d_v."
             )
-        if self.d_model % 2 and self.positional_encoding == "sinusoidal":
+        if self.d_model % 2 and self.positional_encoding != "learned":
             raise UserError(
                 "`d_model` must be even with sinusoidal positions. Received: "
                 f"d_model={self.d_model}. Add 1 to it, or use "
@@ -113,7 +113,9 @@ _RULES = (
     fields.between(1e-12, 1, "norm_epsilon"),
     fields.one_of(("relu", "gelu", "silu"), "activation"),
     fields.one_of(("zero", "padding"), "decoder_start"),
-    fields.one_of(("sinusoidal", "learned"), "positional_encoding"),
+    fields.one_of(
+        ("sinusoidal", "tensor2tensor", "learned"), "positional_encoding"
+    ),
     fields.one_of(("small_branch_ends", "tensor2tensor"), "initializer"),
     fields.one_of(("all", "target", "none"), "tied_embeddings"),
 )

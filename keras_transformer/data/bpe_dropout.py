@@ -145,10 +145,10 @@ def _read_model(vocabulary):
     model = sentencepiece_model_pb2.ModelProto.FromString(
         vocabulary.model_bytes
     )
-    if vocabulary.is_marian:
+    if vocabulary.is_marian or vocabulary.is_tensor2tensor:
         raise UserError(
             "`subword_dropout` needs a vocabulary that was trained here. "
-            "Received: that of a Marian model. Leave subword_dropout at 0."
+            "Received: that of an imported model. Leave subword_dropout at 0."
         )
     spec = model.trainer_spec
     if spec.model_type != spec.BPE:

@@ -11,10 +11,14 @@ import numpy as np
 import sentencepiece
 
 from keras_transformer.data import normalization
+from keras_transformer.data.tensor2tensor_text import ESCAPE_CHARACTERS
+from keras_transformer.data.tensor2tensor_text import read_spelling
+from keras_transformer.data.tensor2tensor_text import spell_text
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import read_bytes
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import FIRST_BYTE
+from keras_transformer.token_ids import FIRST_SYMBOL_ID
 from keras_transformer.token_ids import PAD_ID
 from keras_transformer.token_ids import UNKNOWN_ID
 from keras_transformer.token_ids import WORD_START
@@ -25,6 +29,9 @@ SOURCE_VOCABULARY_FILE = "vocab.source.model"  # of the source, if separate
 # the one behind it if the decoded text is cleaned up; see `marian_files`.
 MARIAN = "<marian>"
 CLEAN_UP = "<clean_up>"
+# The piece behind those of a vocabulary of Tensor2Tensor; see
+# `tensor2tensor_vocabulary`.
+TENSOR2TENSOR = "<tensor2tensor>"
 # The languages of Marian's multilingual models, as in ">>fra<< A dog runs."
 _LANGUAGE_CODE = re.compile("(>>.*?<<)?(.*)", re.DOTALL)
 _LANGUAGE_PIECE = re.compile(">>(.+)<<")
@@ -48,8 +55,8 @@ class Subwords:
     and trailing spaces disappear, and `▁`, which SentencePiece itself uses,
     becomes a space. A vocabulary may leave the text as it is instead, as those
     of earlier versions do. A vocabulary of given symbols differs, see
-    `bpe_symbols.write_symbols`, and so does one of Marian, which has the
-    unknown id; see `marian_files`.
+    `bpe_symbols.write_symbols`, and so do those of Marian and Tensor2Tensor;
+    see `marian_files` and `tensor2tensor_vocabulary`.
 
     Args:
         model_path: Path of a SentencePiece model with these ids, such as
@@ -115,11 +122,25 @@ class Subwords:
         return self._processor.piece_to_id(MARIAN) != UNKNOWN_ID
 
     @property
+    def is_tensor2tensor(self):
+        """Whether the vocabulary is one of Tensor2Tensor."""
+        return self._processor.piece_to_id(TENSOR2TENSOR) != UNKNOWN_ID
+
+    @property
     def vocab_size(self):
         """Number of ids."""
-        if self.is_marian:
-            return self._processor.piece_to_id(MARIAN)
+        for mark in (MARIAN, TENSOR2TENSOR):
+            id_ = self._processor.piece_to_id(mark)
+            if id_ != UNKNOWN_ID:
+                return id_
         return self._processor.get_piece_size()
+
+    @functools.cached_property
+    def alphabet(self):
+        """The characters that a vocabulary of Tensor2Tensor need not escape."""
+        pieces = self.all_pieces()[FIRST_SYMBOL_ID:]
+        # The reserved pieces of its file count, too.
+        return ESCAPE_CHARACTERS.union("<pad>", "<EOS>", *pieces)
 
     @property
     def original_ids(self):
@@ -169,6 +190,8 @@ class Subwords:
             )
         if self.is_marian:
             return self._encode_by_table(texts)
+        if self.is_tensor2tensor:
+            texts = [spell_text(text, self.alphabet) for text in texts]
         return self._processor.encode(list(texts), add_eos=True)
 
     def _encode_by_table(self, texts):
@@ -197,6 +220,8 @@ class Subwords:
         if not sequences:
             # SentencePiece would take an empty list for one empty sequence.
             return []
+        if self.is_tensor2tensor:
+            return [read_spelling("".join(self.pieces(s))) for s in sequences]
         if not self.is_marian:
             return self._processor.decode(sequences)
         texts = self._processor.decode(

@@ -7,7 +7,7 @@ from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.masks import check_padded
 from keras_transformer.serialization import serializable
 
-POSITIONAL_ENCODINGS = ("sinusoidal", "learned")
+POSITIONAL_ENCODINGS = ("sinusoidal", "tensor2tensor", "learned")
 
 
 @serializable
@@ -16,9 +16,16 @@ class SinusoidalPositionalEncoding(SequenceLayer):
 
     `PE(pos, 2i) = sin(pos / 10000^(2i / d_model))` and
     `PE(pos, 2i + 1) = cos(pos / 10000^(2i / d_model))`, interleaved as the
-    formula says. Section 3.5 of Vaswani et al. (2017). Tensor2Tensor puts all
-    sines before all cosines. The layer has no weights, takes no mask and
-    accepts sequences of any length.
+    formula says. Section 3.5 of Vaswani et al. (2017). The layer has no
+    weights, takes no mask and accepts sequences of any length.
+
+    Tensor2Tensor's "timing signal" has all sines before all cosines, and
+    `d_model - 2` in the place of `d_model`, so that the longest wavelength is
+    exactly 10000 times the shortest. Choose it for models of Tensor2Tensor.
+
+    Args:
+        tensor2tensor: Whether to add Tensor2Tensor's signal. Defaults to
+            False.
 
     Call arguments:
         x: Tensor of shape `(batch, length, d_model)` with an even d_model.
@@ -39,6 +46,10 @@ class SinusoidalPositionalEncoding(SequenceLayer):
     array([0., 1., 0., 1.], dtype=float32)
     """
 
+    def __init__(self, tensor2tensor=False, **kwargs):
+        super().__init__(**kwargs)
+        self.tensor2tensor = tensor2tensor
+
     def build(self, input_shape):
         if input_shape[-1] % 2:
             raise ValueError(
@@ -53,13 +64,20 @@ class SinusoidalPositionalEncoding(SequenceLayer):
         numbers = ops.cast(start + ops.arange(length), "float32")
         # Computed at each call, since a stored table would limit the length.
         pairs = ops.arange(0, d_model, 2, dtype="float32")
+        divisor = max(1, d_model - 2) if self.tensor2tensor else d_model
         angles = ops.expand_dims(numbers, 1) * ops.power(
-            10000.0, -pairs / d_model
+            10000.0, -pairs / divisor
         )
-        # (length, d_model / 2, 2)
-        waves = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
+        # (length, d_model / 2, 2), or (length, 2, d_model / 2)
+        waves = ops.stack(
+            [ops.sin(angles), ops.cos(angles)],
+            axis=1 if self.tensor2tensor else 2,
+        )
         table = ops.reshape(waves, (length, d_model))  # (length, d_model)
         return _add_rows(x, table, positions)
+
+    def get_config(self):
+        return {**super().get_config(), "tensor2tensor": self.tensor2tensor}
 
 
 @serializable
@@ -115,9 +133,10 @@ class LearnedPositionalEncoding(SequenceLayer):
 
 
 def make_positions(positional_encoding, max_length, d_model, **options):
-    """Makes the layer that "sinusoidal" or "learned" stands for."""
-    if positional_encoding == "sinusoidal":
-        return SinusoidalPositionalEncoding(**options)
+    """Makes the layer that one of `POSITIONAL_ENCODINGS` stands for."""
+    if positional_encoding in ("sinusoidal", "tensor2tensor"):
+        tensor2tensor = positional_encoding == "tensor2tensor"
+        return SinusoidalPositionalEncoding(tensor2tensor, **options)
     if positional_encoding == "learned":
         return LearnedPositionalEncoding(max_length, d_model, **options)
     raise ValueError(

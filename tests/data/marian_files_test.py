@@ -179,7 +179,7 @@ class MarianVocabularyTest:
         model = train_sentencepiece(ENGLISH, 40, model_type="bpe")
         write_marian_example(tmp_path, [model, model])
         vocabulary = read_marian_vocabularies(str(tmp_path)).targets
-        with pytest.raises(UserError, match="Received: that of a Marian model"):
+        with pytest.raises(UserError, match="that of an imported model"):
             BpeDropout(vocabulary, 0.1)
 
 

@@ -24,6 +24,7 @@ VARIANTS = pytest.mark.parametrize(
         {"norm": "pre", "positional_encoding": "learned"},
         {"neighbourhood_size": 3, "d_k": 3, "d_v": 5},
         {"num_layers": 3, "num_decoder_layers": 1},
+        {"norm": "pre", "positional_encoding": "tensor2tensor"},
         {"tied_embeddings": "target", "input_vocab_size": 13},
         {"activation": "silu", "norm_epsilon": 1e-5, **MARIAN},
     ],

@@ -8,6 +8,7 @@ from layer_checks import random_array
 from layer_checks import randomize
 from layer_checks import to_numpy
 
+from keras_transformer.decoding.engines.ctranslate2_spec import make_sinusoids
 from keras_transformer.layers import LearnedPositionalEncoding
 from keras_transformer.layers import SinusoidalPositionalEncoding
 
@@ -65,6 +66,21 @@ class SinusoidalPositionalEncodingTest:
                 expected[position, 2 * i] = np.sin(angle)
                 expected[position, 2 * i + 1] = np.cos(angle)
         np.testing.assert_allclose(encoding, expected, atol=1e-4)
+
+    @pytest.mark.parametrize("length,d_model", [(5, 8), (300, 6), (3, 2)])
+    def test_equals_the_timing_signal_of_tensor2tensor(self, length, d_model):
+        layer = make_sinusoidal(tensor2tensor=True)
+        half = d_model // 2
+        increment = np.log(10000) / max(half - 1, 1)
+        angles = np.outer(
+            np.arange(length), np.exp(-increment * np.arange(half))
+        )
+        expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+        encoding = encoding_of(layer, length, d_model)
+        np.testing.assert_allclose(encoding, expected, atol=1e-4)
+        exported = make_sinusoids(length, d_model, tensor2tensor=True)
+        np.testing.assert_allclose(exported, expected, atol=1e-4)
+        check_config_round_trip(layer, X)
 
     def test_far_positions_are_told_apart_in_low_precision(self):
         layer = make_sinusoidal(dtype="mixed_bfloat16")

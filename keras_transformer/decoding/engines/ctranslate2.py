@@ -35,7 +35,8 @@ UNDERSTOOD = dict.fromkeys(
 UNDERSTOOD["norm"] = ("post", "pre")
 UNDERSTOOD["activation"] = ("relu", "gelu", "silu")
 UNDERSTOOD["decoder_start"] = ("zero", "padding")
-UNDERSTOOD["positional_encoding"] = ("sinusoidal", "learned")
+UNDERSTOOD["positional_encoding"] = ("sinusoidal", "tensor2tensor")
+UNDERSTOOD["positional_encoding"] += ("learned",)
 UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
 CTRANSLATE2 = Capabilities(
     "A CTranslate2 model", "the run's directory", ("prefixes", "seeds")

@@ -173,8 +173,11 @@ class RunConverter:
         return np.pad(weight, widths).reshape(-1, *weight.shape[2:])
 
     def _make_positions(self, name):
-        if self.config.positional_encoding == "sinusoidal":
-            return make_sinusoids(self.num_positions, self.config.d_model)
+        kind = self.config.positional_encoding
+        if kind != "learned":
+            return make_sinusoids(
+                self.num_positions, self.config.d_model, kind == "tensor2tensor"
+            )
         table = self._get_array(f"{name}/positions")
         # As in our layer, positions from `max_length` on share the last vector.
         missing = self.num_positions - len(table)
@@ -215,7 +218,7 @@ class Weight(model_spec.NumpyVariable):
         return self
 
 
-def make_sinusoids(length, d_model):
+def make_sinusoids(length, d_model, tensor2tensor=False):
     """Computes the table that `SinusoidalPositionalEncoding` adds.
 
     Float32 of shape `(length, d_model)`; section 3.5 of Vaswani et al. (2017).
@@ -225,8 +228,11 @@ def make_sinusoids(length, d_model):
     """
     # In float32 throughout, as in the layer, so that both tables agree.
     pairs = np.arange(0, d_model, 2, dtype="float32")
-    scale = np.power(np.float32(10000), -pairs / np.float32(d_model))
+    divisor = np.float32(max(1, d_model - 2) if tensor2tensor else d_model)
+    scale = np.power(np.float32(10000), -pairs / divisor)
     angles = np.arange(length, dtype="float32")[:, None] * scale
-    # (length, d_model / 2, 2)
-    waves = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
-    return waves.reshape(length, d_model)  # sines and cosines alternate
+    # Sines and cosines alternate, (length, d_model / 2, 2), unless all sines
+    # come first, (length, 2, d_model / 2).
+    axis = 1 if tensor2tensor else 2
+    waves = np.stack([np.sin(angles), np.cos(angles)], axis=axis)
+    return waves.reshape(length, d_model)

@@ -23,6 +23,10 @@ _SYMBOLS_ONLY = (
     "`@@` joins a symbol to the next one. Any other word is unknown to the "
     "model."
 )
+_SPELLED_IN_DIGITS = (
+    "Characters outside the vocabulary are spelled by their numbers, which the "
+    "model has hardly seen in training."
+)
 _OTHERS_UNKNOWN = "Characters outside the vocabulary are unknown to the model."
 
 
@@ -205,6 +209,8 @@ def make_limits_section(run, data, extra_length):
     characters = _SYMBOLS_ONLY
     if run.source_vocabulary.has_bytes:
         characters = _SPELLED_IN_BYTES
+    elif run.source_vocabulary.is_tensor2tensor:
+        characters = _SPELLED_IN_DIGITS
     elif run.source_vocabulary.is_marian:
         characters = _OTHERS_UNKNOWN
     return fill_template(

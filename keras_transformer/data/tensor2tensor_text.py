@@ -1,0 +1,74 @@
+"""The spelling of text in the vocabularies of Tensor2Tensor.
+
+A text is a sequence of tokens: runs of letters and numbers, and the runs of
+other characters between them. A single space between two words is left out.
+Each token ends with `_`, and what the vocabulary lacks is escaped. The
+spelling of `New_York is nice.` is `New_\\u_York_is_nice_._`.
+"""
+
+import itertools
+import re
+import unicodedata
+
+# Every vocabulary has the characters of escapes.
+ESCAPE_CHARACTERS = frozenset("\\_u;0123456789")
+_ESCAPES = {"\\": "\\\\", "_": "\\u"}
+_ESCAPE = re.compile(r"\\(\\|u|[0-9]+;)")
+_NO_CHARACTER = "\u3013"  # stands for the number of no character
+
+
+def is_alphanumeric(character):
+    """Returns whether Unicode calls a character a letter or a number."""
+    return unicodedata.category(character)[0] in "LN"
+
+
+def spell_text(text, alphabet):
+    """Returns the spelling of a text by the characters of an alphabet.
+
+    >>> spell_text("Oh - that's 5\\u20ac.", set("Oh-tas.") | ESCAPE_CHARACTERS)
+    'Oh_\\\\32;-\\\\32;_that_\\\\39;_s_5_\\\\8364;._'
+    """
+    tokens = [
+        "".join(characters)
+        for _, characters in itertools.groupby(text, is_alphanumeric)
+    ]
+    last = len(tokens) - 1
+    spelling = []
+    for place, token in enumerate(tokens):
+        if token == " " and 0 < place < last:
+            continue
+        spelling += [_spell_character(c, alphabet) for c in token]
+        spelling.append("_")
+    return "".join(spelling)
+
+
+def _spell_character(character, alphabet):
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    # A line of the vocabulary file cannot hold a line feed.
+    is_known = character in alphabet and character != "\n"
+    return character if is_known else f"\\{ord(character)};"
+
+
+def read_spelling(spelling):
+    """Returns the text of a spelling, whether `spell_text` made it or a model.
+
+    >>> read_spelling("New_\\\\u_York_is_nice_._")
+    'New_York is nice.'
+    """
+    tokens = [_ESCAPE.sub(_read_escape, part) for part in spelling.split("_")]
+    text, after_word = [], False
+    for token in filter(None, tokens):
+        is_word = is_alphanumeric(token[0])
+        text += [" ", token] if is_word and after_word else [token]
+        after_word = is_word
+    return "".join(text)
+
+
+def _read_escape(match):
+    if not match[1].endswith(";"):
+        return "_" if match[1] == "u" else "\\"
+    digits = match[1][:-1].lstrip("0") or "0"
+    number = int(digits) if len(digits) < 8 else 0x110000
+    is_character = number < 0x110000 and not 0xD800 <= number < 0xE000
+    return chr(number) if is_character else _NO_CHARACTER

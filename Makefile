@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What trains, searches, exports, serves, differentiates or starts processes takes
 # minutes, so `make check` leaves it out.
 SLOW_TESTS = integration robustness benchmark decoding engines export layers \
-	losses serving sweep training transformer frozen_formats_test.py \
+	losses pretrained serving sweep training transformer frozen_formats_test.py \
 	jax_backend_test.py optimizers_test.py serialization_test.py \
 	data/dataset_test.py data/large_corpora_page_test.py \
 	search/ensemble_test.py search/in_order_constraint_test.py \

@@ -55,6 +55,7 @@ MAY_IMPORT = {
     "processor transformer",
     "problems": "cleaning data problem registry token_ids trees",
     "runs": "data files hparam model_config token_ids transformer",
+    "pretrained": "data files hparam model_config runs token_ids",
     "search": "fields layers token_ids trees",
     "decoding": "data documents fields files model_config processor runs "
     "search serving token_ids trees",

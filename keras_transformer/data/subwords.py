@@ -220,13 +220,14 @@ class Subwords:
         if not sequences:
             # SentencePiece would take an empty list for one empty sequence.
             return []
+        if not (self.is_marian or self.is_tensor2tensor):
+            return self._processor.decode(sequences)
+        sequences = [
+            [id_ for id_ in ids if id_ != UNKNOWN_ID] for ids in sequences
+        ]
         if self.is_tensor2tensor:
             return [read_spelling("".join(self.pieces(s))) for s in sequences]
-        if not self.is_marian:
-            return self._processor.decode(sequences)
-        texts = self._processor.decode(
-            [[id_ for id_ in ids if id_ != UNKNOWN_ID] for ids in sequences]
-        )
+        texts = self._processor.decode(sequences)
         return [self._clean_up(text.strip()) for text in texts]
 
     @property

@@ -12,9 +12,9 @@ import unicodedata
 
 # Every vocabulary has the characters of escapes.
 ESCAPE_CHARACTERS = frozenset("\\_u;0123456789")
-_ESCAPES = {"\\": "\\\\", "_": "\\u"}
+ESCAPES = {"\\": "\\\\", "_": "\\u"}
 _ESCAPE = re.compile(r"\\(\\|u|[0-9]+;)")
-_NO_CHARACTER = "\u3013"  # stands for the number of no character
+NO_CHARACTER = "\u3013"  # stands for the number of no character
 
 
 def is_alphanumeric(character):
@@ -43,8 +43,8 @@ def spell_text(text, alphabet):
 
 
 def _spell_character(character, alphabet):
-    if character in _ESCAPES:
-        return _ESCAPES[character]
+    if character in ESCAPES:
+        return ESCAPES[character]
     # A line of the vocabulary file cannot hold a line feed.
     is_known = character in alphabet and character != "\n"
     return character if is_known else f"\\{ord(character)};"
@@ -71,4 +71,4 @@ def _read_escape(match):
     digits = match[1][:-1].lstrip("0") or "0"
     number = int(digits) if len(digits) < 8 else 0x110000
     is_character = number < 0x110000 and not 0xD800 <= number < 0xE000
-    return chr(number) if is_character else _NO_CHARACTER
+    return chr(number) if is_character else NO_CHARACTER

@@ -1,11 +1,16 @@
 """Text to ids and back in a TensorFlow graph."""
 
 import re
+import sys
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
 from keras_transformer.data.subwords import CLEANED
+from keras_transformer.data.tensor2tensor_text import ESCAPES
+from keras_transformer.data.tensor2tensor_text import NO_CHARACTER
+from keras_transformer.data.tensor2tensor_text import is_alphanumeric
 from keras_transformer.decoding import exported
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import UNKNOWN_ID
@@ -24,6 +29,8 @@ def make_tokenizer(vocabulary):
     with tf.name_scope(f"vocabulary_{vocabulary.sha256[:16]}"):
         if vocabulary.is_marian:
             return _MarianTokenizer(vocabulary)
+        if vocabulary.is_tensor2tensor:
+            return _Tensor2TensorTokenizer(vocabulary)
         # With the end id at the end, as `Subwords.encode` returns ids.
         return tensorflow_text.SentencepieceTokenizer(
             vocabulary.model_bytes, add_eos=True
@@ -67,6 +74,111 @@ class _MarianTokenizer:
             for old, new in CLEANED.items():
                 texts = tf.strings.regex_replace(texts, re.escape(old), new)
         return texts
+
+
+class _Tensor2TensorTokenizer:
+    """Tokenizes as a `Subwords` of Tensor2Tensor; see `tensor2tensor_text`.
+
+    The graph spells texts character by character, in one flat tensor of all
+    characters of a batch.
+    """
+
+    def __init__(self, vocabulary):
+        self._pieces = tensorflow_text.SentencepieceTokenizer(
+            vocabulary.model_bytes, add_eos=True
+        )
+        self._word_bounds = _find_bounds(is_alphanumeric)
+        self._known_bounds = _find_bounds(
+            lambda character: character in vocabulary.alphabet - {"\n"}
+        )
+
+    def tokenize(self, text):
+        codes = tf.strings.unicode_decode(text, "UTF-8")
+        is_word = self._is_word(codes.values)
+        has_previous, has_next = _find_neighbours(codes.value_rowids())
+        joins_previous = has_previous & tf.equal(
+            is_word, tf.roll(is_word, 1, 0)
+        )
+        joins_next = has_next & tf.equal(is_word, tf.roll(is_word, -1, 0))
+        # A single space between two words is implied.
+        is_implied = (
+            tf.equal(codes.values, ord(" "))
+            & (has_previous & ~joins_previous)
+            & (has_next & ~joins_next)
+        )
+        ends = tf.where(joins_next, "", "_")
+        spelled = tf.where(is_implied, "", self._spell(codes.values) + ends)
+        spellings = tf.strings.reduce_join(codes.with_values(spelled), axis=1)
+        return self._pieces.tokenize(spellings)
+
+    def _spell(self, codes):
+        """Returns the spellings of characters, strings `(count,)`."""
+        characters = tf.strings.unicode_encode(codes[:, None], "UTF-8")
+        escapes = "\\" + tf.strings.as_string(codes) + ";"
+        is_known = _is_inside(self._known_bounds, codes)
+        spelled = tf.where(is_known, characters, escapes)
+        for character, escape in ESCAPES.items():
+            spelled = tf.where(tf.equal(characters, character), escape, spelled)
+        return spelled
+
+    def detokenize(self, ids):
+        ids = tf.ragged.boolean_mask(ids, tf.not_equal(ids, UNKNOWN_ID))
+        pieces = self._pieces.id_to_string(ids.flat_values)
+        spellings = tf.strings.reduce_join(ids.with_flat_values(pieces), axis=1)
+        tokens = tf.strings.split(spellings, "_")
+        tokens = tokens.with_values(_read_escapes(tokens.values))
+        tokens = tf.ragged.boolean_mask(tokens, tf.not_equal(tokens, ""))
+        first = tf.strings.unicode_decode(tokens.values, "UTF-8")[:, :1].values
+        is_word = self._is_word(first)
+        has_previous, _ = _find_neighbours(tokens.value_rowids())
+        is_apart = has_previous & is_word & tf.roll(is_word, 1, 0)
+        spaced = tf.where(is_apart, " ", "") + tokens.values
+        return tf.strings.reduce_join(tokens.with_values(spaced), axis=1)
+
+    def _is_word(self, codes):
+        return _is_inside(self._word_bounds, codes)
+
+
+def _find_bounds(is_member):
+    """Returns where the members among all characters begin and end by turns."""
+    members = [is_member(chr(code)) for code in range(sys.maxunicode + 1)]
+    padded = np.pad(np.array(members, "int8"), 1)
+    return np.flatnonzero(np.diff(padded)).astype("int32")
+
+
+def _is_inside(bounds, codes):
+    places = tf.searchsorted(bounds, codes, side="right")
+    return tf.equal(places % 2, 1)
+
+
+def _find_neighbours(rows):
+    """Returns which values have one before them, and after, in their row."""
+    places = tf.range(tf.size(rows))
+    has_previous = (places > 0) & tf.equal(rows, tf.roll(rows, 1, 0))
+    has_next = (places < tf.size(rows) - 1) & tf.equal(
+        rows, tf.roll(rows, -1, 0)
+    )
+    return has_previous, has_next
+
+
+def _read_escapes(tokens):
+    """Returns tokens, which have no `_`, without escapes, `(count,)`."""
+    parts = tf.strings.split(
+        tf.strings.regex_replace(tokens, r"\\(\\|u|[0-9]+;)", r"_\0_"), "_"
+    )
+    texts = parts.values
+    is_number = tf.strings.regex_full_match(texts, r"\\[0-9]+;")
+    digits = tf.strings.regex_replace(texts, r"^\\0*([0-9]+);$", r"\1")
+    is_short = is_number & (tf.strings.length(digits) < 8)
+    numbers = tf.strings.to_number(tf.where(is_short, digits, "0"), tf.int32)
+    is_character = is_short & (numbers <= sys.maxunicode)
+    is_character &= (numbers < 0xD800) | (numbers >= 0xE000)
+    codes = tf.where(is_character, numbers, ord(NO_CHARACTER))
+    characters = tf.strings.unicode_encode(codes[:, None], "UTF-8")
+    for character, escape in ESCAPES.items():
+        texts = tf.where(tf.equal(texts, escape), character, texts)
+    texts = tf.where(is_number, characters, texts)
+    return tf.strings.reduce_join(parts.with_values(texts), axis=1)
 
 
 def tokenize(tokenizer, text):

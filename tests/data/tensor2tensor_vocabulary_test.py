@@ -6,6 +6,8 @@ import unicodedata
 
 import pytest
 from tensor2tensor_examples import SUBTOKENS
+from tensor2tensor_examples import TEXTS
+from tensor2tensor_examples import make_random_texts
 from tensor2tensor_examples import write_subtokens
 
 from keras_transformer.data.subwords import Subwords
@@ -13,33 +15,6 @@ from keras_transformer.data.tensor2tensor_vocabulary import (
     read_tensor2tensor_vocabulary,
 )
 from keras_transformer.errors import UserError
-
-TEXTS = [
-    "",
-    " ",
-    "  ",
-    "the cats",
-    "the cat , the dogs.",
-    " the  cat ",
-    "cat\tdog\nthe",
-    "a_b \\_ \\u \\\\ \\65; __",
-    "漢字 é e\u0301 🙂 \u00a0x",
-    "▁the▁cat",
-    "½ ² Ⅷ ٣ 〇",
-    "<pad> <EOS> </s> <unk> <tensor2tensor>",
-    "the" * 300,
-    "don't",
-    "\x00 \x7f",
-]
-
-
-def list_texts():
-    generator = random.Random(4)
-    characters = sorted({*"".join(TEXTS + SUBTOKENS)})
-    return TEXTS + [
-        "".join(generator.choices(characters, k=generator.randint(1, 25)))
-        for _ in range(1000)
-    ]
 
 
 def encode_by_rules(text, subtokens):
@@ -112,12 +87,14 @@ def vocabulary(tmp_path_factory):
 class Tensor2TensorVocabularyTest:
     def test_ids_follow_the_rules(self, vocabulary):
         assert vocabulary.vocab_size == len(SUBTOKENS) + 3
-        for text, ids in zip(list_texts(), vocabulary.encode(list_texts())):
+        for text, ids in zip(
+            make_random_texts(), vocabulary.encode(make_random_texts())
+        ):
             expected = encode_by_rules(text, SUBTOKENS)
             assert ids == [*(id_ + 1 for id_ in expected), 1], text
 
     def test_texts_survive(self, vocabulary):
-        texts = list_texts()
+        texts = make_random_texts()
         assert vocabulary.decode(vocabulary.encode(texts)) == texts
 
     def test_any_ids_are_decoded_by_the_rules(self, vocabulary):

@@ -1,0 +1,1 @@
+"""Pretrained models of other tools, which become runs."""

@@ -1,0 +1,47 @@
+"""Directories of runs that were imported instead of trained."""
+
+import functools
+import os
+
+from keras_transformer.errors import UserError
+from keras_transformer.files.directories import check_directory
+from keras_transformer.files.directories import replace_directory
+from keras_transformer.runs.run_directory import RunDirectory
+
+
+def check_output_dir(path):
+    """Checks that an imported run can be written to a directory."""
+    check_directory(path, "`output_dir`")
+    if os.path.isdir(path) and os.listdir(path):
+        raise UserError(
+            "`output_dir` must be new or empty. Received: "
+            f"output_dir={path!r}, which holds other files. Name another "
+            "directory."
+        )
+
+
+def write_run(path, record, hparams, vocabularies, arrays, step=0):
+    """Writes a run with one checkpoint; it appears once it is complete.
+
+    Args:
+        path: Directory of the run, which is new or empty.
+        record: Dictionary for `run.json`, without the vocabularies.
+        hparams: The `HParams`.
+        vocabularies: The `Vocabularies`.
+        arrays: Dictionary of our names of weights to arrays.
+        step: Integer step of the checkpoint. Defaults to 0.
+
+    Returns:
+        The `RunDirectory`.
+    """
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    check = functools.partial(check_output_dir, path)
+    with replace_directory(path, check) as aside:
+        run = RunDirectory.create(
+            aside,
+            {**record, **vocabularies.hashes},
+            hparams,
+            *vocabularies.model_bytes,
+        )
+        run.checkpoints.save(step, arrays)
+    return RunDirectory(path)

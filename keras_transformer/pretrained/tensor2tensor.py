@@ -1,0 +1,331 @@
+"""Makes runs of Tensor2Tensor's models of the name `transformer`.
+
+Where they differ from the paper's model: positions (`tensor2tensor` in
+`positional_encoding`), a vector that the encoder adds to every input, and a
+vocabulary without an unknown id. The vector becomes a part of the embeddings of
+the source. The unknown id gets a row of zeros and a bias that leaves it no
+probability.
+
+The names of variables are those of versions 1.3 to 1.15, which read a
+checkpoint of each other.
+"""
+
+import glob
+import os
+import re
+
+import numpy as np
+
+from keras_transformer.data.tensor2tensor_vocabulary import (
+    read_tensor2tensor_vocabulary,
+)
+from keras_transformer.data.vocabularies import Vocabularies
+from keras_transformer.files.reading import file_error
+from keras_transformer.files.records import WHOLE
+from keras_transformer.files.records import read_record
+from keras_transformer.hparam import HParams
+from keras_transformer.model_config import list_weights
+from keras_transformer.pretrained.imported_run import check_output_dir
+from keras_transformer.pretrained.imported_run import write_run
+from keras_transformer.pretrained.tensor2tensor_checkpoint import REMEDY
+from keras_transformer.pretrained.tensor2tensor_checkpoint import Checkpoint
+from keras_transformer.pretrained.tensor2tensor_checkpoint import read_step
+from keras_transformer.token_ids import UNKNOWN_ID
+
+HPARAMS_FILE = "hparams.json"
+# A row of zeros with this bias gets a probability of 0 in float32.
+UNLIKELY_BIAS = -100.0
+HEAD_WIDTH = 64  # of the sets base and big
+_RATES = {
+    "layer_prepostprocess_dropout": "dropout",
+    "attention_dropout": "attention_dropout",
+    "relu_dropout": "activation_dropout",
+    "label_smoothing": "label_smoothing",
+}
+_HPARAMS = {
+    "num_heads?": WHOLE,
+    "norm_epsilon?": float,
+    "multiply_embedding_mode?": str,
+    "layer_preprocess_sequence?": str,
+    "layer_postprocess_sequence?": str,
+    **{f"{name}?": float for name in _RATES},
+}
+# Fields whose other values stand for features that a model here lacks.
+_REQUIRED = {
+    "pos": "timing",
+    "norm_type": "layer",
+    "self_attention_type": "dot_product",
+    "prepend_mode": "none",
+    "proximity_bias": False,
+    "causal_decoder_self_attention": True,
+    "attention_variables_3d": False,
+    "ffn_layer": "dense_relu_dense",
+}
+# From our names of weights to those of Tensor2Tensor, one after another.
+_RENAMED = (
+    ("cross_attention", "encdec_attention"),
+    ("feed_forward", "ffn"),
+    ("/query$", "/multihead_attention/q/kernel"),
+    ("/key$", "/multihead_attention/k/kernel"),
+    ("/value$", "/multihead_attention/v/kernel"),
+    ("/output$", "/multihead_attention/output_transform/kernel"),
+    ("/inner$", "/conv1/kernel"),
+    ("/inner_bias$", "/conv1/bias"),
+    ("/outer$", "/conv2/kernel"),
+    ("/outer_bias$", "/conv2/bias"),
+    ("_residual/norm/", "/{norm}/layer_norm/"),
+    ("/final_norm/", "/layer_prepostprocess/layer_norm/"),
+    ("/gamma$", "/layer_norm_scale"),
+    ("/beta$", "/layer_norm_bias"),
+    ("^model/", "body/"),
+)
+_FINAL_NORM = "body/encoder/layer_prepostprocess/layer_norm/layer_norm_scale"
+# Normalisation (n), dropout (d) and addition (a) before and after a sub-layer.
+_SEQUENCES = {"pre": ("n", "da"), "post": ("none", "dan")}
+_TARGET_SPACE = "body/target_space_embedding/kernel"
+
+
+def import_tensor2tensor(
+    source, output_dir, origin=None, problem="translate_files"
+):
+    """Writes a run with the weights and the vocabulary of a model.
+
+    The run appears under its name once it is complete. It needs TensorFlow.
+
+    Args:
+        source: Directory with a checkpoint, its vocabulary file
+            `vocab.*.subwords` and, unless the heads of the model have a width
+            of 64, its `hparams.json`.
+        output_dir: Directory of the run, which must not exist or be empty.
+        origin: Name that the run records for the model. Defaults to the path of
+            `source`.
+        problem: Name of the problem of the run. Defaults to
+            "translate_files".
+
+    Returns:
+        The `RunDirectory`.
+
+    Raises:
+        UserError: If a file is missing or damaged, if the model has a feature
+            that models here lack, or if `output_dir` holds something.
+    """
+    check_output_dir(output_dir)
+    checkpoint = Checkpoint(source)
+    vocabulary = read_tensor2tensor_vocabulary(_find_vocabulary(source))
+    hparams = _make_hparams(checkpoint, _read_hparams(source))
+    arrays = _read_arrays(checkpoint, hparams, vocabulary.vocab_size)
+    record = {
+        "problem": problem,
+        "imported": {
+            "origin": origin or os.path.abspath(source),
+            "languages": ["source", "target"],
+        },
+    }
+    vocabularies = Vocabularies(vocabulary, vocabulary)
+    step = read_step(checkpoint.prefix)
+    return write_run(output_dir, record, hparams, vocabularies, arrays, step)
+
+
+def _find_vocabulary(source):
+    paths = glob.glob(os.path.join(glob.escape(source), "vocab.*"))
+    if len(paths) == 1:
+        return paths[0]
+    fault = "which does not exist"
+    if paths:
+        names = ", ".join(sorted(map(os.path.basename, paths)))
+        fault = f"which several files could be: {names}"
+    path = os.path.join(source, "vocab.*.subwords")
+    remedy = "Copy the vocabulary of the model, and no other one, there."
+    raise file_error(path, fault, remedy)
+
+
+def _read_hparams(source):
+    """Returns what a model's `hparams.json` says, {} if there is none."""
+    path = os.path.join(source, HPARAMS_FILE)
+    if not os.path.lexists(path):
+        return {}
+    values = read_record(path, _HPARAMS, REMEDY)
+    for name, expected in _REQUIRED.items():
+        if values.get(name, expected) != expected:
+            fault = f"where {name}={values[name]!r} instead of {expected!r}"
+            remedy = "A model with this feature cannot be imported."
+            raise file_error(path, fault, remedy)
+    return values
+
+
+def _make_hparams(checkpoint, values):
+    """Returns the `HParams` that variables and `hparams.json` describe."""
+    layer = "body/encoder/layer_0"
+    query, value, inner = (
+        _get_shape(checkpoint, f"{layer}/{name}/kernel", 2)
+        for name in (
+            "self_attention/multihead_attention/q",
+            "self_attention/multihead_attention/v",
+            "ffn/conv1",
+        )
+    )
+    d_model = query[0]
+    num_heads = values.get("num_heads", d_model // HEAD_WIDTH)
+    if not num_heads or query[1] % num_heads or value[1] % num_heads:
+        fault = f"whose d_model={d_model} does not suit {num_heads} heads"
+        raise checkpoint.error(fault, f"Copy the {HPARAMS_FILE} of the model.")
+    num_layers, num_decoder_layers = map(
+        checkpoint.count_layers, ("encoder", "decoder")
+    )
+    mode = values.get("multiply_embedding_mode", "sqrt_depth")
+    return HParams(
+        num_layers=num_layers,
+        num_decoder_layers=num_decoder_layers,
+        d_model=d_model,
+        d_ff=inner[1],
+        num_heads=num_heads,
+        # 0 stands for the default.
+        d_k=0 if query[1] == d_model else query[1] // num_heads,
+        d_v=0 if value[1] == d_model else value[1] // num_heads,
+        norm=_find_norm(checkpoint, values),
+        norm_epsilon=values.get("norm_epsilon", 1e-6),
+        positional_encoding="tensor2tensor",
+        tied_embeddings=_find_tied_embeddings(checkpoint.shapes),
+        scale_embeddings=mode == "sqrt_depth",
+        output_bias=True,
+        extra_length=100,
+        **{
+            ours: values[name]
+            for name, ours in _RATES.items()
+            if name in values
+        },
+    )
+
+
+def _find_norm(checkpoint, values):
+    norm = "pre" if _FINAL_NORM in checkpoint.shapes else "post"
+    before, after = _SEQUENCES[norm]
+    sequences = (
+        values.get("layer_preprocess_sequence", before),
+        values.get("layer_postprocess_sequence", after),
+    )
+    if sequences != (before, after):
+        raise checkpoint.error(
+            f"whose layers pre- and postprocess by {sequences}, not by "
+            f"{before, after}",
+            "A model with this feature cannot be imported.",
+        )
+    return norm
+
+
+def _find_tied_embeddings(shapes):
+    symbols = (name for name in shapes if name.startswith("symbol_modality"))
+    if {name.split("/")[1] for name in symbols} != {"shared"}:
+        return "none"
+    # The vector of the encoder is added to the source's embeddings alone.
+    return "target" if _TARGET_SPACE in shapes else "all"
+
+
+def _get_shape(checkpoint, name, rank):
+    shape = checkpoint.shapes.get(name)
+    if shape is None or len(shape) != rank or 0 in shape:
+        raise checkpoint.error(
+            f"where {name} is {'absent' if shape is None else shape}",
+            "Only checkpoints of the model transformer, of version 1.3 or "
+            "later, can be imported.",
+        )
+    return shape
+
+
+def _read_arrays(checkpoint, hparams, vocab_size):
+    """Reads the weights by our names, after their names and shapes."""
+    expected = list_weights(hparams.model, vocab_size, vocab_size)
+    body = {
+        name: _rename(name, checkpoint)
+        for name in expected
+        if not name.startswith("model/embedding/")
+    }
+    for name, theirs in body.items():
+        shape = _get_shape(checkpoint, theirs, len(expected[name]))
+        if shape != expected[name]:
+            fault = f"where {theirs} is {shape} instead of {expected[name]}"
+            raise checkpoint.error(fault)
+    unknown = {name for name in checkpoint.shapes if name.startswith("body/")}
+    unknown -= {*body.values(), _TARGET_SPACE}
+    if unknown:
+        raise checkpoint.error(
+            f"which also has {min(unknown)}",
+            "A model with such variables cannot be imported.",
+        )
+    embeddings = {
+        ours: _read_embeddings(checkpoint, scope, expected[ours])
+        for ours, scope in _list_scopes(hparams.tied_embeddings, checkpoint)
+    }
+    if _TARGET_SPACE in checkpoint.shapes:
+        scale = hparams.d_model**0.5 if hparams.scale_embeddings else 1.0
+        vector = _read_target_space(checkpoint, hparams.d_model)
+        embeddings["model/embedding/input_embeddings"] += vector / scale
+    bias = np.zeros(vocab_size, "float32")
+    bias[UNKNOWN_ID] = UNLIKELY_BIAS
+    arrays = {name: checkpoint.read(theirs) for name, theirs in body.items()}
+    return {**embeddings, "model/embedding/output_bias": bias, **arrays}
+
+
+def _rename(name, checkpoint):
+    for ours, theirs in _RENAMED:
+        name = re.sub(ours, theirs, name)
+    # The scope of the normalisation depends on the version.
+    for scope in ("layer_prepostprocess", "layer_postprocess"):
+        if name.format(norm=scope) in checkpoint.shapes:
+            return name.format(norm=scope)
+    return name.format(norm="layer_prepostprocess")
+
+
+def _list_scopes(tied_embeddings, checkpoint):
+    """Returns pairs of our embedding matrices and the scopes of theirs."""
+    targets = "model/embedding/embeddings"
+    inputs = "model/embedding/input_embeddings"
+    if tied_embeddings == "none":
+        softmax = "model/embedding/softmax_weights"
+        return [
+            (targets, "target_emb"),
+            (inputs, "input_emb"),
+            (softmax, "softmax"),
+        ]
+    return [(targets, "shared"), (inputs, "shared")][
+        : 1 if tied_embeddings == "all" else 2
+    ]
+
+
+def _read_embeddings(checkpoint, scope, expected):
+    """Reads a matrix that is divided into parts, and adds the unknown id."""
+    parts = {}
+    for name in checkpoint.shapes:
+        match = re.fullmatch(
+            rf"symbol_modality_\w+/{scope}/weights_(\d+)", name
+        )
+        if match:
+            parts[int(match[1])] = name
+    names = [parts[number] for number in sorted(parts)]
+    num_rows = sum(_get_shape(checkpoint, name, 2)[0] for name in names)
+    widths = {checkpoint.shapes[name][1] for name in names}
+    num_rows += 1  # the unknown id
+    if (num_rows, widths) != (expected[0], {expected[1]}):
+        fault = (
+            f"where symbol_modality_*/{scope} has {num_rows - 1:,} rows, but "
+            f"the vocabulary has {expected[0] - 1:,}"
+        )
+        raise checkpoint.error(fault, "Use the vocabulary file of the model.")
+    matrix = np.concatenate([checkpoint.read(name) for name in names])
+    return np.insert(matrix, UNKNOWN_ID, 0.0, axis=0)
+
+
+def _read_target_space(checkpoint, d_model):
+    """Reads the vector that the encoder adds to every position.
+
+    The variable has a vector for each of 32 kinds of targets. Training changes
+    only that of the problem, so only its gradients are not zero. Without an
+    optimizer in the checkpoint it is the first one, that of translation since
+    version 1.6.
+    """
+    shape = _get_shape(checkpoint, _TARGET_SPACE, 2)
+    if shape[1] != d_model:
+        raise checkpoint.error(f"where {_TARGET_SPACE} is {shape}")
+    squares = checkpoint.read_slot(_TARGET_SPACE)
+    row = 0 if squares is None else int(np.sum(squares, axis=1).argmax())
+    return checkpoint.read(_TARGET_SPACE)[row]

@@ -1,0 +1,223 @@
+"""Imported models of Tensor2Tensor, against a plain model in NumPy."""
+
+import json
+import os
+
+import keras
+import numpy as np
+import pytest
+
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("SavedModels are TensorFlow's", allow_module_level=True)
+
+from tensor2tensor_examples import SUBTOKENS
+from tensor2tensor_examples import NumpyTransformer
+from tensor2tensor_examples import make_variables
+from tensor2tensor_examples import write_checkpoint
+from tensor2tensor_examples import write_subtokens
+
+from keras_transformer.decoding.loading import load
+from keras_transformer.errors import UserError
+from keras_transformer.export.ctranslate2 import export_ctranslate2
+from keras_transformer.export.saved_model import export_saved_model
+from keras_transformer.pretrained.tensor2tensor import import_tensor2tensor
+from keras_transformer.pretrained.tensor2tensor_checkpoint import (
+    find_checkpoint,
+)
+from keras_transformer.runs.weights import load_model
+from keras_transformer.search.options import DecodeOptions
+
+NUM_ROWS = len(SUBTOKENS) + 2
+HEADS = {"num_heads": 2}
+TEXTS = ["the cats", "the dog, the cat.", "漢字", "a cat_s 'dog'", ""]
+
+
+def write_model(directory, norm="pre", shared=True, hparams=HEADS):
+    directory.mkdir(exist_ok=True)
+    variables = make_variables(norm, NUM_ROWS, shared)
+    write_checkpoint(directory / "model.ckpt-250000", variables)
+    write_subtokens(directory / "vocab.translate_ende.64.subwords")
+    if hparams is not None:
+        (directory / "hparams.json").write_text(json.dumps(hparams))
+    return variables
+
+
+def pad(rows):
+    width = max(map(len, rows))
+    return np.array([row + [0] * (width - len(row)) for row in rows], "int32")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[("post", True), ("pre", True), ("pre", False)],
+    ids=["base_v1", "base_v3", "separate_embeddings"],
+)
+def model(request, tmp_path_factory):
+    """The norm, the variables and the imported run."""
+    norm, shared = request.param
+    directory = tmp_path_factory.mktemp("t2t")
+    variables = write_model(directory / "model", norm, shared)
+    run = import_tensor2tensor(str(directory / "model"), str(directory / "run"))
+    return norm, variables, run
+
+
+class ImportedModelTest:
+    def test_logits_are_those_of_the_plain_model(self, model):
+        norm, variables, run = model
+        plain = NumpyTransformer(variables, norm, num_heads=2, space=3)
+        generator = np.random.default_rng(2)
+        pairs = [
+            [
+                [*generator.integers(2, NUM_ROWS, length).tolist(), 1]
+                for length in lengths
+            ]
+            for lengths in ((5, 7), (1, 3), (12, 2), (9, 11))
+        ]
+        # Our ids are one more from 2 on.
+        inputs, targets = (
+            pad([[i + (i > 1) for i in ids] for ids in side])
+            for side in zip(*pairs)
+        )
+        imported = load_model(run)
+        logits = np.array(imported({"inputs": inputs, "targets": targets}))
+        for row, (source, target) in zip(logits, pairs):
+            expected = plain.compute_logits(source, target)
+            ours = np.delete(row[: len(target)], 2, axis=1)
+            np.testing.assert_allclose(ours, expected, atol=1e-5)
+            np.testing.assert_allclose(row[: len(target), 2], -100.0)
+
+    def test_greedy_search_writes_the_most_probable_ids(self, model):
+        norm, variables, run = model
+        plain = NumpyTransformer(variables, norm, num_heads=2, space=3)
+        translator = load(run.path)
+        vocabulary = run.vocabulary
+        options = {"beam_size": 1, "extra_length": 8}
+        for text, translation in zip(TEXTS, translator(TEXTS, **options)):
+            if not text:
+                assert translation == ""
+                continue
+            source = [i - (i > 1) for i in vocabulary.encode([text])[0]]
+            written = []
+            # The last token of the longest output is the end.
+            while len(written) < len(source) + 7 and written[-1:] != [1]:
+                logits = plain.compute_logits(source, [*written, 1])[-1]
+                logits[0] = -np.inf  # padding is never written
+                written.append(int(logits.argmax()))
+            ours = [[i + (i > 1) for i in written]]
+            assert translation == vocabulary.decode(ours)[0].replace("\n", " ")
+
+    @pytest.mark.parametrize("export", [export_ctranslate2, export_saved_model])
+    def test_exports_translate_alike(self, model, tmp_path, export):
+        run = model[2]
+        options = DecodeOptions.from_hparams(run.hparams)
+        options = options.replace(extra_length=10)
+        path = export(run, str(tmp_path / "export"), options)
+        texts, scores = load(path)(TEXTS, return_scores=True)
+        expected, their_scores = load(run.path)(
+            TEXTS, return_scores=True, extra_length=10
+        )
+        assert texts == expected
+        assert scores == pytest.approx(their_scores, abs=1e-4)
+
+    def test_the_run_says_where_it_is_from(self, model):
+        norm, _, run = model
+        assert run.hparams.norm == norm
+        assert run.checkpoints.steps == [250000]
+        assert run.record["imported"]["origin"].endswith("model")
+        assert run.hparams.positional_encoding == "tensor2tensor"
+
+
+class HparamsTest:
+    def test_heads_have_a_width_of_64_without_hparams(self, tmp_path):
+        directory = tmp_path / "model"
+        directory.mkdir()
+        variables = make_variables("pre", NUM_ROWS, d_model=128, depth=1)
+        write_checkpoint(directory / "model.ckpt-5", variables)
+        write_subtokens(directory / "vocab.x.subwords")
+        run = import_tensor2tensor(str(directory), str(tmp_path / "run"))
+        assert run.hparams.num_heads == 2
+
+    def test_rates_are_those_of_the_model(self, tmp_path):
+        rates = {"relu_dropout": 0.2, "label_smoothing": 0.05}
+        write_model(tmp_path / "model", hparams={**HEADS, **rates})
+        run = import_tensor2tensor(
+            str(tmp_path / "model"), str(tmp_path / "run")
+        )
+        assert run.hparams.activation_dropout == 0.2
+        assert run.hparams.label_smoothing == 0.05
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("pos", "emb"),
+            ("self_attention_type", "dot_product_relative"),
+            ("layer_preprocess_sequence", "none"),
+            ("num_heads", 3),
+        ],
+    )
+    def test_other_features_are_refused_by_name(self, tmp_path, name, value):
+        write_model(tmp_path / "model", hparams={**HEADS, name: value})
+        with pytest.raises(UserError, match=f"{value}"):
+            import_tensor2tensor(str(tmp_path / "model"), str(tmp_path / "run"))
+        assert not (tmp_path / "run").exists()
+
+
+class BadInputTest:
+    @pytest.fixture
+    def source(self, tmp_path):
+        write_model(tmp_path / "model")
+        return tmp_path / "model"
+
+    def refuse(self, source, message):
+        output_dir = source.parent / "run"
+        with pytest.raises(UserError, match=message):
+            import_tensor2tensor(str(source), str(output_dir))
+        assert not os.path.lexists(output_dir)
+
+    def test_missing_files(self, source):
+        (source / "vocab.translate_ende.64.subwords").unlink()
+        self.refuse(source, "vocab.*subwords, which does not exist")
+        (source / "model.ckpt-250000.index").unlink()
+        self.refuse(source, "model.ckpt-.*index, which does not exist")
+
+    def test_truncated_variables(self, source):
+        path = source / "model.ckpt-250000.data-00000-of-00001"
+        path.write_bytes(path.read_bytes()[:5000])
+        self.refuse(source, "model.ckpt-250000, which cannot be read")
+
+    def test_a_vocabulary_of_another_model(self, source):
+        path = source / "vocab.translate_ende.64.subwords"
+        write_subtokens(path, SUBTOKENS[:-1])
+        rows = f"has {NUM_ROWS} rows, but the vocabulary has {NUM_ROWS - 1}"
+        self.refuse(source, rows)
+        write_subtokens(source / "vocab.other.subwords")
+        self.refuse(source, "which several files could be: vocab.other")
+
+    @pytest.mark.parametrize("name", ["body/decoder/layer_1", "body/encoder"])
+    def test_variables_that_are_missing(self, source, name):
+        variables = make_variables("pre", NUM_ROWS)
+        lost = f"transformer/{name}"
+        kept = {
+            n: values
+            for n, values in variables.items()
+            if not (n.startswith(lost) and n.endswith("/ffn/conv2/bias"))
+        }
+        write_checkpoint(source / "model.ckpt-250000", kept)
+        self.refuse(source, "ffn/conv2/bias is absent")
+
+    def test_variables_of_another_model(self, source):
+        variables = make_variables("pre", NUM_ROWS)
+        name = "transformer/body/encoder/layer_0/ffn/conv3/kernel"
+        variables[name] = np.zeros((2, 2), "float32")
+        write_checkpoint(source / "model.ckpt-250000", variables)
+        self.refuse(source, "also has body/encoder/layer_0/ffn/conv3/kernel")
+        variables[name.replace("conv3", "conv2")][0, 0] = np.nan
+        del variables[name]
+        write_checkpoint(source / "model.ckpt-250000", variables)
+        self.refuse(source, "ffn/conv2/kernel is not of finite floats")
+
+    def test_the_newest_checkpoint_is_found(self, source):
+        variables = make_variables("pre", NUM_ROWS)
+        write_checkpoint(source / "model.ckpt-90000", variables)
+        assert find_checkpoint(str(source)).endswith("model.ckpt-250000")
+        assert find_checkpoint(str(source.parent)) is None

@@ -67,6 +67,7 @@ test: lint
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
 
 test-slow: .venv/installed-test
+	$(PIP) -e '.[peers]'
 	$(BIN)/python -m pytest -q -m slow
 
 fuzz: .venv/installed-test

@@ -15,8 +15,12 @@ chooses what it writes:
   ctranslate2      A model for CTranslate2 and kt-serve, with weights stored
                    as --quantization says. It needs
                    pip install '.[ctranslate2]'.
+  marian           A model that transformers opens by
+                   MarianMTModel.from_pretrained, in --export_dir itself. Not
+                   every model can be expressed in this format.
 
-The model becomes the next version in --export_dir: 1, 2, and so on.
+The model becomes the next version in --export_dir: 1, 2, and so on, except with
+--format=marian.
 
 The exported model translates as the run does. --beam_size, --alpha and
 --decode_hparams change that at the export. A CTranslate2 model also accepts
@@ -46,14 +50,14 @@ FLAGS = flags.define(
         output_dir=flags.SHARED,
         checkpoint_step=flags.SHARED,
         export_dir=flags.path(
-            "Directory to write to. Each version gets a folder in it. Default: "
-            "export, export_ids or export_ctranslate2 inside output_dir, by "
-            "format.",
+            "Directory to write to. Each version gets a folder in it, except "
+            "with --format=marian. Default: export, export_ids, "
+            "export_ctranslate2 or export_marian inside output_dir, by format.",
         ),
         format=flags.choice(
-            ["saved_model", "saved_model_ids", "ctranslate2"],
-            "Format of the exported model: saved_model, saved_model_ids or "
-            "ctranslate2.",
+            ["saved_model", "saved_model_ids", "ctranslate2", "marian"],
+            "Format of the exported model: saved_model, saved_model_ids, "
+            "ctranslate2 or marian.",
             default="saved_model",
         ),
         quantization=flags.choice(
@@ -98,6 +102,7 @@ DEFAULT_DIRS = {
     "saved_model": "export",
     "saved_model_ids": "export_ids",
     "ctranslate2": "export_ctranslate2",
+    "marian": "export_marian",
 }
 
 
@@ -124,7 +129,7 @@ def main(argv):
         # Before a shortlist is learnt, which can take a minute.
         exported.require_ctranslate2()
         versions.check_export_dir(export_dir, "ctranslate2")
-    else:
+    elif FLAGS.format != "marian":
         versions.check_saved_model(
             model_flags.export_precision(FLAGS), read_backend()
         )
@@ -136,6 +141,9 @@ def _check_flags():
     rule = f"has no effect with --format={FLAGS.format}"
     if FLAGS.format == "ctranslate2":
         flags.refuse(FLAGS, ["precision"], rule, "Use --quantization.")
+    elif FLAGS.format == "marian":
+        names = ["precision", "quantization", "shortlist"]
+        flags.refuse(FLAGS, names, rule)
     else:
         flags.refuse(FLAGS, ["quantization"], rule, "Use --precision.")
         way_out = "Leave it out, or use --format=ctranslate2."
@@ -167,7 +175,11 @@ def _learn_shortlist(run):
 
 
 def _export(run, export_dir, options):
-    # This format is made of the arrays of a checkpoint, without a backend.
+    # These formats are made of the arrays of a checkpoint, without a backend.
+    if FLAGS.format == "marian":
+        from keras_transformer.export.marian import export_marian
+
+        return export_marian(run, export_dir, options, FLAGS.checkpoint_step)
     if FLAGS.format == "ctranslate2":
         from keras_transformer.export.ctranslate2 import export_ctranslate2
 

@@ -59,7 +59,8 @@ FLAGS = flags.define(
         output_dir=flags.SHARED,
         hparams_set=flags.text(
             "Name of the hparams set, which fixes the model and its training. "
-            "Default: the set of the run in output_dir.",
+            "Default: the set of the run in output_dir, or the values of the "
+            "run in warm_start_from.",
         ),
         hparams=flags.SHARED,
         train_steps=flags.count(
@@ -190,7 +191,7 @@ def _train(is_chief):
 
     earlier_run = start.open_earlier_run(FLAGS.output_dir)
     settings = _merge_settings(earlier_run)
-    flags.require(FLAGS, *(name for name in NEEDED if not settings.get(name)))
+    _require(settings, earlier_run)
     # Nothing is lost if a run that saved no checkpoint begins anew, with
     # whatever the command has corrected.
     is_new = not start.has_checkpoint(FLAGS.output_dir)
@@ -276,7 +277,15 @@ def _merge_settings(earlier_run):
     # The first versions recorded no precision, because they always computed in
     # float32.
     defaults = {"random_seed": 0, "precision": "float32", "measure": None}
-    return {**defaults, **record, **from_flags}
+    return {"hparams_set": None, **defaults, **record, **from_flags}
+
+
+def _require(settings, earlier_run):
+    missing = [name for name in NEEDED if not settings.get(name)]
+    # The hparams can be those of the run whose weights this one starts with.
+    if "hparams_set" in missing and (earlier_run or FLAGS.warm_start_from):
+        missing.remove("hparams_set")
+    flags.require(FLAGS, *missing)
 
 
 def _make_record(problem, settings):
@@ -295,6 +304,11 @@ def _make_hparams(hparams_set, earlier_run, is_new):
     # The registered set may have changed since the run began.
     if earlier_run and not FLAGS.hparams_set and not FLAGS.hparams:
         hparams = earlier_run.hparams
+    elif not hparams_set:
+        from keras_transformer.training import start
+
+        other = earlier_run or start.open_warm_start(FLAGS.warm_start_from)
+        hparams = hparam.parse_overrides(other.hparams, FLAGS.hparams)
     else:
         hparams = registry.get_hparams(hparams_set)
         hparams = hparam.parse_overrides(hparams, FLAGS.hparams)

@@ -162,7 +162,9 @@ def _module(main):
 def _command(main):
     # From the file, so that `python -m` shows the name of the script too.
     file = os.path.basename(_module(main).__file__)
-    return "kt-" + os.path.splitext(file)[0].replace("_", "-")
+    # The file of a command whose name is a keyword ends in an underscore.
+    stem = os.path.splitext(file)[0].rstrip("_")
+    return "kt-" + stem.replace("_", "-")
 
 
 def make_manual(description, values):

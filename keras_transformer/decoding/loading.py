@@ -1,6 +1,8 @@
 """Opens a model in any directory that the commands write."""
 
+import contextlib
 import os
+import tempfile
 
 from keras_transformer.decoding import exported
 from keras_transformer.decoding.engines import check_capabilities
@@ -22,9 +24,12 @@ def load(
     """Opens a run or an exported model as a translator or a parser.
 
     Args:
-        path: Directory that kt-trainer, kt-avg-checkpoints or kt-exporter
-            wrote: a run, a SavedModel or a CTranslate2 model. A list of runs
-            makes an ensemble, see `Translator.load`.
+        path: Directory that kt-trainer, kt-avg-checkpoints, kt-import or
+            kt-exporter wrote: a run, a SavedModel or a CTranslate2 model. A
+            model in the format of transformers' Marian will do, too, and so
+            will its name on Hugging Face's hub, such as
+            "hf://Helsinki-NLP/opus-mt-en-de". A list of runs makes an ensemble,
+            see `Translator.load`.
         step: Integer step of a run's checkpoint, or "best". For an ensemble it
             can be a list with an entry for each run. Defaults to the newest.
         precision: "float32", "bfloat16" or "float16", the precision that a
@@ -51,8 +56,33 @@ def load(
         ensemble = load(["runs/ende1", "runs/ende2"])
         french = load("runs/many", target_language="fr")
     """
-    engine = open_engine(path, step, precision)
+    with contextlib.ExitStack() as stack:
+        paths = [
+            _find_directory(one, stack)
+            for one in exported.list_directories(path)
+        ]
+        engine = open_engine(paths, step, precision)
     return _assemble(engine, tokenized, target_language, reranker)
+
+
+def _find_directory(path, stack):
+    """Returns the directory of a run or an exported model.
+
+    A model in the format of Marian is imported into a temporary directory that
+    `stack` removes. Its weights are in memory by then.
+    """
+    # Imported here because exported models start faster without it.
+    from keras_transformer.pretrained import hub
+    from keras_transformer.pretrained import marian
+
+    origin = os.fspath(path)
+    if hub.is_hub_name(origin):
+        path = hub.download(origin)
+    elif not marian.is_marian(path):
+        return path
+    directory = stack.enter_context(tempfile.TemporaryDirectory())
+    run_path = os.path.join(directory, "run")
+    return marian.import_marian(path, run_path, origin).path
 
 
 def load_checker(path, tokenized=False, target_language=None, reranker=None):

@@ -45,6 +45,7 @@ _RECORD = {
     "data_dir?": (str, None),
     "data?": (_DATA, None),
     "averaged_steps?": [WHOLE],
+    "imported?": {"origin": str, "languages": [str, str]},
     "training?": {
         "seconds?": float,
         "epochs?": WHOLE,
@@ -78,7 +79,8 @@ class RunDirectory(vocabularies.HasVocabularies):
             raise UserError(
                 "`output_dir` must be the directory of a training run. "
                 f"Received: output_dir={path!r}, which holds no {RUN_FILE}. "
-                "Name a directory that kt-trainer or kt-avg-checkpoints wrote."
+                "Name a directory that kt-trainer, kt-avg-checkpoints or "
+                "kt-import wrote."
             )
         self.path = path
         self.record = read_record(self.file(RUN_FILE), _RECORD)
@@ -140,6 +142,11 @@ class RunDirectory(vocabularies.HasVocabularies):
         """Steps of the averaged checkpoints; None if the run is no average."""
         return self.record.get("averaged_steps")
 
+    @property
+    def imported_from(self):
+        """Path or name of the imported model; None if it was trained here."""
+        return self.record.get("imported", {}).get("origin")
+
     def read_training(self, step):
         """Returns the figures of the training up to a checkpoint.
 
@@ -188,6 +195,12 @@ class RunDirectory(vocabularies.HasVocabularies):
                 "`output_dir` must not be an average of checkpoints, which has "
                 f"no optimizer state. Received: output_dir={self.path!r}. "
                 "Resume the run whose checkpoints were averaged."
+            )
+        if self.imported_from:
+            raise UserError(
+                "`output_dir` must not be an imported model, which has no "
+                f"optimizer state. Received: output_dir={self.path!r}. Begin "
+                f"another run with --warm_start_from={self.path}."
             )
         # The earliest runs record neither. Their precision was float32.
         earlier = {"precision": "float32", "corpus_weights": [], **self.record}

@@ -172,17 +172,21 @@ def check_warm_start(hparams, path):
 
     The path of the other run is "" for none.
     """
-    if not path:
-        return
+    if path:
+        other = open_warm_start(path)
+        check_same_architecture(hparams.model, other)
+        check_checkpoint(other)
+
+
+def open_warm_start(path):
+    """Opens the run whose weights another one starts with."""
     if not RunDirectory.exists(path):
         raise UserError(
             "`warm_start_from` must be the directory of a run. Received: "
-            f"warm_start_from={path!r}. Name a directory that kt-trainer or "
-            "kt-avg-checkpoints wrote."
+            f"warm_start_from={path!r}. Name a directory that kt-trainer, "
+            "kt-avg-checkpoints or kt-import wrote."
         )
-    other = RunDirectory(path)
-    check_same_architecture(hparams.model, other)
-    check_checkpoint(other)
+    return RunDirectory(path)
 
 
 def create_run(path, problem, record, hparams, measure):
@@ -233,8 +237,10 @@ def has_checkpoint(path):
 
 def check_resumable(run):
     """Checks the files that a resumed run reads, without a backend."""
-    # An average has no position. `run.check_same` refuses to resume it.
-    if not run.checkpoints.steps or run.averaged_steps:
+    # Neither an average nor an imported model has a position in the data.
+    # `run.check_same` refuses to resume them.
+    is_made = run.averaged_steps or run.imported_from
+    if not run.checkpoints.steps or is_made:
         return
     check_checkpoint(run)
     run.checkpoints.timed_steps  # reading the file checks it

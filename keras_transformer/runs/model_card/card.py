@@ -32,6 +32,7 @@ _FORMATS = {
     "saved_model": "TensorFlow SavedModel",
     "saved_model_ids": "TensorFlow SavedModel that takes and returns ids",
     "ctranslate2": "CTranslate2",
+    "marian": "Marian, for transformers",
 }
 UNKNOWN_DEVICE = (
     "unknown by the paper's formula, because the device is not in its table; "
@@ -131,8 +132,12 @@ def _make_summary(run, task):
     text = (
         f"This model is an encoder-decoder Transformer {task}. It follows "
         '"Attention Is All You Need" (Vaswani et al., 2017) and handles one '
-        "sentence at a time. It was trained with `keras_transformer` on the "
-        f"problem `{run.problem_name}`"
+        "sentence at a time. It was"
+    )
+    if run.imported_from:
+        return f"{text} imported from {code(run.imported_from)}."
+    text += (
+        f" trained with `keras_transformer` on the problem `{run.problem_name}`"
     )
     # The class may be the user's, and missing in this process.
     problem = facts.find_problem(run)

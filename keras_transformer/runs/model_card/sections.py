@@ -75,6 +75,8 @@ def _describe_hashes(run):
 
 def make_data_section(run, data):
     """Describes the training data."""
+    if run.imported_from:
+        return f"Those of the imported model. {_describe_hashes(run)}"
     if not data:
         return (
             "The run does not record the counts of its data, and the generated "
@@ -256,7 +258,9 @@ def make_hparams_section(run):
     """Lists the differences from the hparams set, then all values."""
     name = run.record.get("hparams_set")
     changed = facts.list_changed_hparams(run)
-    if changed is None:
+    if run.imported_from:
+        text = "They follow from the `config.json` of the imported model."
+    elif changed is None:
         text = f"The set `{name}` is not registered in this installation."
     elif not changed:
         text = f"The set `{name}` without changes."

@@ -1,0 +1,87 @@
+"""Imports a pretrained translation model as a run.
+
+    kt-import --source=hf://Helsinki-NLP/opus-mt-en-de --output_dir=run
+    kt-decoder --output_dir=run
+
+--source is a model in the format of Marian in transformers: a directory with
+config.json, model.safetensors, source.spm, target.spm, vocab.json and
+tokenizer_config.json, or its name on Hugging Face's hub after hf://. Downloads
+need pip install '.[hub]'. A directory with a checkpoint of Tensor2Tensor's
+transformer and its vocabulary file will do, too.
+
+Every command takes the run as if it had been trained here. kt-trainer
+--warm_start_from=run trains it further, and kt-exporter --format=marian writes
+it back. A model with a feature that models here lack is refused by the name of
+the feature.
+
+--verify compares the run with transformers on texts of random subwords: ids,
+logits, and the translations of greedy search and of beam search. It needs
+pip install '.[peers]'. The command prints the directory of the run to standard
+output.
+"""
+
+import glob
+import os
+import sys
+
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared.backend import load_backend
+
+FLAGS = flags.define(
+    source=flags.path(
+        "Directory of the model, or hf:// and its name on the hub, such as "
+        "hf://Helsinki-NLP/opus-mt-en-de."
+    ),
+    output_dir=flags.path("Directory of the run to write."),
+    problem=flags.text(
+        "Problem whose data the run is evaluated on.",
+        default="translate_files",
+    ),
+    verify=flags.switch("Compare the run with transformers."),
+)
+
+
+def main(argv):
+    flags.require(FLAGS, "source", "output_dir")
+    from keras_transformer import registry
+    from keras_transformer.pretrained import hub
+    from keras_transformer.pretrained.imported_run import check_output_dir
+
+    registry.get_problem(FLAGS.problem)
+    check_output_dir(FLAGS.output_dir)
+    if FLAGS.verify:
+        from keras_transformer.export import marian_comparison
+
+        marian_comparison.require_transformers()
+    source = FLAGS.source
+    if hub.is_hub_name(source):
+        source = hub.download(source)
+    origin = FLAGS.source if source != FLAGS.source else None
+    import_model = _choose_importer(source)
+    run = import_model(source, FLAGS.output_dir, origin, FLAGS.problem)
+    if FLAGS.verify:
+        load_backend()
+        for line in marian_comparison.compare(source, run):
+            print(line, file=sys.stderr)
+    print(run.path)
+
+
+def _choose_importer(source):
+    """Returns the function that imports what a directory holds."""
+    from keras_transformer.pretrained import marian
+
+    if not glob.glob(os.path.join(glob.escape(source), "*.index")):
+        return marian.import_marian
+    flags.refuse(FLAGS, ["verify"], "must go with a model in Marian's format")
+    from keras_transformer.pretrained.tensor2tensor import import_tensor2tensor
+
+    return import_tensor2tensor
+
+
+def run(argv=None):
+    command.run(main, FLAGS, argv)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,157 @@
+"""Writes runs as models that transformers opens as Marian models."""
+
+import json
+import os
+
+import numpy as np
+
+from keras_transformer.data.marian_files import write_marian_vocabularies
+from keras_transformer.decoding.exported import ANY
+from keras_transformer.decoding.exported import check_exportable
+from keras_transformer.decoding.exported import check_understood
+from keras_transformer.errors import UserError
+from keras_transformer.files.directories import replace_directory
+from keras_transformer.files.writing import atomic_write
+from keras_transformer.model_config import TRAINING_ONLY
+from keras_transformer.pretrained import marian_config
+from keras_transformer.pretrained import marian_weights
+from keras_transformer.pretrained import safetensors
+from keras_transformer.pretrained.marian import WEIGHTS_FILE
+from keras_transformer.runs.model_card.card import write_model_card
+from keras_transformer.runs.model_card.facts import get_data
+from keras_transformer.runs.weights import check_checkpoint
+from keras_transformer.runs.weights import read_weights
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
+
+FORMAT = "marian"
+# The fields of a model that Marian has; see `check_understood`.
+UNDERSTOOD = dict.fromkeys(
+    (
+        *TRAINING_ONLY,
+        *("num_layers", "num_decoder_layers", "d_model", "d_ff", "num_heads"),
+        *("max_length", "norm_epsilon", "attention_bias", "output_bias"),
+        *("scale_embeddings", "tied_embeddings"),
+    ),
+    ANY,
+)
+UNDERSTOOD["activation"] = tuple(marian_config.ACTIVATIONS.values())
+UNDERSTOOD["decoder_start"] = ("zero", "padding")
+# The bias of padding where its embedding is no part of the model. It is never
+# written, and no probability is left for it.
+UNLIKELY = -1e4
+
+
+def export_marian(run, export_dir, options, step=None):
+    """Writes a checkpoint as a model for transformers; returns its path.
+
+    `MarianMTModel.from_pretrained(export_dir)` and `MarianTokenizer` open it.
+    An imported model that was not trained further has the same numbers in every
+    array, bit for bit. Biases that a run lacks are zeros. An earlier export in
+    the directory is replaced.
+
+    Args:
+        run: A `RunDirectory`.
+        export_dir: Directory to write to.
+        options: The `DecodeOptions` of the model.
+        step: Integer step of the checkpoint, or "best". Defaults to the newest.
+
+    Raises:
+        UserError: If Marian lacks a feature of the model.
+    """
+    check_model(run)
+    check_exportable(options)
+    step = run.checkpoints.find(step)
+    check_checkpoint(run, step)
+    config = run.hparams.model
+    arrays = make_arrays(
+        config, run.vocabularies, read_weights(run.checkpoints, step)
+    )
+    contents = marian_config.make_configs(
+        run.hparams, _list_special_ids(run.vocabularies), run.vocabularies.sizes
+    )
+    contents[1].update(
+        num_beams=options.beam_size, length_penalty=options.alpha
+    )
+    names = (marian_config.CONFIG_FILE, marian_config.GENERATION_FILE)
+    with replace_directory(
+        export_dir, lambda: check_export_dir(export_dir)
+    ) as aside:
+        safetensors.write_arrays(os.path.join(aside, WEIGHTS_FILE), arrays)
+        write_marian_vocabularies(
+            run.vocabularies,
+            aside,
+            _find_languages(run),
+            separate_vocabs=config.tied_embeddings != "all",
+        )
+        for name, content in zip(names, contents):
+            with atomic_write(os.path.join(aside, name)) as file:
+                file.write(json.dumps(content, indent=2) + "\n")
+        export = {"format": FORMAT, "decode": options}
+        write_model_card(aside, run, step, export)
+    return export_dir
+
+
+def check_model(run):
+    """Raises a `UserError` if Marian lacks a feature of a run's model."""
+    config = run.hparams.model
+    advice = "Use --format=ctranslate2 or --format=saved_model."
+    where = "in a model of Marian"
+    width = config.d_model // config.num_heads
+    if config.head_widths != (width, width):
+        raise UserError(
+            f"`d_k` and `d_v` must be d_model / num_heads {where}. Received: "
+            f"d_k={config.d_k}, d_v={config.d_v}. {advice}"
+        )
+    understood = {**UNDERSTOOD, "d_k": ANY, "d_v": ANY}
+    check_understood(config, understood, where, advice)
+
+
+def check_export_dir(path):
+    """Checks that a directory is new, empty or holds an earlier export."""
+    if not os.path.lexists(path):
+        return
+    names = os.listdir(path) if os.path.isdir(path) else None
+    files = {WEIGHTS_FILE, marian_config.CONFIG_FILE}
+    if names is None or names and not files <= set(names):
+        raise UserError(
+            "`export_dir` must be new, empty or hold an earlier export. "
+            f"Received: export_dir={path!r}, which holds other files or is a "
+            "file. Name another directory."
+        )
+
+
+def make_arrays(config, vocabularies, arrays):
+    """Returns the arrays of a Marian model by their names in transformers."""
+    places = marian_weights.make_places(config, vocabularies)
+    arrays = {**arrays}
+    bias = "model/embedding/output_bias"
+    matrix = "model/embedding/embeddings"
+    if config.decoder_start == "zero" and arrays[matrix][PAD_ID].any():
+        # There, the decoder starts from the embedding of padding.
+        arrays[matrix] = arrays[matrix].copy()
+        arrays[matrix][PAD_ID] = 0
+        if config.tied_embeddings != "none":
+            size = vocabularies.targets.vocab_size
+            arrays[bias] = arrays.get(bias, np.zeros(size)).copy()
+            arrays[bias][PAD_ID] = UNLIKELY
+    exported = {}
+    for name, place in places.items():
+        # Biases are all that a run can lack.
+        absent = np.zeros(place.shape[-1])
+        exported[place.name] = place.export_array(arrays.get(name, absent))
+    return exported
+
+
+def _list_special_ids(vocabularies):
+    """Returns the ids of padding on both sides, and of the targets' end."""
+    targets, sources = (side.original_ids.tolist() for side in vocabularies)
+    return sources[PAD_ID], targets[PAD_ID], targets[END_ID]
+
+
+def _find_languages(run):
+    imported = run.record.get("imported")
+    if imported:
+        return imported["languages"]
+    data = get_data(run)
+    return data["languages"] if data else ["source", "target"]

@@ -1,0 +1,198 @@
+"""Makes runs of models in the format of transformers' Marian."""
+
+import os
+
+import numpy as np
+
+from keras_transformer.data.marian_files import CONFIG_FILE
+from keras_transformer.data.marian_files import read_marian_vocabularies
+from keras_transformer.files.reading import file_error
+from keras_transformer.files.records import read_record
+from keras_transformer.pretrained import marian_config
+from keras_transformer.pretrained import marian_weights
+from keras_transformer.pretrained import safetensors
+from keras_transformer.pretrained.imported_run import check_output_dir
+from keras_transformer.pretrained.imported_run import write_run
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
+
+WEIGHTS_FILE = "model.safetensors"
+PICKLE_FILE = "pytorch_model.bin"
+INDEX_FILE = "model.safetensors.index.json"
+_REMEDY = "Get the files of the model again."
+_POSITIONS = "model.{}.embed_positions.weight"
+# A table of positions in float16 differs from the formula by half of this.
+_MAX_DIFFERENCE = 1e-3
+
+
+def is_marian(directory):
+    """Returns whether a directory holds a model in the format of Marian."""
+    path = os.path.join(directory, marian_config.CONFIG_FILE)
+    # A CTranslate2 model also has a config.json, but no such vocabulary.
+    tokenizer = os.path.join(directory, CONFIG_FILE)
+    return os.path.isfile(path) and os.path.isfile(tokenizer)
+
+
+def import_marian(source, output_dir, origin=None, problem="translate_files"):
+    """Writes a run with the weights and the vocabulary of a Marian model.
+
+    The run appears under its name once it is complete.
+
+    Args:
+        source: Directory with `config.json`, `model.safetensors`, `source.spm`,
+            `target.spm`, `vocab.json`, `tokenizer_config.json` and optionally
+            `generation_config.json`.
+        output_dir: Directory of the run, which must not exist or be empty.
+        origin: Name that the run records for the model. Defaults to the path of
+            `source`.
+        problem: Name of the problem of the run. Defaults to
+            "translate_files", text files of the user's own.
+
+    Returns:
+        The `RunDirectory`.
+
+    Raises:
+        UserError: If a file is missing or damaged, if the model has a feature
+            that models here lack, or if `output_dir` holds something.
+    """
+    check_output_dir(output_dir)
+    config = marian_config.read_config(source)
+    vocabularies = read_marian_vocabularies(source)
+    _check_ids(config, vocabularies, source)
+    path = _find_weights(source)
+    headers = safetensors.read_headers(path)
+    hparams = marian_config.make_hparams(config, "zero")
+    places = marian_weights.make_places(hparams.model, vocabularies)
+    _check_headers(headers, places, hparams.model, path)
+    arrays = {
+        name: place.import_array(_read(path, headers, place.name))
+        for name, place in places.items()
+    }
+    _check_arrays(arrays, path)
+    if _has_start(config, arrays, vocabularies, source):
+        hparams = marian_config.make_hparams(config, "padding")
+    record = {
+        "problem": problem,
+        "imported": {
+            "origin": origin or os.path.abspath(source),
+            "languages": _read_languages(source),
+        },
+    }
+    return write_run(output_dir, record, hparams, vocabularies, arrays)
+
+
+def _find_weights(source):
+    path = os.path.join(source, WEIGHTS_FILE)
+    if os.path.lexists(path):
+        return path
+    fault, remedy = "which does not exist", _REMEDY
+    if os.path.lexists(os.path.join(source, PICKLE_FILE)):
+        fault = f"which does not exist, and {PICKLE_FILE} can run code"
+        remedy = (
+            "Convert it where you trust it: python -c 'from transformers "
+            "import MarianMTModel as M; "
+            f'M.from_pretrained("{source}").save_pretrained("{source}")\''
+        )
+    if os.path.lexists(os.path.join(source, INDEX_FILE)):
+        fault = "which is divided into several files"
+        remedy = "Save the model as one file."
+    raise file_error(path, fault, remedy)
+
+
+def _check_ids(config, vocabularies, source):
+    """Checks that config and tables mean the same ids."""
+    path = os.path.join(source, marian_config.CONFIG_FILE)
+    targets, sources = vocabularies
+    expected = {
+        "vocab_size": sources.vocab_size,
+        "decoder_vocab_size": targets.vocab_size,
+        "pad_token_id": sources.original_ids[PAD_ID],
+        "eos_token_id": targets.original_ids[END_ID],
+    }
+    for name, value in expected.items():
+        if config[name] != value:
+            fault = f"where {name}={config[name]}, but the table has {value}"
+            raise file_error(path, fault, _REMEDY)
+
+
+def _check_headers(headers, places, config, path):
+    """Checks the names and the shapes of all arrays by their headers."""
+    expected = {place.name: place.shape for place in places.values()}
+    copies = marian_weights.list_copies(config)
+    # The bias is absent where it is zero, and copies need not be stored.
+    optional = {name: expected[of] for name, of in copies.items()}
+    for side in ("encoder", "decoder"):
+        name = _POSITIONS.format(side)
+        if name in headers:
+            # Any number of positions will do.
+            optional[name] = (*headers[name].shape[:1], config.d_model)
+    for name in sorted({*expected, *headers}):
+        found = headers[name].shape if name in headers else None
+        wanted = expected.get(name, optional.get(name))
+        if found == wanted or name == marian_weights.LOGITS_BIAS and not found:
+            continue
+        shown = f"of shape {found}" if found else "absent"
+        must = f"of shape {wanted}" if wanted else "absent"
+        fault = f"where {name[:80]!r} is {shown} but must be {must}"
+        raise file_error(path, fault, _REMEDY)
+    for name, other in copies.items():
+        if name in headers:
+            # Bitwise, since a model that untied them would be another one.
+            pair = (_read(path, headers, one) for one in (name, other))
+            if not np.array_equal(*pair):
+                fault = f"where {name!r} differs from {other!r}"
+                raise file_error(path, fault, "Such a model cannot be used.")
+    for side in ("encoder", "decoder"):
+        name = _POSITIONS.format(side)
+        if name in headers:
+            table = _read(path, headers, name)
+            usual = marian_weights.make_positions(*table.shape)
+            if not np.abs(table - usual).max(initial=0) <= _MAX_DIFFERENCE:
+                fault = f"where {name!r} is not the table of sinusoids"
+                remedy = "Models with learned positions cannot be imported."
+                raise file_error(path, fault, remedy)
+
+
+def _read(path, headers, name):
+    if name not in headers:  # the bias of the logits
+        return np.zeros((1, _count_targets(headers)), "float32")
+    return safetensors.read_array(path, headers[name])
+
+
+def _count_targets(headers):
+    names = (marian_weights.SHARED, marian_weights.TARGETS)
+    return next(headers[name].shape[0] for name in names if name in headers)
+
+
+def _check_arrays(arrays, path):
+    for name, array in arrays.items():
+        # The sum is finite only if all numbers are.
+        if not np.isfinite(np.sum(array, dtype="float64")):
+            fault = f"where {name!r} holds infinity or NaN"
+            raise file_error(path, fault, _REMEDY)
+
+
+def _has_start(config, arrays, vocabularies, source):
+    """Returns whether the decoder starts from the embedding of padding.
+
+    In models of Marian itself this is a zero vector. Fine-tuning in
+    transformers can change it.
+    """
+    ids = vocabularies.targets.original_ids.tolist()
+    start = config["decoder_start_token_id"]
+    row = ids.index(start) if start in ids else None
+    if row is not None:
+        if not arrays["model/embedding/embeddings"][row].any():
+            return False
+        if row == PAD_ID:
+            return True
+    path = os.path.join(source, marian_config.CONFIG_FILE)
+    fault = f"where decoder_start_token_id={start} is not padding"
+    raise file_error(path, fault, "Models with it cannot be imported.")
+
+
+def _read_languages(source):
+    shape = {"source_lang?": (str, None), "target_lang?": (str, None)}
+    config = read_record(os.path.join(source, CONFIG_FILE), shape, _REMEDY)
+    names = (config.get("source_lang"), config.get("target_lang"))
+    return [name or side for name, side in zip(names, ("source", "target"))]

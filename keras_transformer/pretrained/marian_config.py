@@ -1,0 +1,244 @@
+"""The files config.json and generation_config.json of Marian models."""
+
+import os
+
+from keras_transformer.errors import UserError
+from keras_transformer.files.reading import file_error
+from keras_transformer.files.records import WHOLE
+from keras_transformer.files.records import read_record
+from keras_transformer.hparam import HParams
+
+CONFIG_FILE = "config.json"
+GENERATION_FILE = "generation_config.json"
+NORM_EPSILON = 1e-5  # that of PyTorch, which no config states
+MAX_LENGTH = 512  # tokens of an output, as in the models of OPUS-MT
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu", "silu": "silu"}
+_REMEDY = "Get the files of the model again."
+
+_RATE = (float, None)
+_ID = (WHOLE, None)
+# What is read of a config, with its shape; see `read_record`. Fields without a
+# value have the defaults of transformers' `MarianConfig`.
+_READ = {
+    "model_type": str,
+    "d_model": WHOLE,
+    "encoder_layers": WHOLE,
+    "decoder_layers": WHOLE,
+    "encoder_attention_heads": WHOLE,
+    "decoder_attention_heads": WHOLE,
+    "encoder_ffn_dim": WHOLE,
+    "decoder_ffn_dim": WHOLE,
+    "vocab_size": WHOLE,
+    "pad_token_id": WHOLE,
+    "eos_token_id": WHOLE,
+    "decoder_start_token_id": WHOLE,
+    "decoder_vocab_size?": _ID,
+    "num_hidden_layers?": _ID,
+    "activation_function?": str,
+    "scale_embedding?": bool,
+    "share_encoder_decoder_embeddings?": bool,
+    "tie_word_embeddings?": bool,
+    "forced_eos_token_id?": _ID,
+    "architectures?": ([str], None),
+    "dropout?": _RATE,
+    "attention_dropout?": _RATE,
+    "activation_dropout?": _RATE,
+}
+_SEARCH = {
+    "num_beams?": _ID,
+    "max_length?": _ID,
+    "length_penalty?": _RATE,
+    "forced_eos_token_id?": _ID,
+    "bad_words_ids?": ([[WHOLE]], None),
+}
+# These change no output, or only a training in transformers.
+_IGNORED = set(
+    "_name_or_path _num_labels _from_model_config transformers_version dtype "
+    "torch_dtype use_cache id2label label2id num_labels classif_dropout "
+    "classifier_dropout encoder_layerdrop decoder_layerdrop init_std "
+    "max_position_embeddings extra_pos_embeddings bos_token_id early_stopping "
+    "renormalize_logits gradient_checkpointing".split()
+)
+# A field that has another value stands for a feature that we lack.
+_REQUIRED = {
+    "is_encoder_decoder": True,
+    "static_position_embeddings": True,
+    "num_return_sequences": 1,
+    "num_beam_groups": 1,
+    "repetition_penalty": 1.0,
+    "diversity_penalty": 0.0,
+    "no_repeat_ngram_size": 0,
+    "encoder_no_repeat_ngram_size": 0,
+    "min_length": 0,
+    "chunk_size_feed_forward": 0,
+    "temperature": 1.0,
+    "top_k": 50,
+    "top_p": 1.0,
+    "typical_p": 1.0,
+}
+
+
+def read_config(directory):
+    """Reads the config of a Marian model, as a dictionary with its defaults.
+
+    Raises:
+        UserError: If a file is missing or damaged, or if it asks for a feature
+            that a model here lacks. The message names the feature.
+    """
+    path = os.path.join(directory, CONFIG_FILE)
+    # Another architecture has other fields, so its name is compared first.
+    kind = read_record(path, {"model_type?": str}, _REMEDY).get("model_type")
+    if kind != "marian":
+        raise UserError(
+            "A model to import must have the architecture marian. Received: "
+            f"{path} with model_type={kind!r}. Models of other architectures "
+            "cannot be imported."
+        )
+    config = read_record(path, {**_READ, **_SEARCH}, _REMEDY)
+    _check_features(config, path)
+    search_path = os.path.join(directory, GENERATION_FILE)
+    if os.path.lexists(search_path):
+        search = read_record(search_path, _SEARCH, _REMEDY)
+        _check_features(search, search_path)
+        names = [name.removesuffix("?") for name in _SEARCH]
+        config |= {name: search[name] for name in names if name in search}
+    config.setdefault("scale_embedding", False)
+    config.setdefault("share_encoder_decoder_embeddings", True)
+    config.setdefault("tie_word_embeddings", True)
+    config.setdefault("activation_function", "gelu")
+    if config.get("decoder_vocab_size") is None:
+        config["decoder_vocab_size"] = config["vocab_size"]
+    _check_values(config, path)
+    return config
+
+
+def _check_features(config, path):
+    names = {name.removesuffix("?") for name in (*_READ, *_SEARCH)}
+    for name, value in config.items():
+        if name in names or name in _IGNORED:
+            continue
+        expected = _REQUIRED.get(name)
+        # What is not set has no effect, whatever it is.
+        if value != expected and value not in (None, False, [], {}):
+            raise _make_error(path, name, value)
+        if value is False and expected:
+            raise _make_error(path, name, value)
+
+
+def _check_values(config, path):
+    """Checks fields whose values depend on each other."""
+    pairs = {
+        "decoder_ffn_dim": "encoder_ffn_dim",
+        "decoder_attention_heads": "encoder_attention_heads",
+        "num_hidden_layers": "encoder_layers",
+    }
+    if config["share_encoder_decoder_embeddings"]:
+        pairs["decoder_vocab_size"] = "vocab_size"
+    for name, other in pairs.items():
+        value = config.get(name)
+        if value is not None and value != config[other]:
+            raise _make_error(path, name, value, f"{other}={config[other]}")
+    activation = config["activation_function"]
+    if activation not in ACTIVATIONS:
+        raise _make_error(path, "activation_function", activation)
+    architectures = config.get("architectures") or ["MarianMTModel"]
+    if architectures != ["MarianMTModel"]:
+        raise _make_error(path, "architectures", architectures)
+    is_shared = config["share_encoder_decoder_embeddings"]
+    if is_shared and not config["tie_word_embeddings"]:
+        beside = "share_encoder_decoder_embeddings=true"
+        raise _make_error(path, "tie_word_embeddings", False, beside)
+    end = config.get("forced_eos_token_id")
+    if end not in (None, config["eos_token_id"]):
+        raise _make_error(path, "forced_eos_token_id", end)
+    words = config.get("bad_words_ids") or []
+    padding = {config["pad_token_id"], config["decoder_start_token_id"]}
+    if not all(len(word) == 1 and word[0] in padding for word in words):
+        raise _make_error(path, "bad_words_ids", words)
+
+
+def _make_error(path, name, value, beside=None):
+    fault = f"where {name}={value!r:.60} stands for a feature that is missing"
+    if beside:
+        fault = f"where {name}={value!r:.60} does not go with {beside}"
+    return file_error(
+        path, f"{fault} here", "Models with it cannot be imported."
+    )
+
+
+def make_hparams(config, decoder_start):
+    """Returns the `HParams` of a model with a config of `read_config`."""
+    rates = ("dropout", "attention_dropout", "activation_dropout")
+    is_shared = config["share_encoder_decoder_embeddings"]
+    untied = "target" if config["tie_word_embeddings"] else "none"
+    depths = config["encoder_layers"], config["decoder_layers"]
+    return HParams(
+        num_layers=depths[0],
+        num_decoder_layers=0 if depths[0] == depths[1] else depths[1],
+        d_model=config["d_model"],
+        d_ff=config["encoder_ffn_dim"],
+        num_heads=config["encoder_attention_heads"],
+        **{name: config.get(name) or 0.0 for name in rates},
+        norm="post",
+        norm_epsilon=NORM_EPSILON,
+        activation=ACTIVATIONS[config["activation_function"]],
+        attention_bias=True,
+        tied_embeddings="all" if is_shared else untied,
+        scale_embeddings=config["scale_embedding"],
+        output_bias=True,
+        decoder_start=decoder_start,
+        beam_size=config.get("num_beams") or 1,
+        alpha=_clip(config.get("length_penalty")),
+    )
+
+
+def _clip(length_penalty):
+    # transformers divides by length ** length_penalty, by default 1.
+    return min(max(1.0 if length_penalty is None else length_penalty, 0), 10)
+
+
+def make_configs(hparams, ids, vocab_sizes):
+    """Returns the contents of both files for a run, as dictionaries.
+
+    The `ids` are those of padding in the tables of the sources and of the
+    targets, and that of the end. The sizes are those of the targets and of the
+    sources.
+    """
+    names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
+    names["silu"] = "swish"  # the older name, which every version knows
+    padding, start, end = ids
+    sides = ("encoder", "decoder")
+    depths = dict(zip(sides, (hparams.num_layers, hparams.decoder_depth)))
+    search = {
+        "pad_token_id": padding,
+        "eos_token_id": end,
+        "decoder_start_token_id": start,
+        "forced_eos_token_id": end,
+    }
+    config = {
+        "architectures": ["MarianMTModel"],
+        "model_type": "marian",
+        "is_encoder_decoder": True,
+        "d_model": hparams.d_model,
+        **{f"{side}_layers": depths[side] for side in sides},
+        **{f"{side}_ffn_dim": hparams.d_ff for side in sides},
+        **{f"{side}_attention_heads": hparams.num_heads for side in sides},
+        "activation_function": names[hparams.activation],
+        "dropout": hparams.dropout,
+        "attention_dropout": hparams.attention_dropout,
+        "activation_dropout": hparams.activation_dropout,
+        "scale_embedding": hparams.scale_embeddings,
+        "share_encoder_decoder_embeddings": hparams.tied_embeddings == "all",
+        "tie_word_embeddings": hparams.tied_embeddings != "none",
+        "vocab_size": vocab_sizes[1],
+        "decoder_vocab_size": vocab_sizes[0],
+        "max_position_embeddings": MAX_LENGTH,
+        **search,
+    }
+    search |= {
+        "bad_words_ids": [[start]],
+        "num_beams": hparams.beam_size,
+        "max_length": MAX_LENGTH,
+        "length_penalty": hparams.alpha,
+    }
+    return config, search

@@ -1,0 +1,220 @@
+"""Marian models become runs and, exported, Marian models again."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from layer_checks import to_numpy
+from marian_examples import TEXTS
+from tiny_marian import compute_logits
+from tiny_marian import write_tiny_marian
+
+from keras_transformer.decoding.loading import load
+from keras_transformer.errors import UserError
+from keras_transformer.export.marian import export_marian
+from keras_transformer.pretrained import safetensors
+from keras_transformer.pretrained.marian import import_marian
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.weights import load_model
+from keras_transformer.search.options import DecodeOptions
+
+UNSHARED = {"share_encoder_decoder_embeddings": False}
+CONFIGS = {
+    "opus": {},
+    "gelu_unscaled": {"activation_function": "gelu", "scale_embedding": False},
+    "relu_deep_shallow": {"activation_function": "relu", "decoder_layers": 1},
+    "separate": UNSHARED,
+    "untied": {**UNSHARED, "tie_word_embeddings": False},
+    "started": {"is_started": True},
+}
+
+
+def read_arrays(path):
+    headers = safetensors.read_headers(str(path))
+    return {
+        name: safetensors.read_array(str(path), header)
+        for name, header in headers.items()
+    }
+
+
+def edit(directory, name="config.json", **changes):
+    path = directory / name
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+class ImportMarianTest:
+    @pytest.mark.parametrize("kind", CONFIGS)
+    def test_logits_are_those_of_the_formulas(self, kind, tmp_path):
+        source = tmp_path / "marian"
+        config, arrays = write_tiny_marian(source, **CONFIGS[kind])
+        run = import_marian(str(source), str(tmp_path / "run"))
+        start = "padding" if kind == "started" else "zero"
+        assert run.hparams.decoder_start == start
+        targets, sources = run.vocabularies
+        inputs = np.array(sources.encode(TEXTS[:1]))
+        outputs = np.array(targets.encode(TEXTS[2:3]))
+        logits = load_model(run)({"inputs": inputs, "targets": outputs})
+        expected = compute_logits(
+            *(config, arrays),
+            sources.original_ids[inputs[0]],
+            targets.original_ids[outputs[0]],
+        )[:, targets.original_ids]
+        np.testing.assert_allclose(to_numpy(logits)[0], expected, atol=1e-5)
+
+    @pytest.mark.parametrize("kind", CONFIGS)
+    def test_an_export_has_every_array_bit_for_bit(self, kind, tmp_path):
+        source, export = tmp_path / "marian", tmp_path / "export"
+        config, arrays = write_tiny_marian(source, **CONFIGS[kind])
+        run = import_marian(str(source), str(tmp_path / "run"))
+        options = DecodeOptions.from_hparams(run.hparams)
+        for _ in range(2):  # the second replaces the first
+            export_marian(run, str(export), options)
+        exported = read_arrays(export / "model.safetensors")
+        assert exported.keys() == arrays.keys()
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(exported[name], array)
+        written = json.loads((export / "config.json").read_text())
+        names = config.keys() - {"max_position_embeddings"}
+        assert {n: written[n] for n in names} == {n: config[n] for n in names}
+        again = import_marian(str(export), str(tmp_path / "again"))
+        assert again.hparams == run.hparams
+        assert again.vocabularies.sizes == run.vocabularies.sizes
+
+    def test_a_directory_loads_as_its_run_does(self, tmp_path):
+        source = tmp_path / "marian"
+        write_tiny_marian(source)
+        run = import_marian(str(source), str(tmp_path / "run"))
+        expected = load(run.path)(TEXTS[:2], extra_length=5)
+        assert load(str(source))(TEXTS[:2], extra_length=5) == expected
+
+    def test_search_options_are_those_of_the_model(self, tmp_path):
+        source = tmp_path / "marian"
+        config, _ = write_tiny_marian(source)
+        search = {"num_beams": 6, "length_penalty": 0.8, "max_length": 512}
+        words = {"bad_words_ids": [[config["pad_token_id"]]]}
+        path = source / "generation_config.json"
+        path.write_text(json.dumps({**search, **words}))
+        hparams = import_marian(str(source), str(tmp_path / "run")).hparams
+        assert (hparams.beam_size, hparams.alpha) == (6, 0.8)
+
+    def test_positions_and_copies_in_the_file_may_be_the_usual_ones(
+        self, tmp_path
+    ):
+        source = tmp_path / "marian"
+        _, arrays = write_tiny_marian(source)
+        waves = [[0.0] * 8 + [1.0] * 8]
+        table = {"model.encoder.embed_positions.weight": np.float32(waves)}
+        copy = {"lm_head.weight": arrays["model.shared.weight"]}
+        path = str(source / "model.safetensors")
+        safetensors.write_arrays(path, {**arrays, **table, **copy})
+        import_marian(str(source), str(tmp_path / "run"))
+        for name, faulty in (
+            ("model.encoder.embed_positions.weight", np.float32(waves) + 0.1),
+            ("lm_head.weight", copy["lm_head.weight"] + 1),
+        ):
+            safetensors.write_arrays(path, {**arrays, name: faulty})
+            with pytest.raises(UserError, match=name):
+                import_marian(str(source), str(tmp_path / "other"))
+
+    @pytest.mark.parametrize(
+        "changes, words",
+        [
+            ({"model_type": "bart"}, "architecture marian.*'bart'"),
+            ({"normalize_before": True}, "normalize_before=True stands"),
+            ({"normalize_embedding": True}, "normalize_embedding=True"),
+            ({"static_position_embeddings": False}, "static_position"),
+            ({"activation_function": "gelu_new"}, "='gelu_new' stands"),
+            ({"encoder_attention_heads": 2}, "does not go with encoder_att"),
+            ({"decoder_ffn_dim": 8}, "decoder_ffn_dim=8 does not go"),
+            ({"quantization_config": {"bits": 4}}, "quantization_config="),
+            ({"no_repeat_ngram_size": 3}, "no_repeat_ngram_size=3 stands"),
+            ({"architectures": ["MarianForCausalLM"]}, "architectures="),
+            ({"decoder_start_token_id": 3}, "decoder_start_token_id=3"),
+            ({"vocab_size": 7, "decoder_vocab_size": 7}, "vocab_size=7, but"),
+            ({"d_model": 17}, "divisible by `num_heads`"),
+            ({"d_model": 8}, "of shape .* but must be"),
+            ({"d_model": "wide"}, "d_model"),
+            ({"encoder_layers": 3}, "layers.2.*is absent"),
+        ],
+        ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+    )
+    def test_what_it_lacks_is_refused_by_name(self, changes, words, tmp_path):
+        source = tmp_path / "marian"
+        write_tiny_marian(source)
+        edit(source, **changes)
+        with pytest.raises(UserError, match=words):
+            import_marian(str(source), str(tmp_path / "run"))
+        assert os.listdir(tmp_path) == ["marian"]
+
+    @pytest.mark.parametrize(
+        "name", ["config.json", "source.spm", "vocab.json", "model.safetensors"]
+    )
+    @pytest.mark.parametrize("size", [None, 0, 50])
+    def test_missing_and_truncated_files_are_named(self, name, size, tmp_path):
+        source = tmp_path / "marian"
+        write_tiny_marian(source)
+        whole = (source / name).read_bytes()
+        if size is None:
+            (source / name).unlink()
+        else:
+            (source / name).write_bytes(whole[:size])
+        with pytest.raises(UserError, match=name):
+            import_marian(str(source), str(tmp_path / "run"))
+        # The same call works once the cause is gone.
+        (source / name).write_bytes(whole)
+        import_marian(str(source), str(tmp_path / "run"))
+
+    def test_a_pickle_is_refused_with_the_line_that_converts_it(self, tmp_path):
+        source = tmp_path / "marian"
+        write_tiny_marian(source)
+        weights = source / "model.safetensors"
+        weights.rename(source / "pytorch_model.bin")
+        with pytest.raises(UserError, match="can run code.*save_pretrained"):
+            import_marian(str(source), str(tmp_path / "run"))
+
+    def test_other_files_are_not_replaced(self, tmp_path):
+        source = tmp_path / "marian"
+        write_tiny_marian(source)
+        with pytest.raises(UserError, match="new or empty"):
+            import_marian(str(source), str(source))
+
+    def test_it_cannot_be_resumed(self, tmp_path):
+        source = tmp_path / "marian"
+        write_tiny_marian(source)
+        run = import_marian(str(source), str(tmp_path / "run"))
+        with pytest.raises(UserError, match="--warm_start_from="):
+            run.check_same({}, run.hparams)
+
+
+class ExportMarianTest:
+    @pytest.mark.parametrize(
+        "changes, words",
+        [
+            ({"norm": "pre"}, "`norm` must be 'post'"),
+            ({"positional_encoding": "learned"}, "`positional_encoding`"),
+            ({"neighbourhood_size": 3}, "`neighbourhood_size`"),
+            ({"d_k": 3}, "`d_k` and `d_v`"),
+        ],
+        ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+    )
+    def test_what_marian_lacks_is_refused_by_name(
+        self, changes, words, tmp_path
+    ):
+        source = tmp_path / "marian"
+        write_tiny_marian(source)
+        run = import_marian(str(source), str(tmp_path / "run"))
+        edit(tmp_path / "run", "hparams.json", **changes)
+        run = RunDirectory(run.path)
+        options = DecodeOptions.from_hparams(run.hparams)
+        with pytest.raises(UserError, match=words):
+            export_marian(run, str(tmp_path / "export"), options)
+        assert not (tmp_path / "export").exists()
+
+    def test_other_files_are_not_replaced(self, tmp_path):
+        source = tmp_path / "marian"
+        write_tiny_marian(source)
+        run = import_marian(str(source), str(tmp_path / "run"))
+        options = DecodeOptions.from_hparams(run.hparams)
+        with pytest.raises(UserError, match="hold an earlier export"):
+            export_marian(run, run.path, options)

@@ -1,0 +1,84 @@
+import json
+
+import numpy as np
+import pytest
+
+from keras_transformer.errors import UserError
+from keras_transformer.pretrained.safetensors import read_array
+from keras_transformer.pretrained.safetensors import read_headers
+from keras_transformer.pretrained.safetensors import write_arrays
+
+ARRAYS = {"b": np.float32([[1.5, -2.0, 3.0]]), "a": np.float32([7.0])}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "model.safetensors")
+
+
+def write_file(path, header, num_bytes):
+    content = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(len(content).to_bytes(8, "little") + content)
+        file.write(bytes(num_bytes))
+
+
+class SafetensorsTest:
+    def test_arrays_come_back_bit_for_bit(self, path):
+        write_arrays(path, ARRAYS)
+        headers = read_headers(path)
+        assert headers.keys() == ARRAYS.keys()
+        for name, array in ARRAYS.items():
+            np.testing.assert_array_equal(
+                read_array(path, headers[name]), array
+            )
+
+    def test_the_library_reads_and_writes_the_same(self, path):
+        library = pytest.importorskip("safetensors.numpy")
+        write_arrays(path, ARRAYS)
+        for name, array in library.load_file(path).items():
+            np.testing.assert_array_equal(array, ARRAYS[name])
+        halves = {name: x.astype("float16") for name, x in ARRAYS.items()}
+        library.save_file(halves, path)
+        for name, header in read_headers(path).items():
+            np.testing.assert_array_equal(
+                read_array(path, header), ARRAYS[name]
+            )
+
+    def test_bfloat16_is_the_upper_half_of_float32(self, path):
+        entry = {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}
+        write_file(path, {"x": entry}, 0)
+        with open(path, "ab") as file:
+            file.write(bytes.fromhex("803f40c0"))
+        (header,) = read_headers(path).values()
+        np.testing.assert_array_equal(read_array(path, header), [1.0, -3.0])
+
+    @pytest.mark.parametrize(
+        "entry, num_bytes, words",
+        [
+            ({"shape": [2**39, 2**39]}, 8, "another size than its shape"),
+            ({"data_offsets": [0, 12]}, 12, "another size than its shape"),
+            ({"data_offsets": [4, 12]}, 12, "not behind the array before"),
+            ({"dtype": "I64"}, 16, "numbers of the type I64"),
+            ({"shape": [-2]}, 8, "shape"),
+            ({}, 7, "has .* bytes instead of"),
+            ({}, 9, "has .* bytes instead of"),
+        ],
+    )
+    def test_sizes_are_checked_before_anything_is_read(
+        self, entry, num_bytes, words, path
+    ):
+        usual = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+        write_file(path, {"x": {**usual, **entry}}, num_bytes)
+        with pytest.raises(UserError, match=words):
+            read_headers(path)
+
+    @pytest.mark.parametrize(
+        "content",
+        [b"", b"\1", b"\xff" * 16, b"\2" + bytes(7) + b"{]", b"\0" * 9],
+    )
+    def test_other_bytes_are_no_such_file(self, content, path):
+        with open(path, "wb") as file:
+            file.write(content)
+        with pytest.raises(UserError, match="model.safetensors"):
+            read_headers(path)

@@ -94,7 +94,7 @@ def main(argv):
         from keras_transformer.bin.kt_decoder import document_decoder
 
         num_warnings = document_decoder.decode_document(
-            steps, changes, constraints.get("glossary")
+            checker, steps, changes, constraints
         )
         return WITH_WARNINGS if num_warnings else 0
     if FLAGS.decode_interactive:

@@ -86,6 +86,12 @@ FLAGS = flags.define(
             "end.",
             default="en",
         ),
+        translate_attributes=flags.switch(
+            "Whether to translate texts inside the markup of a document: "
+            "descriptions of images, titles, labels and the description of the "
+            "page.",
+            default=True,
+        ),
         max_sentence_tokens=flags.count(
             "Number of tokens above which a sentence of a document, or a line "
             "with split_long, is translated in parts. Default: the length of "
@@ -138,8 +144,6 @@ _EXCLUDES = {
     "document": (
         "decode_interactive",
         "prefix_file",
-        "protect",
-        "protected_patterns",
         "resume",
         "score_file",
         "split_long",
@@ -171,7 +175,8 @@ def check_flags():
             "standard input for both. Name a file for one of them."
         )
     if not FLAGS.document:
-        flags.refuse(FLAGS, ["document_format"], "must go with `--document`")
+        names = ["document_format", "translate_attributes"]
+        flags.refuse(FLAGS, names, "must go with `--document`")
         if not FLAGS.split_long:
             rule = "must go with `--document` or `--split_long`"
             flags.refuse(FLAGS, ["max_sentence_tokens"], rule)

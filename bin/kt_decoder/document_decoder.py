@@ -22,10 +22,11 @@ WARNINGS = {
 }
 
 
-def decode_document(steps, changes, glossary=None):
+def decode_document(checker, steps, changes, constraints):
     """Writes the translation of a document; returns the number of warnings.
 
-    `check_model` returned the `steps`, and `changes` holds decoding options.
+    `check_model` returned the `checker` and the `steps`, `read_constraints` the
+    `constraints`, and `changes` holds decoding options.
     """
     number = changes.get("num_hypotheses") or 1
     if number > 1:
@@ -36,11 +37,22 @@ def decode_document(steps, changes, glossary=None):
         )
     path = FLAGS.decode_from_file
     format = FLAGS.document_format or document.guess_format(path)
-    source = document.Document(_read(path), format, FLAGS.document_language)
+    content = _read(path)
+    # A run has its vocabulary without its model, so a faulty document fails
+    # before the model is loaded.
+    translator = checker or load_model(steps)
+    source = document.Document(
+        content,
+        format,
+        FLAGS.document_language,
+        FLAGS.translate_attributes,
+        translator.codec.normalize,
+    )
     with _output(FLAGS.decode_to_file) as file:
-        translator = load_model(steps)
+        if checker:
+            translator = load_model(steps)
         check_translates(translator, "document")
-        translations = _translate(source, translator, changes, glossary)
+        translations = _translate(source, translator, changes, constraints)
         texts = [
             translation.hypotheses[0].text or sentence
             for sentence, translation in zip(source.sentences, translations)
@@ -77,7 +89,7 @@ def _output(path):
     sys.stdout.write(content.getvalue().decode())
 
 
-def _translate(source, translator, changes, glossary):
+def _translate(source, translator, changes, constraints):
     from keras_transformer.decoding.steps import long_texts
 
     max_tokens = long_texts.limit_part_tokens(
@@ -90,7 +102,7 @@ def _translate(source, translator, changes, glossary):
             parts,
             progress.add,
             FLAGS.random_seed,
-            glossary,
+            **constraints,
             **changes,
         )
 

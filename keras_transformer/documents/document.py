@@ -2,10 +2,12 @@
 
 import importlib.util
 import os
+import re
 
 from keras_transformer.documents import html_text
 from keras_transformer.documents import markup
 from keras_transformer.documents import plain_text
+from keras_transformer.documents import stand_ins
 from keras_transformer.documents.markup import INLINE_MARKUP
 from keras_transformer.documents.markup import Kind
 from keras_transformer.documents.markup import pair_tags
@@ -31,9 +33,14 @@ class Document:
         format: One of `FORMATS`. Defaults to "text".
         language: Code of the language of the document, such as "en", which
             decides where sentences end. Defaults to "en".
+        attributes: Whether texts inside markup, such as the `alt` of an image
+            or the description of a page, are sentences too. Defaults to True.
+        normalize: Function of a str, the normalisation of the model that
+            translates. Defaults to none.
 
     Attributes:
-        sentences: List of str, the sentences without their inline markup.
+        sentences: List of str, the sentences without their inline markup. The
+            texts inside markup come after all others.
         has_markup: List of booleans, whether a sentence has inline markup.
 
     Raises:
@@ -48,15 +55,41 @@ class Document:
         # "<p>Guten <b>Morgen</b>.</p>"
     """
 
-    def __init__(self, text, format="text", language="en"):
+    def __init__(
+        self,
+        text,
+        format="text",
+        language="en",
+        attributes=True,
+        normalize=str,
+    ):
         self._parser = get_parser(format)
+        self._normalize = normalize
         mark = text[: text.startswith(BYTE_ORDER_MARK)]
-        pieces = self._parser.parse(text.removeprefix(mark))
-        parts = split_sentences(pieces, language)
-        self._parts = [mark, *parts]
-        sentence_parts = [p for p in self._parts if not isinstance(p, str)]
+        text = text.removeprefix(mark)
+        hidden = stand_ins.hide(text, format)
+        pieces, values = self._parser.parse(hidden)
+        if not attributes or _VALUE.search(text):
+            values = []
+        values.sort(key=lambda value: value.start)
+        self._values = []  # the parts of each `Value`, and how it is spelled
+        for value in values:
+            of_value = slice(value.start, value.stop)
+            inner = _restore(value.parse(hidden[of_value]), text[of_value])
+            raw = "".join(piece.raw for piece in inner)
+            parts = split_sentences(inner, language)
+            self._values.append((parts, value, raw))
+        pieces = _restore(pieces, text, values)
+        self._parts = [mark, *split_sentences(pieces, language)]
+        all_parts = [self._parts, *(parts for parts, *_ in self._values)]
+        sentence_parts = [
+            part
+            for parts in all_parts
+            for part in parts
+            if not isinstance(part, str)
+        ]
         self.sentences = [
-            markup.plain_text(pieces) for pieces in sentence_parts
+            markup.plain_text(pieces, normalize) for pieces in sentence_parts
         ]
         self.has_markup = [
             any(piece.kind in INLINE_MARKUP for piece in pieces)
@@ -79,18 +112,64 @@ class Document:
             )
         alignments = alignments or [None] * len(self.sentences)
         pairs = zip(translations, alignments, strict=True)
-        result = [
+        text = self._join(self._parts, pairs)
+        values = []
+        for parts, value, raw in self._values:
+            spelling = self._join(parts, pairs, value)
+            is_bare = value.bare and value.bare.fullmatch(spelling)
+            quote = "" if spelling == raw or is_bare else value.quote
+            values.append(quote + spelling + quote)
+        return _VALUE.sub(lambda match: values[int(match[1])], text)
+
+    def _join(self, parts, pairs, value=None):
+        return "".join(
             part
             if isinstance(part, str)
-            else place_markup(part, *next(pairs), self._escape(part))
-            for part in self._parts
-        ]
-        return "".join(result)
+            else place_markup(
+                part,
+                *next(pairs),
+                value.escape if value else self._escape(part),
+                self._normalize,
+            )
+            for part in parts
+        )
 
     def _escape(self, pieces):
         if any(piece.is_html for piece in pieces):
             return html_text.escape
         return self._parser.escape
+
+
+# What stands for a value in the markup around it: characters that Unicode will
+# never assign, and the number of the value.
+_VALUE = re.compile("\ufdd0(\\d+)\ufdd1")
+
+
+def _restore(pieces, text, values=()):
+    """Returns pieces with the characters of the text, and without values.
+
+    The values are in the order of the text.
+    """
+    restored, place, number = [], 0, 0
+    ends_line = False  # the rest of a line such as "[!NOTE] Title" is a block
+    for piece in pieces:
+        stop = place + len(piece.raw)
+        raw, start = "", place
+        while number < len(values) and values[number].stop <= stop:
+            value = values[number]
+            if value.start >= start and piece.kind != Kind.TEXT:
+                raw += f"{text[start : value.start]}\ufdd0{number}\ufdd1"
+                start = value.stop
+            number += 1
+        raw += text[start:stop]
+        kind = piece.kind
+        if kind == Kind.BREAK and ends_line:
+            kind, ends_line = Kind.OUTER, False
+        elif kind == Kind.OUTER:
+            ends_line = raw.startswith("[!")
+        restored.append(piece._replace(kind=kind, raw=raw))
+        place = stop
+    return restored
 
 
 def guess_format(path):

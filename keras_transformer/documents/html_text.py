@@ -1,22 +1,25 @@
 """HTML as pieces: text, inline tags around words, and everything else."""
 
+import functools
 import html
 import re
 from html.parser import HTMLParser
 
 from keras_transformer.documents.markup import Kind
 from keras_transformer.documents.markup import Piece
+from keras_transformer.documents.markup import Value
 from keras_transformer.documents.markup import text_pieces
 
 # Elements that stand within a sentence. All others separate sentences.
 INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite del dfn em font i img ins label mark q "
-    "s small span strike strong sub sup tt u wbr".split()
+    "a abbr acronym b bdi bdo big cite data del dfn em font i img ins label "
+    "mark q rb ruby s small span strike strong time tt u wbr".split()
 )
-# Elements whose content stays as it is, within a sentence or around.
-KEPT_INLINE = frozenset(["code", "kbd", "samp", "var"])
+# Elements whose content stays as it is, within a sentence or around: code, and
+# what is written above, below or beside a word without being a part of it.
+KEPT_INLINE = frozenset("code kbd math rp rt rtc samp sub sup svg var".split())
 IN_SENTENCES = INLINE | KEPT_INLINE
-KEPT = frozenset("math pre script style svg template textarea".split())
+KEPT = frozenset("pre script style template textarea".split())
 VOID = frozenset(
     "area base br col embed hr img input link meta param source track "
     "wbr".split()
@@ -24,14 +27,29 @@ VOID = frozenset(
 # A start tag of the same name ends these.
 SELF_ENDING = frozenset("dd dt li option p td th tr".split())
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_ATTRIBUTE = re.compile(
+    r"""([^\s"'<>/=]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+)"""
+)
+_UNQUOTED = re.compile(r"[^\s\"'=<>`]+")
+# Attributes and descriptions of a page that a reader sees or hears.
+_READ = frozenset(
+    "alt aria-description aria-label aria-placeholder placeholder summary "
+    "title".split()
+)
+_DESCRIPTIONS = frozenset(
+    "description og:description og:image:alt og:title twitter:description "
+    "twitter:image:alt twitter:title".split()
+)
+_BUTTONS = frozenset(["button", "reset", "submit"])
+_WITH_LABEL = frozenset(["optgroup", "option", "track"])
 
 
 def parse(text):
-    """Returns the pieces of an HTML document, which may be faulty."""
+    """Returns the pieces and the `Value`s of HTML, which may be faulty."""
     reader = _Reader(text)
     reader.feed(text)
     reader.close()
-    return reader.make_pieces()
+    return _join_formulas(reader.make_pieces()), reader.values
 
 
 def escape(text, bare=(), following=None):
@@ -64,7 +82,7 @@ class _Reader(HTMLParser):
         self._events = []  # pairs of an offset and a kind of piece
         self._kept = None  # the element whose content is kept
         self._open = []  # the elements within it that have not ended
-        self._kept_kind = Kind.OUTER
+        self.values = []
 
     def make_pieces(self):
         starts = [start for start, _ in self._events]
@@ -85,18 +103,22 @@ class _Reader(HTMLParser):
             is_nested = set(self._open) - SELF_ENDING - INLINE - VOID
             if tag != self._kept or tag not in SELF_ENDING or is_nested:
                 self._open.append(tag)
-                return self._note(self._kept_kind)
+                return
             self._kept = None
+        is_untranslated = _is_untranslated(tag, dict(attributes))
+        if not is_untranslated:
+            self._note_values(tag, dict(attributes))
         if tag in VOID:
-            return self._note(_choose_kind(tag, Kind.ATOM))
-        is_named = tag in KEPT | KEPT_INLINE
-        if is_named or _is_untranslated(dict(attributes)):
+            self._note(_choose_kind(tag, Kind.ATOM))
+        elif is_untranslated or tag in KEPT | KEPT_INLINE:
+            self._note(_choose_kind(tag, Kind.ATOM))
             self._kept, self._open = tag, []
-            self._kept_kind = _choose_kind(tag, Kind.ATOM)
-            return self._note(self._kept_kind)
-        self._note(_choose_kind(tag, Kind.OPEN))
+        else:
+            self._note(_choose_kind(tag, Kind.OPEN))
 
     def handle_startendtag(self, tag, attributes):
+        if not (self._kept or _is_untranslated(tag, dict(attributes))):
+            self._note_values(tag, dict(attributes))
         self._note(_choose_kind(tag, Kind.ATOM))
 
     def handle_endtag(self, tag):
@@ -106,7 +128,6 @@ class _Reader(HTMLParser):
             self._kept = None
         if not self._kept:
             return self._note(_choose_kind(tag, Kind.CLOSE))
-        self._note(self._kept_kind)
         if tag in self._open:
             # Elements within it whose end tags are left out end with it.
             while self._open.pop() != tag:
@@ -136,19 +157,95 @@ class _Reader(HTMLParser):
         self._note(Kind.OUTER)
 
     def _note(self, kind):
+        # An element that is kept is one piece, up to what follows it.
+        if not self._kept:
+            self._events.append((self._find_place(), kind))
+
+    def _find_place(self):
         line, column = self.getpos()
-        kind = self._kept_kind if self._kept else kind
-        self._events.append((self._line_starts[line - 1] + column, kind))
+        return self._line_starts[line - 1] + column
+
+    def _note_values(self, tag, attributes):
+        place = self._find_place()
+        for match in _ATTRIBUTE.finditer(self.get_starttag_text()):
+            if not _is_read(tag, match[1].lower(), attributes):
+                continue
+            start, stop = (place + edge for edge in match.span(2))
+            is_quoted = match[2][0] in "\"'"
+            quote = match[2][0] if is_quoted else '"'
+            escape_value = functools.partial(_escape_attribute, quote)
+            value = Value(
+                start + is_quoted,
+                stop - is_quoted,
+                _parse_value,
+                escape_value,
+                "" if is_quoted else quote,
+                _UNQUOTED,
+            )
+            self.values.append(value)
 
 
 def _choose_kind(tag, kind_in_sentences):
     return kind_in_sentences if tag in IN_SENTENCES else Kind.OUTER
 
 
-def _is_untranslated(attributes):
+def _is_untranslated(tag, attributes):
     translate = (attributes.get("translate") or "").lower()
-    classes = (attributes.get("class") or "").split()
-    return translate == "no" or "notranslate" in classes
+    classes = (attributes.get("class") or "").lower().split()
+    # The mark of a footnote is no part of the word before it.
+    is_note = tag == "a" and (
+        attributes.get("role") == "doc-noteref"
+        or any("footnote" in name or "noteref" in name for name in classes)
+    )
+    return translate == "no" or "notranslate" in classes or is_note
+
+
+def _is_read(tag, name, attributes):
+    """Returns whether an attribute of an element is text for readers."""
+    if name == "content":
+        kind = attributes.get("name") or attributes.get("property") or ""
+        return tag == "meta" and kind.lower() in _DESCRIPTIONS
+    if name == "value":
+        kind = attributes.get("type") or ""
+        return tag == "input" and kind.lower() in _BUTTONS
+    if name == "label":
+        return tag in _WITH_LABEL
+    return name in _READ and tag != "link"
+
+
+def _parse_value(raw):
+    parts = re.split(r"(&(?:#\w+|\w+);?)", raw)
+    return [piece for part in parts for piece in _make_text_pieces(part)]
+
+
+def _escape_attribute(quote, text, bare=(), following=None):
+    entity = "&quot;" if quote == '"' else "&#39;"
+    return escape(text, bare, following).replace(quote, entity)
+
+
+def _join_formulas(pieces):
+    """Joins `H`, `<sub>2</sub>` and `O`, which are one word, into an atom."""
+    joined = []
+    for piece in pieces:
+        before = joined[-1] if joined else None
+        is_inside = (
+            before is not None
+            and before.kind == Kind.ATOM
+            and re.match("<su[bp]\\b", before.raw)
+            and piece.raw == piece.text
+        )
+        end = re.match(r"\w+", piece.text) if is_inside else None
+        start = None
+        if end and len(joined) > 1 and joined[-2].raw == joined[-2].text:
+            start = re.search(r"\w+$", joined[-2].text)
+        if start:
+            word = joined[-2].text[: start.start()]
+            rest = piece.text[end.end() :]
+            atom = Piece(Kind.ATOM, start[0] + before.raw + end[0])
+            joined[-2:] = [Piece(Kind.TEXT, word, word), atom]
+            piece = Piece(Kind.TEXT, rest, rest)
+        joined.append(piece)
+    return [piece for piece in joined if piece.raw]
 
 
 def _make_text_pieces(raw):

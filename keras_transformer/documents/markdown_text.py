@@ -1,22 +1,31 @@
 """Markdown as pieces: its blocks by a parser, each placed in the source."""
 
+import functools
 import re
 
 from markdown_it import MarkdownIt
-from markdown_it.common.utils import normalizeReference
-from markdown_it.helpers import parseLinkDestination
-from markdown_it.helpers import parseLinkTitle
 
 from keras_transformer.documents import html_text
+from keras_transformer.documents.markdown_inline import read_inline
 from keras_transformer.documents.markup import LINE_END
 from keras_transformer.documents.markup import Kind
 from keras_transformer.documents.markup import Piece
+from keras_transformer.documents.markup import Value
 from keras_transformer.documents.markup import text_pieces
 
 _FRONT_MATTER = re.compile(
-    r"\A---[ \t]*(?:\r\n?|\n).*?^(?:---|\.\.\.)[ \t]*$",
+    r"\A(?:---[ \t]*(?:\r\n?|\n).*?^(?:---|\.\.\.)|"
+    r"\+\+\+[ \t]*(?:\r\n?|\n).*?^\+\+\+)[ \t]*$",
     re.DOTALL | re.MULTILINE,
 )
+# Fields of the front matter that readers see, as YAML or TOML spells them.
+_FIELD = re.compile(
+    r"^(?:title|subtitle|description|summary|excerpt)[ \t]*[:=][ \t]*"
+    r"(?:(?P<quote>[\"'])(?P<quoted>(?:(?!(?P=quote))[^\\\r\n])+)(?P=quote)"
+    r"|(?P<plain>[^\s\"'#>|&*!%@`\[{][^#\r\n]*?))[ \t]*$",
+    re.MULTILINE,
+)
+_UNQUOTED = re.compile(r"\w(?:[^:#\"\\]|:(?=\S))*")
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|]")
 # What would begin a list, a heading or a quote at the start of a line.
 _BLOCK_START = re.compile(r"[-+#=~](?=[-+#=~\s]|$)")
@@ -24,7 +33,7 @@ _NUMBER_START = re.compile(r"\d+[.)](?:\s|$)")
 
 
 def parse(text):
-    """Returns the pieces of a Markdown document.
+    """Returns the pieces of a Markdown document, and its `Value`s.
 
     The parser is that of CommonMark with tables and strikethrough. It tells the
     lines of each block and what its text is; the text is then searched for in
@@ -42,12 +51,37 @@ def parse(text):
     for place, token in enumerate(tokens):
         if token.type == "inline":
             positions = lines.find_positions(token, tokens[place - 1])
-            inner = positions and read_inline(token, labels)
+            inner, values = None, []
+            if positions:
+                inner, values = read_inline(token, labels)
             if inner:
                 lines.take(inner, positions)
+                lines.take_values(values, positions)
         elif token.type == "html_block" and not token.level:
             lines.take_html(token)
-    return lines.finish()
+    fields = _FIELD.finditer(text[:start])
+    return lines.finish(), [*map(_make_field_value, fields), *lines.values]
+
+
+def _make_field_value(match):
+    name = "plain" if match["plain"] else "quoted"
+    return Value(
+        *match.span(name),
+        text_pieces,
+        functools.partial(_escape_field, match["quote"]),
+        "" if match["quote"] else '"',
+        _UNQUOTED,
+    )
+
+
+def _escape_field(quote, text, bare=(), following=None):
+    if quote == "'":
+        return text.replace("'", "''")
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _escape_value(text, bare=(), following=None):
+    return escape(text, bare).replace('"', "\\" + '"')
 
 
 def escape(text, bare=(), following=None):
@@ -74,6 +108,7 @@ class _Lines:
     def __init__(self, text, start):
         self._text = text
         self._pieces = []
+        self.values = []
         self._taken = 0  # everything before it is in the pieces
         ends = list(LINE_END.finditer(text, start))
         self._starts = [start, *(match.end() for match in ends)]
@@ -127,14 +162,26 @@ class _Lines:
             place = stop
         self._taken = positions[-1]
 
+    def take_values(self, spans, positions):
+        """Appends the values at places of an inline token."""
+        for span in spans:
+            start, stop = (positions[place] for place in span)
+            # Not across the signs of a quote, or with escaped bars.
+            if stop - start == span[1] - span[0]:
+                value = Value(start, stop, text_pieces, _escape_value)
+                self.values.append(value)
+
     def take_html(self, token):
         """Appends the pieces of a block of HTML, and what is before it."""
         first, stop = token.map
         stop = min(stop, len(self._starts)) - 1
         self._skip_to(self._starts[first])
-        block = self._text[self._starts[first] : self._stops[stop]]
-        self._pieces += [
-            piece._replace(is_html=True) for piece in html_text.parse(block)
+        offset = self._starts[first]
+        pieces, values = html_text.parse(self._text[offset : self._stops[stop]])
+        self._pieces += [piece._replace(is_html=True) for piece in pieces]
+        self.values += [
+            value._replace(start=value.start + offset, stop=value.stop + offset)
+            for value in values
         ]
         self._taken = self._stops[stop]
 
@@ -170,167 +217,3 @@ def _find_places(content, line, is_cell):
         places.append(start)
         start += 2 if line[start] != character else 1
     return [*places, start]
-
-
-_SPACE = re.compile(r"\s*")
-_LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.)*)\]", re.DOTALL)
-_AUTOLINK = re.compile(r"<[^<>\s]*>")
-_BREAKS = {
-    "softbreak": re.compile(r"[ \t]*\n[ \t]*"),
-    "hardbreak": re.compile(r"(?:[ \t]*|\\)\n[ \t]*"),
-}
-_TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^>]*?(/?)>", re.DOTALL)
-# Footnotes and the boxes of task lists, which the parser takes for text.
-_KEPT = re.compile(r"(\[\^[^\[\]\s]+\]:?|^\[[ xX]\](?=\s))")
-_SEPARATING_TAGS = ("br", "hr")
-
-
-def read_inline(token, labels):
-    """Returns the pieces of an inline token of markdown-it-py.
-
-    The parser does not tell where its tokens are, so the source is read along
-    with them. `labels` are the normalised ones of the document's links. The
-    result is None if the tokens do not fit the source, which then has to stay
-    as it is.
-    """
-    reader = _Reader(token.content, labels)
-    try:
-        for child in token.children:
-            reader.read(child)
-    except _MisfitError:
-        return None
-    if reader.place != len(token.content):
-        return None
-    return reader.pieces
-
-
-class _MisfitError(Exception):
-    """The source is not what a token says."""
-
-
-class _Reader:
-    """Reads the source of an inline token, child by child."""
-
-    def __init__(self, source, labels):
-        self._source = source
-        self._labels = labels
-        self._is_in_autolink = False
-        self._link_starts = []
-        self.place = 0
-        self.pieces = []
-
-    def read(self, child):
-        token_type = child.type
-        if self._is_in_autolink:
-            self._is_in_autolink = token_type != "link_close"
-        elif token_type == "text":
-            for number, part in enumerate(_KEPT.split(child.content)):
-                if number % 2:
-                    self._take(Kind.ATOM, self._after(part))
-                elif part:
-                    stop = self._after(part)
-                    self.pieces += text_pieces(part)
-                    self.place = stop
-        elif token_type == "text_special":
-            self._take(Kind.TEXT, self._after(child.markup), child.content)
-        elif token_type in _BREAKS:
-            # A hard break separates lines on purpose.
-            kind = Kind.BREAK if token_type == "softbreak" else Kind.OUTER
-            self._take(kind, self._match(_BREAKS[token_type]))
-        elif token_type == "code_inline":
-            self._take(Kind.ATOM, self._find_code_end(child.markup))
-        elif token_type == "html_inline":
-            self._take(
-                _choose_tag_kind(child.content), self._after(child.content)
-            )
-        elif token_type == "link_open" and child.markup == "autolink":
-            self._take(Kind.ATOM, self._match(_AUTOLINK))
-            self._is_in_autolink = True
-        elif token_type == "link_open":
-            self._take(Kind.OPEN, self._after("["))
-            self._link_starts.append(self.place)
-        elif token_type == "link_close":
-            self._close_link(self._link_starts.pop())
-        elif token_type == "image":
-            stop = self._after("![" + child.content)
-            self._take(Kind.ATOM, self._find_link_end(stop))
-        elif child.nesting:
-            kind = Kind.OPEN if child.nesting > 0 else Kind.CLOSE
-            self._take(kind, self._after(child.markup))
-        else:
-            raise _MisfitError
-
-    def _close_link(self, start):
-        text = self._source[start : self.place]
-        self._take(Kind.CLOSE, self._find_link_end(self.place))
-        tail = self.pieces[-1]
-        # The text is the label of the address, too, and must stay so.
-        if tail.raw == "]" or re.fullmatch(r"\]\[\s*\]", tail.raw):
-            self.pieces[-1] = tail._replace(new=f"][{text}]")
-
-    def _take(self, kind, stop, text=""):
-        raw = self._source[self.place : stop]
-        self.pieces.append(Piece(kind, raw, text))
-        self.place = stop
-
-    def _after(self, text):
-        if not self._source.startswith(text, self.place):
-            raise _MisfitError
-        return self.place + len(text)
-
-    def _match(self, pattern):
-        match = pattern.match(self._source, self.place)
-        if not match:
-            raise _MisfitError
-        return match.end()
-
-    def _find_code_end(self, fence):
-        start = self._after(fence)
-        pattern = re.compile(f"(?<!`){fence}(?!`)")
-        match = pattern.search(self._source, start)
-        if not match:
-            raise _MisfitError
-        return match.end()
-
-    def _find_link_end(self, place):
-        """Returns the end of a link, given the end of its text."""
-        source = self._source
-        if source[place : place + 1] != "]":
-            raise _MisfitError
-        place += 1
-        if source[place : place + 1] == "(":
-            if stop := _find_address_end(source, place + 1):
-                return stop
-        label = _LABEL.match(source, place)
-        if label and (
-            not label[1].strip() or normalizeReference(label[1]) in self._labels
-        ):
-            return label.end()
-        return place
-
-
-def _find_address_end(source, place):
-    """Returns the end of `(address "title")`, or None if there is none."""
-    size = len(source)
-    place = _SPACE.match(source, place).end()
-    address = parseLinkDestination(source, place, size)
-    if address.ok:
-        place = address.pos
-    start = place
-    place = _SPACE.match(source, place).end()
-    title = parseLinkTitle(source, place, size)
-    if title.ok and place > start:
-        place = _SPACE.match(source, title.pos).end()
-    return place + 1 if source[place : place + 1] == ")" else None
-
-
-def _choose_tag_kind(raw):
-    match = _TAG.fullmatch(raw)
-    if not match:
-        return Kind.ATOM
-    is_end, name, is_empty = match.groups()
-    if name.lower() in _SEPARATING_TAGS:
-        return Kind.OUTER
-    if is_empty:
-        return Kind.ATOM
-    return Kind.CLOSE if is_end else Kind.OPEN

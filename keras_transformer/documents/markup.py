@@ -6,6 +6,8 @@ import re
 import typing
 from typing import NamedTuple
 
+from keras_transformer.documents import stand_ins
+
 
 class Kind(enum.Enum):
     """What a piece of a document is."""
@@ -42,6 +44,17 @@ class Piece(NamedTuple):
     name: str = ""  # of its element, if only tags of one name make a pair
 
 
+class Value(NamedTuple):
+    """A text inside markup, such as the description of an image."""
+
+    start: int  # its place in the document
+    stop: int
+    parse: typing.Callable  # returns the pieces of its text
+    escape: typing.Callable  # see `html_text.escape`
+    quote: str = ""  # what a translation needs around it
+    bare: re.Pattern = None  # of a translation that needs none
+
+
 def text_pieces(raw):
     """Returns the pieces of plain characters within a block.
 
@@ -57,8 +70,14 @@ def text_pieces(raw):
         for place, part in enumerate(_ADDRESS.split(line)):
             if part and place % 2:
                 pieces.append(Piece(Kind.ATOM, part))
-            elif part:
-                pieces.append(Piece(Kind.TEXT, part, part))
+                continue
+            for text in filter(None, stand_ins.RUN.split(part)):
+                if text[0] in stand_ins.ATOM + stand_ins.WALL:
+                    is_wall = text[0] == stand_ins.WALL
+                    kind = Kind.OUTER if is_wall else Kind.ATOM
+                    pieces.append(Piece(kind, text))
+                else:
+                    pieces.append(Piece(Kind.TEXT, text, text))
     return pieces
 
 
@@ -81,11 +100,16 @@ def pair_tags(pieces):
     return partners
 
 
-# A number, a word, or a mark of punctuation.
-WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+|[^\w\s]")
+# A placeholder such as {name} or %s, a number, a word, or punctuation.
+WORD = re.compile(
+    r"\{[^{}\s]*\}|%(?:\(\w+\)[a-zA-Z]|[sdifgxu]\b)|\d+(?:[.,:]\d+)+|\w+|[^\w\s]"
+)
 
-# Markup that shows nothing, and may stand within a word.
-_WIDTHLESS = re.compile("<!--|<wbr", re.IGNORECASE)
+# Markup that shows nothing, or stands beside a word as the mark of a footnote.
+WIDTHLESS = re.compile(
+    r"<!--|<(?:wbr|rt|rp|rtc|sub|sup)\b|\[\^|\^|~|<a\b[^>]*(?:noteref|footnote)",
+    re.IGNORECASE,
+)
 
 
 @dataclasses.dataclass
@@ -180,14 +204,17 @@ def find_words(text):
     return WORD.findall(text)
 
 
-def plain_text(pieces):
-    """Returns the text of a sentence without its markup, for a translator."""
-    return " ".join("".join(_texts(pieces)).split())
+def plain_text(pieces, normalize=str):
+    """Returns the text of a sentence without its markup, for a translator.
+
+    `normalize` is that of its codec, which decides what the words are.
+    """
+    return " ".join("".join(_texts(pieces, normalize)).split())
 
 
-def find_marks(pieces):
+def find_marks(pieces, normalize=str):
     """Returns the nested marks of a sentence, with places between its words."""
-    texts = _texts(pieces)
+    texts = _texts(pieces, normalize)
     words = list(WORD.finditer("".join(texts)))
     raws = ["", *(piece.raw for piece in pieces), ""]
     marks, offset = [], 0
@@ -207,18 +234,18 @@ def _place(piece, offset, words):
     return sum(word.end() <= offset for word in words)
 
 
-def _texts(pieces):
+def _texts(pieces, normalize):
     """Returns what each piece contributes to the text of its sentence."""
     return [
         " "
         if piece.kind == Kind.BREAK or _separates_words(pieces, number)
-        else piece.text
+        else normalize(piece.text)
         for number, piece in enumerate(pieces)
     ]
 
 
 def _separates_words(pieces, number):
-    if pieces[number].kind != Kind.ATOM or _WIDTHLESS.match(pieces[number].raw):
+    if pieces[number].kind != Kind.ATOM or WIDTHLESS.match(pieces[number].raw):
         return False
     before = "".join(piece.text for piece in pieces[:number])
     after = "".join(piece.text for piece in pieces[number:])

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 
+from keras_transformer.documents.markup import WIDTHLESS
 from keras_transformer.documents.markup import WORD
 from keras_transformer.documents.markup import Kind
 from keras_transformer.documents.markup import Mark
@@ -15,16 +16,17 @@ from keras_transformer.documents.markup import pair_tags
 from keras_transformer.documents.markup import plain_text
 
 
-def place_markup(pieces, translation, alignment, escape):
+def place_markup(pieces, translation, alignment, escape, normalize=str):
     """Returns a translation with the markup of its source, the `pieces`.
 
     Each tag keeps its partner, and pairs of tags never overlap. A pair encloses
     the words that its own words are aligned with. The `alignment` has pairs of
     the numbers of a source word and a target word (`find_words`); where there
     is none, the relative position counts. `escape` is that of the format, such
-    as `html_text.escape`. An unchanged sentence keeps its spelling.
+    as `html_text.escape`, and `normalize` that of the words. An unchanged
+    sentence keeps its spelling.
     """
-    source = plain_text(pieces)
+    source = plain_text(pieces, normalize)
     if translation == source:
         return "".join(piece.raw for piece in pieces)
     words = list(WORD.finditer(translation))
@@ -32,7 +34,7 @@ def place_markup(pieces, translation, alignment, escape):
     spaces = [translation[a : b.start()] for a, b in zip(stops, words)] + [""]
     layout = _Layout(source, find_words(translation), spaces, alignment)
     placed = arrange_marks(
-        find_marks(pieces),
+        find_marks(pieces, normalize),
         layout.find_span,
         first=0,
         last=len(words),
@@ -146,7 +148,7 @@ class _Layout:
 
 
 def _is_emphasis(mark):
-    return bool(mark.end) and not mark.piece.raw.strip("*_~")
+    return bool(mark.end) and not mark.piece.raw.strip("*_~=")
 
 
 def _is_at_atom(mark, marks):
@@ -180,7 +182,7 @@ def _choose_gaps(marks, space, is_first, has_word):
         if not (space or has_word):
             gaps[-1] = ""
         elif space and has_word:
-            _separate_from_words(gaps, kinds, space, is_first)
+            _separate_from_words(gaps, marks, space, is_first)
     if Kind.BREAK in kinds:  # a line end takes the place of the white space
         for number, kind in enumerate(kinds):
             if kind == Kind.BREAK:
@@ -193,10 +195,12 @@ def _choose_gaps(marks, space, is_first, has_word):
     return gaps
 
 
-def _separate_from_words(gaps, kinds, space, is_first):
+def _separate_from_words(gaps, marks, space, is_first):
     """Separates an atom from words where the source had punctuation."""
+    kinds = [mark.piece.kind for mark in marks]
     first = kinds.index(Kind.ATOM)
-    if not (is_first or any(gaps[: first + 1])):
+    is_attached = WIDTHLESS.match(marks[first].piece.raw)
+    if not (is_attached or is_first or any(gaps[: first + 1])):
         gaps[first] = space
     after = len(kinds) - kinds[::-1].index(Kind.ATOM)
     if not any(gaps[after:]):

@@ -13,7 +13,7 @@ _ITEM = re.compile(r"\s*(?:[-*+•–]|\d+[.)])\s+")
 
 
 def parse(text):
-    """Returns the pieces of a plain text.
+    """Returns the pieces of a plain text, and no `Value`.
 
     A blank line ends a paragraph. So does the end of a line that had room for
     the first word of the next line, because whoever wrapped the paragraph
@@ -31,7 +31,7 @@ def parse(text):
         pieces += text_pieces(block)
         pieces.append(Piece(Kind.OUTER, end))
         block = ""
-    return [piece for piece in pieces if piece.raw]
+    return [piece for piece in pieces if piece.raw], []
 
 
 def escape(text, bare=(), following=None):

@@ -43,7 +43,7 @@ class RandomDocumentsTest:
     def test_pieces_joined_are_the_document(self, format):
         for seed in SEEDS:
             text = DOCUMENTS[format](seed)
-            pieces = get_parser(format).parse(text)
+            pieces, _ = get_parser(format).parse(text)
             assert "".join(piece.raw for piece in pieces) == text, seed
 
     def test_sentences_translated_to_themselves_change_nothing(self, format):
@@ -63,12 +63,15 @@ class RandomDocumentsTest:
         for seed in SEEDS:
             text = DOCUMENTS[format](seed, is_tidy=True)
             for function in (shortened, doubled, reversed_words):
-                result = translated(text, format, function)
+                document = Document(text, format, attributes=False)
+                translations = map(function, document.sentences)
+                result = document.replace_sentences(list(translations))
                 assert tags(result) == tags(text), (seed, function)
 
     def test_every_sentence_has_its_place_in_the_order(self, format):
         for seed in SEEDS:
-            document = Document(DOCUMENTS[format](seed), format)
+            text = DOCUMENTS[format](seed)
+            document = Document(text, format, attributes=False)
             names = [f"Nr{n}x" for n, _ in enumerate(document.sentences)]
             result = document.replace_sentences(names)
             assert re.findall(r"Nr\d+x", result) == names, seed

@@ -1,7 +1,10 @@
 """HTML: what is translated, what stays, and where markup goes."""
 
+import time
+
 import pytest
 
+from keras_transformer.data.normalization import normalize
 from keras_transformer.documents.document import Document
 
 pytest.importorskip("sentencex")
@@ -30,7 +33,12 @@ class HtmlTest:
             "<p class='x notranslate'>A dog.</p>",
             "<!-- A dog. -->",
             "<!DOCTYPE A dog.>",
-            "<img alt='A dog.'>",
+            "<img data-alt='A dog.'><link title='A dog.'>",
+            "<p translate=no><img alt='A dog.'>",
+            "<script>'<img alt=\"A dog.\">'</script>",
+            "<!-- <img alt='A dog.'> -->",
+            "{% comment %}A dog.{% endcomment %}",
+            "<meta name=viewport content='A dog.'>",
             "<pre>A dog.",
         ],
     )
@@ -42,6 +50,13 @@ class HtmlTest:
         [
             "A dog.",
             "<title>A dog.</title>",
+            "<img alt='A dog.' src=x>",
+            "<input type=submit value='A dog.'>",
+            "<textarea placeholder='A dog.'>x</textarea>",
+            "<meta property='og:description' content='A dog.'/>",
+            "<option label='A dog.'>",
+            "{% if x %}A dog.{% endif %}",
+            "<?php echo 'x' ?>A dog.",
             "<li translate=no>x<li>A dog.",
             "<b>A dog.</b>",
             "<p><a href='x'><i>A dog.</i></a>",
@@ -79,3 +94,70 @@ class HtmlTest:
         assert [result.index(tag) for tag in ("</i>", "<b>", "</u>")] == (
             sorted(result.index(tag) for tag in ("</i>", "<b>", "</u>"))
         )
+
+    @pytest.mark.parametrize(
+        "text, sentence, result",
+        [
+            (
+                "We like dogs<sup><a href=f>1</a></sup> and cats.",
+                "We like dogs and cats.",
+                "WE LIKE DOGS<sup><a href=f>1</a></sup> AND CATS.",
+            ),
+            (
+                "See it<a class=footnote-ref href=f>[1]</a> now.",
+                "See it now.",
+                "SEE IT<a class=footnote-ref href=f>[1]</a> NOW.",
+            ),
+            (
+                "Drink H<sub>2</sub>O now.",
+                "Drink now.",
+                "DRINK H<sub>2</sub>O NOW.",
+            ),
+            (
+                "<ruby>word<rp>(</rp><rt>abc</rt></ruby> now.",
+                "word now.",
+                "<ruby>WORD<rp>(</rp><rt>abc</rt></ruby> NOW.",
+            ),
+            (
+                "Hello, {{ a.b }}! {% if x < y %}Bye{% endif %}",
+                "Hello, !",
+                "HELLO, {{ a.b }}! {% if x < y %}BYE{% endif %}",
+            ),
+            ("Hi <%= a > b %> you.", "Hi you.", "HI <%= a > b %> YOU."),
+        ],
+    )
+    def test_notes_formulas_and_templates_stay(self, text, sentence, result):
+        sentences = sentences_of(text)
+        assert sentences[0] == sentence
+        assert translated(text, *map(str.upper, sentences)) == result
+
+    def test_values_are_escaped_and_quoted(self):
+        text = """<img alt='a "b"' title=c><i title="d &amp; e">f</i>"""
+        assert sentences_of(text) == ["f", 'a "b"', "c", "d & e"]
+        result = translated(text, "F", "it's", "x y", '<"&>')
+        assert result == (
+            """<img alt='it&#39;s' title="x y">"""
+            """<i title="&lt;&quot;&amp;&gt;">F</i>"""
+        )
+        assert translated(text, *sentences_of(text)) == text
+
+    def test_values_can_stay(self):
+        page = Document("<img alt='A dog.'>", "html", attributes=False)
+        assert page.sentences == []
+
+    def test_a_placeholder_is_not_divided(self):
+        result = translated("a <b>c</b> d {x} e", "{x} {y}")
+        assert "{x}" in result and "{y}" in result
+
+    def test_words_are_those_of_a_normalised_text(self):
+        text = "<p>Two com&shy;pu\u00adters&nbsp;<b>run</b>.</p>"
+        page = Document(text, "html", normalize=normalize)
+        assert page.sentences == ["Two computers run."]
+        result = page.replace_sentences(["Deux ordi courent."], [[(2, 2)]])
+        assert result == "<p>Deux ordi <b>courent</b>.</p>"
+
+    def test_templates_take_linear_time(self):
+        start = time.perf_counter()
+        for opening in ("{{", "{%", "<%", "{% raw %}"):
+            assert Document(opening * 5000, "html").sentences == []
+        assert time.perf_counter() - start < 20

@@ -31,8 +31,13 @@ class MarkdownTest:
             "<http://a.org>",
             "http://a.org/page",
             "[a]: http://a.org 'A dog.'",
-            "---\ntitle: A dog.\n---",
-            "![A dog.](a.png)",
+            "---\nlayout: A dog.\n---",
+            "+++\nlayout = 'A dog.'\n+++",
+            "::: A dog.\n:::",
+            "!!! note 'A dog.'",
+            "$$\nA dog = x\n$$",
+            "{% raw %}\nA dog.\n\nA cat.\n{% endraw %}",
+            "import Dog from './A dog.';",
             "<!-- A dog. -->",
             "<script>\nA dog.\n</script>",
         ],
@@ -55,6 +60,19 @@ class MarkdownTest:
             "<div>A dog.</div>",
             "*A\ndog.*",
             "[^1]: A dog.",
+            "> [!NOTE]\n> A dog.",
+            "> [!tip]- A dog.",
+            ":::note\nA dog.\n:::",
+            "!!! note\n    A dog.",
+            "{{< figure src=x >}}\nA dog.\n{{% /note %}}",
+            "## A dog. {#id .class}",
+            "[TOC]\n\nA dog.\n{: .lead}",
+            "*[HTML]: A dog.",
+            "==A dog.==",
+            "![A dog.](a.png)",
+            '![](a.png "A dog.")',
+            "---\ntitle: 'A dog.'\n---",
+            '+++\ndescription = "A dog."\n+++',
         ],
     )
     def test_one_sentence_is_found_in(self, text):
@@ -124,3 +142,38 @@ class MarkdownTest:
             for each in (text, result)
         ]
         assert types[0] == types[1]
+
+    @pytest.mark.parametrize(
+        "part",
+        [
+            "$x_1 + y$",
+            "\\(x_1\\)",
+            "[[Page|Name]]",
+            ":smile:",
+            "H~2~O",
+            "{{ user.name }}",
+            "[@doe99, p. 3]",
+            "<kbd>Ctrl</kbd>",
+        ],
+    )
+    def test_extensions_stay_within_a_sentence(self, part):
+        text = f"The big {part} dog."
+        assert sentences_of(text) == ["The big dog."]
+        assert translated(text, "DER GROSSE HUND.") == (
+            f"DER GROSSE {part} HUND."
+        )
+
+    def test_blocks_of_extensions_are_apart(self):
+        text = "> [!note] A dog\n> runs.\n\nTerm\n: A cat\n"
+        assert sentences_of(text) == ["A dog", "runs.", "Term", "A cat"]
+        assert translated(text, *"ABCD") == ("> [!note] A\n> B\n\nC\n: D\n")
+
+    def test_money_is_no_formula(self):
+        text = "It costs $5 and US$ 6 or $7."
+        assert sentences_of(text) == [text]
+
+    def test_values_of_front_matter_are_quoted(self):
+        text = "---\ntitle: A dog\nsummary: 'b'\n---\n"
+        result = translated(text, "x: y", "it's")
+        assert result == "---\ntitle: \"x: y\"\nsummary: 'it''s'\n---\n"
+        assert translated(text, "A dog", "b") == text

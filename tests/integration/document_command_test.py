@@ -61,6 +61,13 @@ class DocumentCommandTest:
         text = "<p>a b <i>c</i></p>"
         assert translate("a.txt", text, "--document_format=html")[1] == text
 
+    def test_placeholders_and_values_are_kept(self, translate, quick_model):
+        text = '<p>a {name} <b>c %s</b> d {{ e.f }}</p><img alt="a b">'
+        flags = ("--protect", "--translate_attributes=false")
+        _, result = translate("a.html", text, *flags)
+        for part in ("{name}", "%s", "{{ e.f }}", '<img alt="a b">', "<b>"):
+            assert result.count(part) == 1
+
     def test_a_long_sentence_is_translated_in_parts(
         self, translate, quick_model, capsys
     ):

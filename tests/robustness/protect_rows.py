@@ -53,7 +53,6 @@ ROWS = [
         RUN + " --protect --split_long",
         says="must go without `--split_long`",
     ),
-    row(RUN + " --protect --document", says="must go without `--protect`"),
     accepted(
         RUN + PATTERNS + " --decode_to_file={box}/out.txt",
         writes(FILE, b"\\d+\n<keep>\n"),

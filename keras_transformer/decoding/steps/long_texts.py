@@ -45,7 +45,13 @@ def split_texts(translator, texts, max_tokens):
 
 
 def translate_in_parts(
-    translator, parts_of_texts, report=None, seed=0, glossary=None, **options
+    translator,
+    parts_of_texts,
+    report=None,
+    seed=0,
+    glossary=None,
+    protect=None,
+    **options,
 ):
     """Returns a `Translation` for each text, a list of its parts.
 
@@ -55,7 +61,7 @@ def translate_in_parts(
     """
     parts = [part for each in parts_of_texts for part in each]
     hypotheses = translator.hypotheses(
-        parts, report, seed=seed, glossary=glossary, **options
+        parts, report, seed=seed, glossary=glossary, protect=protect, **options
     )
     return [
         _join(

@@ -145,7 +145,7 @@ def _read_model(vocabulary):
     model = sentencepiece_model_pb2.ModelProto.FromString(
         vocabulary.model_bytes
     )
-    if vocabulary.is_marian or vocabulary.is_tensor2tensor:
+    if vocabulary.is_imported:
         raise UserError(
             "`subword_dropout` needs a vocabulary that was trained here. "
             "Received: that of an imported model. Leave subword_dropout at 0."

@@ -11,6 +11,9 @@ import numpy as np
 import sentencepiece
 
 from keras_transformer.data import normalization
+from keras_transformer.data.marian_text import clean_up
+from keras_transformer.data.marian_text import find_languages
+from keras_transformer.data.marian_text import split_language_code
 from keras_transformer.data.tensor2tensor_text import ESCAPE_CHARACTERS
 from keras_transformer.data.tensor2tensor_text import read_spelling
 from keras_transformer.data.tensor2tensor_text import spell_text
@@ -32,15 +35,6 @@ CLEAN_UP = "<clean_up>"
 # The piece behind those of a vocabulary of Tensor2Tensor; see
 # `tensor2tensor_vocabulary`.
 TENSOR2TENSOR = "<tensor2tensor>"
-# The languages of Marian's multilingual models, as in ">>fra<< A dog runs."
-_LANGUAGE_CODE = re.compile("(>>.*?<<)?(.*)", re.DOTALL)
-_LANGUAGE_PIECE = re.compile(">>(.+)<<")
-# What transformers' `clean_up_tokenization` replaces, in this order.
-CLEANED = {
-    **{f" {mark}": mark for mark in ".?!,"},
-    " ' ": "'",
-    **{f" {end}": end for end in ("n't", "'m", "'s", "'ve", "'re")},
-}
 # Pieces that mean something to SentencePiece.
 _RESERVED = re.compile("<pad>|<unk>|</?s>|<0x[0-9A-Fa-f]{2}>")
 
@@ -127,6 +121,11 @@ class Subwords:
         return self._processor.piece_to_id(TENSOR2TENSOR) != UNKNOWN_ID
 
     @property
+    def is_imported(self):
+        """Whether SentencePiece alone does not give the ids of every text."""
+        return self.is_marian or self.is_tensor2tensor
+
+    @property
     def vocab_size(self):
         """Number of ids."""
         for mark in (MARIAN, TENSOR2TENSOR):
@@ -160,10 +159,7 @@ class Subwords:
 
         A source asks for one by its code, `>>fra<<` for `fra`.
         """
-        if not self.is_marian:
-            return []
-        codes = map(_LANGUAGE_PIECE.fullmatch, self.all_pieces())
-        return [code[1] for code in codes if code]
+        return find_languages(self.all_pieces()) if self.is_marian else []
 
     @property
     def has_bytes(self):
@@ -196,7 +192,7 @@ class Subwords:
 
     def _encode_by_table(self, texts):
         """Encodes texts as transformers' `MarianTokenizer` does."""
-        parts = [_LANGUAGE_CODE.match(text).groups() for text in texts]
+        parts = [split_language_code(text) for text in texts]
         # Characters that SentencePiece does not know become pieces of their
         # own here, and the table may have ids for them.
         rows = self._processor.encode([text for _, text in parts], out_type=str)
@@ -220,7 +216,7 @@ class Subwords:
         if not sequences:
             # SentencePiece would take an empty list for one empty sequence.
             return []
-        if not (self.is_marian or self.is_tensor2tensor):
+        if not self.is_imported:
             return self._processor.decode(sequences)
         sequences = [
             [id_ for id_ in ids if id_ != UNKNOWN_ID] for ids in sequences
@@ -228,18 +224,13 @@ class Subwords:
         if self.is_tensor2tensor:
             return [read_spelling("".join(self.pieces(s))) for s in sequences]
         texts = self._processor.decode(sequences)
-        return [self._clean_up(text.strip()) for text in texts]
+        texts = [text.strip() for text in texts]
+        return [clean_up(text) for text in texts] if self.cleans_up else texts
 
     @property
     def cleans_up(self):
-        """Whether `decode` replaces what is in `CLEANED`."""
+        """Whether `decode` drops the spaces before punctuation."""
         return self._processor.piece_to_id(CLEAN_UP) != UNKNOWN_ID
-
-    def _clean_up(self, text):
-        if self.cleans_up:
-            for old, new in CLEANED.items():
-                text = text.replace(old, new)
-        return text
 
     def pieces(self, ids):
         """Returns the text of each id; `▁` marks the start of a word."""

@@ -50,6 +50,11 @@ def write_links(directory, vocabularies, alignments):
     origin of its alignment, a str, and its list of pairs of words. `directory`
     holds the token arrays already.
     """
+    if any(vocabulary.is_tensor2tensor for vocabulary in vocabularies):
+        raise UserError(
+            "Word alignments need a vocabulary whose subwords show where words "
+            "begin. Received: one of Tensor2Tensor. Leave the alignments out."
+        )
     sides = token_arrays.read_ids(directory, "train").values()
     starts = [
         np.array([piece.startswith(WORD_START) for piece in v.all_pieces()])

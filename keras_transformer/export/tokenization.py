@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
-from keras_transformer.data.subwords import CLEANED
+from keras_transformer.data.marian_text import CLEANED
 from keras_transformer.data.tensor2tensor_text import ESCAPES
 from keras_transformer.data.tensor2tensor_text import NO_CHARACTER
 from keras_transformer.data.tensor2tensor_text import is_alphanumeric

@@ -1,5 +1,7 @@
 """Runs with the vocabularies of a Marian model, in all formats."""
 
+import os
+
 import keras
 import pytest
 from marian_examples import ENGLISH
@@ -44,7 +46,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=["run", "saved_model", "ctranslate2"])
 def path(request, run, tmp_path_factory):
-    export_dir = str(tmp_path_factory.mktemp("export") / "mine")
+    export_dir = str(tmp_path_factory.mktemp("export") / request.param)
     options = DecodeOptions.from_hparams(run.hparams)
     if request.param == "saved_model":
         return export_saved_model(run, export_dir, options)
@@ -68,6 +70,13 @@ class MarianDecodingTest:
         by_hand = [f">>fra<< {text}" for text in ENGLISH]
         assert french(ENGLISH) == translator(by_hand)
         assert french(["", " "]) == ["", ""]
+
+    def test_cards_of_exports_say_how_to_encode(self, run, path):
+        if os.path.basename(os.path.dirname(path)) != "ctranslate2":
+            pytest.skip("the text is inside the model")
+        with open(os.path.join(path, "README.md"), encoding="utf-8") as file:
+            card = file.read()
+        assert 'Subwords("path/to/model/vocab.source.model").encode' in card
 
     def test_other_languages_are_refused(self, path):
         message = "Received: ita, but <ita> has no .*Name a language .*fra, deu"

@@ -14,6 +14,8 @@ from keras_transformer.runs.model_card import scores
 from keras_transformer.trees.target_text import find_linearization
 
 _FOLDER = importlib.resources.files("keras_transformer.runs.model_card")
+# Exports that leave the text to their users, and where the vocabulary is.
+_WITH_FILES = {"ctranslate2": "", "saved_model_ids": "assets.extra/"}
 _SPELLED_IN_BYTES = (
     "Characters outside the vocabulary are spelled in bytes, which the model "
     "has hardly seen in training."
@@ -237,6 +239,7 @@ def make_use_section(run, step, export, beam_size):
     is_shared = run.vocabularies.is_shared
     parts = {
         "source_file": VOCABULARY_FILE if is_shared else SOURCE_VOCABULARY_FILE,
+        "folder": _WITH_FILES.get(format, ""),
         "beam_size": beam_size,
         "use_vmap": ", use_vmap=True" if export.get("shortlist") else "",
         "place": "model" if format else "run",
@@ -251,6 +254,8 @@ def make_use_section(run, step, export, beam_size):
         names = ["install", "exported_parser" if format else "parser"]
     else:
         names = [format] if format else ["install", "run"]
+        if run.source_vocabulary.is_imported and format in _WITH_FILES:
+            names.append("imported")
     return "\n\n".join(fill_template(f"use_{name}", **parts) for name in names)
 
 

@@ -80,8 +80,9 @@ FLAGS = flags.define(
             "File of translations or trees to score, one per line. Default: "
             "none, which decodes a split.",
         ),
-        references=flags.path(
-            "File of references, one per line. Default: none, which decodes a "
+        references=flags.paths(
+            "File of references, one per line, or several files separated by "
+            "commas, with a reference each. Default: none, which decodes a "
             "split.",
         ),
         measure=flags.choice(
@@ -200,7 +201,7 @@ def _score_files():
         from keras_transformer.trees.joining import read_best_parses
         from keras_transformer.trees.treebank import read_treebank
 
-        gold = list(read_treebank([FLAGS.references]))
+        gold = list(read_treebank(_check_single_reference()))
         test = read_best_parses(FLAGS.hypotheses, len(gold))
         print(parseval.parseval(gold, test).text)
         if numbers := parseval.find_other_words(gold, test):
@@ -211,33 +212,61 @@ def _score_files():
                 file=sys.stderr,
             )
         return
-    references = list(text_files.read_lines(FLAGS.references))
-    hypotheses = text_files.read_parallel_lines(
-        FLAGS.hypotheses, len(references), FLAGS.references
-    )
+    path, *further_paths = FLAGS.references
+    references = list(text_files.read_lines(path))
+    hypotheses, *more_references = [
+        text_files.read_parallel_lines(other, len(references), path)
+        for other in (FLAGS.hypotheses, *further_paths)
+    ]
     if not references:
         raise UserError(
-            f"There is no line to score in {FLAGS.hypotheses} and "
-            f"{FLAGS.references}. Check both paths."
+            f"There is no line to score in {FLAGS.hypotheses} and {path}. "
+            "Check both paths."
         )
     from keras_transformer.scoring.translations import translation_report
 
     others = []
     if FLAGS.compare:
         others = text_files.read_parallel_lines(
-            FLAGS.compare, len(references), FLAGS.references
+            FLAGS.compare, len(references), path
         )
     tokenize = FLAGS.tokenize or "13a"
     report = translation_report(
-        hypotheses, references, FLAGS.language, tokenize, FLAGS.lowercase
+        hypotheses,
+        references,
+        FLAGS.language,
+        tokenize,
+        FLAGS.lowercase,
+        more_references=more_references,
     )
     names = (FLAGS.hypotheses, FLAGS.compare)
-    comparison = _compare(names, (hypotheses, others), references, tokenize)
+    both = (hypotheses, others)
+    comparison = _compare(
+        names, both, references, tokenize, more_references=more_references
+    )
     # Printed last: the page survives a reader that closes the pipe.
     print(f"{report.text}\n{comparison}", end="")
 
 
-def _compare(names, outputs, references, tokenize, texts=None, problem=None):
+def _check_single_reference():
+    """Returns the path of the gold trees as a list of one."""
+    if len(FLAGS.references) > 1:
+        raise UserError(
+            "`--references` must be one file with --measure=f1. Received: "
+            f"{len(FLAGS.references)} files. Name one of them."
+        )
+    return FLAGS.references
+
+
+def _compare(
+    names,
+    outputs,
+    references,
+    tokenize,
+    texts=None,
+    problem=None,
+    more_references=(),
+):
     """Returns the comparison of two systems as text, and may write a page.
 
     What is read from files has no `texts` and no `problem`.
@@ -247,9 +276,13 @@ def _compare(names, outputs, references, tokenize, texts=None, problem=None):
     from keras_transformer.evaluation.systems_report import Systems
     from keras_transformer.evaluation.systems_report import compare_systems
 
-    name = texts.name if texts else FLAGS.references
+    name = texts.name if texts else FLAGS.references[0]
+    if texts:
+        more_references = texts.more_references
     sources = texts and texts.sources
-    systems = Systems(name, names, outputs, references, sources)
+    systems = Systems(
+        name, names, outputs, references, sources, more_references
+    )
     text = compare_systems(
         systems, tokenize, FLAGS.lowercase, FLAGS.report, problem
     )
@@ -322,6 +355,7 @@ def _score(problem, texts, hypotheses, tokenize):
         tokenize,
         FLAGS.lowercase,
         texts.origin,
+        texts.more_references,
     )
 
 

@@ -24,6 +24,7 @@ class Systems:
     outputs: tuple  # two lists of strings
     references: list
     sources: list | None = None  # None if they are not known
+    more_references: tuple = ()  # lists that count in the scores of the test
 
 
 def compare_systems(systems, tokenize, lowercase, path=None, problem=None):
@@ -33,7 +34,11 @@ def compare_systems(systems, tokenize, lowercase, path=None, problem=None):
     problem, or of the references if that is None.
     """
     differences = comparison.compare(
-        *systems.outputs, systems.references, tokenize, lowercase
+        *systems.outputs,
+        systems.references,
+        tokenize,
+        lowercase,
+        systems.more_references,
     )
     if path:
         write_systems_report(

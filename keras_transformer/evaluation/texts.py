@@ -19,6 +19,7 @@ class Texts:
     references: list
     origin: dict  # entries of a score's signature
     language: str | None = None  # of the references; None if there are two
+    more_references: tuple = ()  # lists of further ones, as `references` is
     corpora: tuple = ()  # entries of the manifest whose pairs make up the text
 
 
@@ -36,7 +37,9 @@ def split_texts(problem, split):
         return Texts(split, place, sources, references, {})
     language = problem.targets_language
     corpora = tuple(problem.corpora(split))
-    return Texts(split, place, sources, references, {}, language, corpora)
+    return Texts(
+        split, place, sources, references, {}, language, corpora=corpora
+    )
 
 
 def test_set_texts(problem, test_set):
@@ -51,13 +54,15 @@ def test_set_texts(problem, test_set):
             f"problem {problem.name}. Use --split."
         )
     pair = f"{problem.inputs_language}-{problem.targets_language}"
-    sources, references = read_test_set(test_set, pair)
+    sources, references, *others = read_test_set(test_set, pair)
     # sacreBLEU names the files of a set in the same way.
     name = test_set.replace("/", "_")
     origin = {"test": test_set, "lang": pair}
     place = f"{test_set}, {pair}"
     language = problem.targets_language
-    return Texts(name, place, sources, references, origin, language)
+    return Texts(
+        name, place, sources, references, origin, language, tuple(others)
+    )
 
 
 def check_texts(texts, problem, output_dirs):

@@ -55,12 +55,20 @@ class Difference:
         return f"{better} is significantly better than {worse}"
 
 
-def compare(hypotheses, others, references, tokenize="13a", lowercase=False):
+def compare(
+    hypotheses,
+    others,
+    references,
+    tokenize="13a",
+    lowercase=False,
+    more_references=(),
+):
     """Tests whether one set of translations scores better than another.
 
     This is sacreBLEU's paired bootstrap with 1,000 samples of the sentences,
     for BLEU, chrF and TER. Its seed is fixed, so the same texts give the same
-    figures. The environment variable SACREBLEU_SEED is replaced.
+    figures. `more_references` are lists of further ones. The environment
+    variable SACREBLEU_SEED is replaced.
     """
     from sacrebleu.metrics import CHRF
     from sacrebleu.metrics import TER
@@ -77,7 +85,7 @@ def compare(hypotheses, others, references, tokenize="13a", lowercase=False):
     test = PairedTest(
         [("other", others), ("this", hypotheses)],
         metrics,
-        [references],
+        [references, *more_references],
         test_type="bs",
         n_samples=NUM_SAMPLES,
     )

@@ -8,26 +8,25 @@ from keras_transformer.fields import did_you_mean
 
 
 def read_test_set(name, pair):
-    """Returns sources and references of a test set, downloaded if need be.
+    """Returns the lists of sources and of each reference of a test set.
 
-    sacreBLEU keeps its sets in the directory that the environment variable
-    SACREBLEU names, or in `~/.sacrebleu`. Of these, only "wmt14/full" has the
-    3,003 sentences of newstest2014 that the paper translates. A `pair` is two
-    codes of languages such as "en-de".
+    A set that is not there is downloaded. Some have several references for each
+    sentence. sacreBLEU keeps its sets in the directory that the environment
+    variable SACREBLEU names, or in `~/.sacrebleu`. Of these, only "wmt14/full"
+    has the 3,003 sentences of newstest2014 that the paper translates. A `pair`
+    is two codes of languages such as "en-de".
     """
     _check(name, pair)
     paths = _locate_files(name, pair)
     if not all(map(os.path.isfile, paths)):
         paths = _download(name, pair)
-    if len(paths) != 2:
-        raise UserError(
-            "A test set must have one reference for each sentence. Received: "
-            f"--test_set={name}, which has {len(paths) - 1} for {pair}. Choose "
-            "another set."
-        )
-    sources, references = zip(*text_files.read_pairs(*paths))
+    sides = list(zip(*text_files.read_pairs(*paths[:2])))
+    sides += [
+        text_files.read_parallel_lines(path, len(sides[0]), paths[0])
+        for path in paths[2:]
+    ]
     # sacreBLEU keeps the entities of older sets, and a model knows characters.
-    return [list(map(text_files.unescape, s)) for s in (sources, references)]
+    return [list(map(text_files.unescape, side)) for side in sides]
 
 
 def _check(name, pair):

@@ -47,6 +47,7 @@ def translation_report(
     tokenize="13a",
     lowercase=False,
     origin=None,
+    more_references=(),
 ):
     """Scores translations in all the ways that are in use, side by side.
 
@@ -54,12 +55,17 @@ def translation_report(
     `bleu_report`. BLEU with sacreBLEU's other usual tokenizers, BLEU as in the
     paper, chrF and TER follow. The paper's BLEU is what `multi-bleu.perl`
     computes, without smoothing, on the tokens of `tokenize_as_paper`. It is
-    left out without a `language`, a code such as "de". If `tokenize` is "none",
-    nothing tokenises the text again. The signatures show the entries of
-    `origin`, such as `{"test": "wmt14/full", "lang": "en-de"}`.
+    left out without a `language`, a code such as "de". `more_references` are
+    lists of further references, as many as there are hypotheses. If `tokenize`
+    is "none", nothing tokenises the text again. The signatures show the entries
+    of `origin`, such as `{"test": "wmt14/full", "lang": "en-de"}`.
     """
     _check(hypotheses, references, tokenize)
-    scorer = _Scorer(hypotheses, references, lowercase, origin or {})
+    for others in more_references:
+        _check(hypotheses, others, tokenize)
+    scorer = _Scorer(
+        hypotheses, references, lowercase, origin or {}, more_references
+    )
     is_tokenized = tokenize == "none"
     others = [name for name in USUAL if name != tokenize and not is_tokenized]
     rows = [scorer.bleu("bleu", tokenize)]
@@ -87,6 +93,7 @@ class _Scorer:
     references: list
     lowercase: bool
     origin: dict  # entries that are added to each signature
+    more_references: tuple = ()  # of lists
 
     def bleu(self, name, tokenize):
         metric = bleu_metric(tokenize, self.lowercase)
@@ -107,6 +114,9 @@ class _Scorer:
             self,
             hypotheses=tokenize_as_paper(self.hypotheses, *how),
             references=tokenize_as_paper(self.references, *how),
+            more_references=[
+                tokenize_as_paper(each, *how) for each in self.more_references
+            ],
             origin={**self.origin, **_paper_signature(*how)},
         )
         return tokens._score("bleu_paper", "BLEU paper", metric)
@@ -123,7 +133,8 @@ class _Scorer:
         return self._score("ter", "TER", TER())
 
     def _score(self, name, title, metric):
-        score = metric.corpus_score(self.hypotheses, [self.references])
+        references = [self.references, *self.more_references]
+        score = metric.corpus_score(self.hypotheses, references)
         signature = metric.get_signature()
         for key, value in self.origin.items():
             signature.update(key, value)

@@ -24,6 +24,17 @@ class ReadTestSetTest:
         texts = read_test_set(TEST_SET, "en-de")
         assert texts == [SOURCES, REFERENCES]
 
+    def test_several_references_are_read(self, cache, monkeypatch):
+        paths = [str(cache / name) for name in ("src", "a", "b")]
+        for path, text in zip(paths, ("s", "r &amp; x", "t")):
+            pathlib.Path(path).write_text(f"{text}\n")
+        module = "keras_transformer.scoring.test_sets._locate_files"
+        monkeypatch.setattr(module, lambda *_: ["none"])
+        monkeypatch.setattr(utils, "get_source_file", lambda *_: paths[0])
+        monkeypatch.setattr(utils, "get_reference_files", lambda *_: paths[1:])
+        texts = read_test_set(TEST_SET, "en-de")
+        assert texts == [["s"], ["r & x"], ["t"]]
+
     def test_the_text_is_where_sacrebleu_puts_it(self, cache):
         dataset = DATASETS[TEST_SET]
         for field in dataset.fieldnames("en-de"):

@@ -191,6 +191,32 @@ class TranslationReportTest:
             assert bleu[end - 1].isdigit() and bleu[end : end + 1] in (" ", "")
 
 
+class SeveralReferencesTest:
+    HYPOTHESES = ["the red dog runs fast", "it is good"]
+    REFERENCES = (["a red dog runs fast", "that is"], ["the red dog", "it is"])
+
+    def test_scores_are_those_of_sacrebleu(self):
+        first, second = self.REFERENCES
+        report = translation_report(
+            self.HYPOTHESES, first, "en", more_references=[second]
+        )
+        metrics = {
+            "bleu": sacrebleu.BLEU(),
+            "chrf": sacrebleu.CHRF(),
+            "ter": sacrebleu.TER(),
+        }
+        for name, metric in metrics.items():
+            expected = metric.corpus_score(self.HYPOTHESES, self.REFERENCES)
+            assert report.scores[name] == expected.score
+        assert "nrefs:2" in report.text
+        alone = translation_report(self.HYPOTHESES, first, "en")
+        assert report.scores["bleu_paper"] > alone.scores["bleu_paper"]
+
+    def test_another_number_of_references_is_an_error(self):
+        with pytest.raises(ValueError, match="as many hypotheses as"):
+            translation_report(["a"], ["a"], more_references=[["a", "b"]])
+
+
 class PaperTokensTest:
     def test_tokens_are_those_of_moses_with_split_compounds(self):
         pytest.importorskip("sacremoses")

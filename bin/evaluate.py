@@ -196,21 +196,7 @@ def _refuse(names, rule):
 def _score_files():
     flags.require(FLAGS, "hypotheses", "references")
     if FLAGS.measure == "f1":
-        _refuse(OF_TEXT, "BLEU, not F1")
-        from keras_transformer.trees import parseval
-        from keras_transformer.trees.joining import read_best_parses
-        from keras_transformer.trees.treebank import read_treebank
-
-        gold = list(read_treebank(_check_single_reference()))
-        test = read_best_parses(FLAGS.hypotheses, len(gold))
-        print(parseval.parseval(gold, test).text)
-        if numbers := parseval.find_other_words(gold, test):
-            print(
-                "Number of parses that failed because their words are not "
-                f"those of the gold trees: {len(numbers):,}. The first is the "
-                f"parse of sentence {numbers[0]:,}.",
-                file=sys.stderr,
-            )
+        _score_trees()
         return
     path, *further_paths = FLAGS.references
     references = list(text_files.read_lines(path))
@@ -248,14 +234,27 @@ def _score_files():
     print(f"{report.text}\n{comparison}", end="")
 
 
-def _check_single_reference():
-    """Returns the path of the gold trees as a list of one."""
+def _score_trees():
+    _refuse(OF_TEXT, "BLEU, not F1")
+    from keras_transformer.trees import parseval
+    from keras_transformer.trees.joining import read_best_parses
+    from keras_transformer.trees.treebank import read_treebank
+
     if len(FLAGS.references) > 1:
         raise UserError(
             "`--references` must be one file with --measure=f1. Received: "
             f"{len(FLAGS.references)} files. Name one of them."
         )
-    return FLAGS.references
+    gold = list(read_treebank(FLAGS.references))
+    test = read_best_parses(FLAGS.hypotheses, len(gold))
+    print(parseval.parseval(gold, test).text)
+    if numbers := parseval.find_other_words(gold, test):
+        print(
+            "Number of parses that failed because their words are not "
+            f"those of the gold trees: {len(numbers):,}. The first is the "
+            f"parse of sentence {numbers[0]:,}.",
+            file=sys.stderr,
+        )
 
 
 def _compare(

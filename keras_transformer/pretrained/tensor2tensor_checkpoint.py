@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from keras_transformer.files.reading import file_error
+from keras_transformer.files.standard_error import silence_stderr
 
 REMEDY = "Copy the files of the model again."
 
@@ -31,8 +32,10 @@ class Checkpoint:
     """
 
     def __init__(self, source):
-        # Imported here because only this needs TensorFlow.
-        import tensorflow as tf
+        # Imported here because only this needs TensorFlow, which logs to
+        # standard error when it is loaded.
+        with silence_stderr():
+            import tensorflow as tf
 
         self.prefix = find_checkpoint(source)
         if self.prefix is None:

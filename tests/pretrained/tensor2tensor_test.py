@@ -10,12 +10,15 @@ import pytest
 if keras.backend.backend() != "tensorflow":
     pytest.skip("SavedModels are TensorFlow's", allow_module_level=True)
 
+from commands import assert_fails
+from commands import call
 from tensor2tensor_examples import SUBTOKENS
 from tensor2tensor_examples import NumpyTransformer
 from tensor2tensor_examples import make_variables
 from tensor2tensor_examples import write_checkpoint
 from tensor2tensor_examples import write_subtokens
 
+from keras_transformer.bin import import_
 from keras_transformer.decoding.loading import load
 from keras_transformer.errors import UserError
 from keras_transformer.export.ctranslate2 import export_ctranslate2
@@ -125,6 +128,19 @@ class ImportedModelTest:
         assert run.checkpoints.steps == [250000]
         assert run.record["imported"]["origin"].endswith("model")
         assert run.hparams.positional_encoding == "tensor2tensor"
+
+
+class CommandTest:
+    def test_it_imports_what_the_directory_holds(self, tmp_path, capsys):
+        write_model(tmp_path / "model")
+        path = str(tmp_path / "run")
+        flags = [f"--source={tmp_path / 'model'}", f"--output_dir={path}"]
+        assert_fails(
+            capsys, ["in Marian's format"], import_, *flags, "--verify"
+        )
+        assert call(import_, *flags) == 0
+        assert capsys.readouterr().out == f"{path}\n"
+        assert_fails(capsys, ["must be new or empty"], import_, *flags)
 
 
 class HparamsTest:

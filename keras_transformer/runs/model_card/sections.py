@@ -264,7 +264,7 @@ def make_hparams_section(run):
     name = run.record.get("hparams_set")
     changed = facts.list_changed_hparams(run)
     if run.imported_from:
-        text = "They follow from the `config.json` of the imported model."
+        text = "They follow from the files of the imported model."
     elif changed is None:
         text = f"The set `{name}` is not registered in this installation."
     elif not changed:

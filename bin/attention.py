@@ -263,7 +263,12 @@ def _load(tokenized=False):
     load_backend()
     from keras_transformer.decoding.loading import load
 
-    return load(FLAGS.output_dir, FLAGS.checkpoint_step, tokenized=tokenized)
+    return load(
+        FLAGS.output_dir,
+        FLAGS.checkpoint_step,
+        tokenized=tokenized,
+        engine="keras",
+    )
 
 
 def _words(checker, text):

@@ -70,6 +70,7 @@ FLAGS = flags.define(
         beam_size=flags.SHARED,
         alpha=flags.SHARED,
         decode_hparams=flags.SHARED,
+        engine=flags.SHARED,
         evalb_files=flags.switch(
             "Also write the gold trees and the parsed trees for EVALB."
         ),
@@ -130,18 +131,24 @@ def main(argv):
     problem = _problem(output_dirs)
     texts = _texts(problem, output_dirs)
     from keras_transformer.decoding.engines import keras_engine
+    from keras_transformer.decoding.engines.automatic import choose_engine
     from keras_transformer.evaluation import outputs
     from keras_transformer.evaluation.by_corpus import make_report
     from keras_transformer.evaluation.by_corpus import scores_by_corpus
 
     others = outputs.read_others(FLAGS.compare, texts) if FLAGS.compare else []
     # Found once, because a training may write another checkpoint meanwhile.
-    steps = keras_engine.find_steps(
-        keras_engine.open_runs(output_dirs), FLAGS.checkpoint_step
-    )
-    load_backend()
+    runs = keras_engine.open_runs(output_dirs)
+    steps = keras_engine.find_steps(runs, FLAGS.checkpoint_step)
     changes = model_flags.decode_changes(FLAGS)
-    hypotheses = outputs.decode(texts, problem, output_dirs, steps, changes)
+    choice = choose_engine(runs, FLAGS.engine, request=changes)
+    engine = FLAGS.engine
+    if choice.engine == "keras":
+        engine = "keras"
+        load_backend()
+    hypotheses = outputs.decode(
+        texts, problem, output_dirs, steps, engine, changes
+    )
     # No directory belongs to an ensemble.
     output_dir = output_dirs[0] if len(output_dirs) == 1 else None
     if output_dir:
@@ -151,7 +158,7 @@ def main(argv):
     # Recorded first: the scores survive a reader that closes the pipe.
     costs = []
     if output_dir:
-        costs = _record(output_dir, steps[0], report, texts)
+        costs = _record(output_dir, steps[0], report, texts, choice)
     print("\n".join([report.text, "", *costs] if costs else [report.text]))
     names = (FLAGS.output_dir, FLAGS.compare)
     both = (hypotheses, others)
@@ -358,7 +365,7 @@ def _score(problem, texts, hypotheses, tokenize):
     )
 
 
-def _record(output_dir, step, report, texts):
+def _record(output_dir, step, report, texts, choice):
     """Writes the scores into the run's directory and onto its card.
 
     Returns a list of lines about the cost of the training.
@@ -371,7 +378,8 @@ def _record(output_dir, step, report, texts):
     run = RunDirectory(output_dir)
     decode = model_flags.decode_options(FLAGS, run.hparams)
     num_pairs = len(texts.references)
-    record_scores(run, texts.name, step, num_pairs, decode, report)
+    engine = choice.describe()
+    record_scores(run, texts.name, step, num_pairs, decode, report, engine)
     write_model_card(run.path, run)
     rows = describe_cost(run.read_training(step))
     return [f"{title}: {words}." for title, words in rows]

@@ -13,8 +13,7 @@ chooses what it writes:
                    a file in its folder assets.extra. If vocab.source.model
                    is there too, it takes the ids of that.
   ctranslate2      A model for CTranslate2 and kt-serve, with weights stored
-                   as --quantization says. It needs
-                   pip install '.[ctranslate2]'.
+                   as --quantization says.
   marian           A model that transformers opens by
                    MarianMTModel.from_pretrained, in --export_dir itself. Not
                    every model can be expressed in this format.

@@ -12,9 +12,8 @@ The second command keeps running. Then, from another terminal:
 The server answers the same requests as the TensorFlow Serving binary: REST on
 --rest_api_port and gRPC on --port. The same clients work with both.
 
-A version is any SavedModel, or a CTranslate2 model of kt-exporter, which needs
-`pip install '.[ctranslate2]'`. The latter is faster, and starts without
-TensorFlow:
+A version is any SavedModel, or a CTranslate2 model of kt-exporter. The latter
+is faster, and starts without TensorFlow:
 
     kt-exporter --output_dir=run --format=ctranslate2 --quantization=int8 \\
         --export_dir=export_int8

@@ -34,7 +34,9 @@ class FrozenFormatsTest:
         if expected["path"] == "ctranslate2":
             pytest.importorskip("ctranslate2")
         translator = Translator.load(
-            str(frozen / expected["path"]), expected["step"]
+            str(frozen / expected["path"]),
+            expected["step"],
+            engine="keras",
         )
         translations, scores = translator(
             RECORDED["texts"],

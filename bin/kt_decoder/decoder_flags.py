@@ -105,7 +105,15 @@ FLAGS = flags.define(
         alpha=flags.SHARED,
         decode_hparams=flags.SHARED,
         random_seed=flags.seed("Seed of the sampler.", default=0),
-        precision=flags.SHARED,
+        engine=flags.SHARED,
+        precision=flags.choice(
+            ["auto", "float32", "bfloat16", "float16", "int8"],
+            "Number format to compute in: float32, bfloat16, float16, int8 "
+            "with CTranslate2, or auto. That is float32 with CTranslate2. With "
+            "Keras it is bfloat16 on devices that are fast at it, for runs "
+            "whose d_model is 512 or more, and float32 for all others.",
+            default="auto",
+        ),
     ),
     flags.group(
         "Reranking",

@@ -39,8 +39,10 @@ def check_model(changes, constraints):
 
     Loading takes seconds, and a faulty run or option fails without it. Returns
     what `loading.load_checker` returns, which is None for an exported model,
-    and the steps of the checkpoints, a list by the flag that names the runs.
+    and what to load of runs: the steps of the checkpoints, a list by the flag
+    that names the runs, and the `engine`.
     """
+    from keras_transformer.decoding.engines import automatic
     from keras_transformer.decoding.engines import check_capabilities
     from keras_transformer.decoding.engines import keras_engine
     from keras_transformer.decoding.loading import check_export
@@ -76,7 +78,20 @@ def check_model(changes, constraints):
     if FLAGS.rerank_by:
         runs = keras_engine.open_runs(model_flags.directories(FLAGS.rerank_by))
         steps["rerank_by"] = keras_engine.find_steps(runs)
+    request = {**chosen, **changes}
+    # The markup of a document follows the attention of the model.
+    request["return_alignments"] = FLAGS.document and _has_markup()
+    steps["engine"] = automatic.choose_engine(
+        keras_engine.open_runs(paths), FLAGS.engine, FLAGS.precision, request
+    ).engine
     return checker, steps
+
+
+def _has_markup():
+    from keras_transformer.documents.document import guess_format
+
+    format = FLAGS.document_format or guess_format(FLAGS.decode_from_file)
+    return format != "text"
 
 
 def check_translates(translator, name):
@@ -96,9 +111,13 @@ def load_model(steps):
     paths = model_flags.output_dirs(FLAGS)
     format = exported.find_format(paths)
     precision = FLAGS.precision  # exported models ignore it
+    engine = FLAGS.engine
     if format == "saved_model":
         load_backend("tensorflow")
+    elif steps.get("engine") == "ctranslate2":
+        precision = "int8" if precision == "int8" else "float32"
     elif not format:
+        engine = "keras"
         load_backend()
         from keras_transformer.decoding import batching
         from keras_transformer.decoding.engines import keras_engine
@@ -113,7 +132,7 @@ def load_model(steps):
 
     def load_steps(paths, **options):
         name = "output_dir" if options else "rerank_by"
-        return load(paths, steps.get(name), precision, **options)
+        return load(paths, steps.get(name), precision, engine=engine, **options)
 
     return _assemble(load_steps, paths)
 
@@ -156,6 +175,7 @@ def list_settings(steps, changes, constraints):
         "checkpoint_step": _join_steps(steps.get("output_dir")),
         "rerank_by": _find_models("rerank_by"),
         "rerank_step": _join_steps(steps.get("rerank_by")),
+        "engine": steps.get("engine"),
         "prefix_file": bool(FLAGS.prefix_file),
         "score_file": bool(FLAGS.score_file),
         "glossary": glossary and glossary.sha256,

@@ -110,7 +110,9 @@ def _parse(main, values, has_output, argv):
 
 def _call(main, values, argv):
     # The library's log becomes plain lines on standard error.
-    logging.getLogger("keras_transformer").setLevel(logging.INFO)
+    is_detailed = absl_logging.get_verbosity() > 0
+    level = logging.DEBUG if is_detailed else logging.INFO
+    logging.getLogger("keras_transformer").setLevel(level)
     handler = absl_logging.get_absl_handler()
     handler.setFormatter(logging.Formatter("%(message)s"))
     # First, so that the user's problems and sets are registered for

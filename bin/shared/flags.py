@@ -333,6 +333,12 @@ SHARED_FLAGS = dict(
         "Name of the model on the server.",
         default="translate",
     ),
+    engine=choice(
+        ["auto", "keras", "ctranslate2"],
+        "What computes the translations of a run: keras, ctranslate2, or auto, "
+        "which is CTranslate2 on a processor if it can do what is asked.",
+        default="auto",
+    ),
     precision=choice(
         ["auto", "float32", "bfloat16", "float16"],
         "Number format to compute in: float32, bfloat16, float16 or auto. In "

@@ -163,16 +163,25 @@ def check_understood(config, understood, where, advice):
     of values, or `ANY`, by the name of a field. `where` and `advice` are the
     phrase and the sentence of the error.
     """
+    field = find_unknown_field(config, understood)
+    if not field:
+        return
+    value = getattr(config, field.name)
+    *others, last = map(repr, understood.get(field.name, (field.default,)))
+    allowed = f"{', '.join(others)} or {last}" if others else last
+    raise UserError(
+        f"`{field.name}` must be {allowed} {where}. Received: "
+        f"{field.name}={value!r}. {advice}"
+    )
+
+
+def find_unknown_field(config, understood):
+    """Returns the first field whose value is not understood, or None."""
     for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
         values = understood.get(field.name, (field.default,))
-        if values is not ANY and value not in values:
-            *others, last = map(repr, values)
-            allowed = f"{', '.join(others)} or {last}" if others else last
-            raise UserError(
-                f"`{field.name}` must be {allowed} {where}. Received: "
-                f"{field.name}={value!r}. {advice}"
-            )
+        if values is not ANY and getattr(config, field.name) not in values:
+            return field
+    return None
 
 
 def is_ctranslate2(path):
@@ -184,7 +193,7 @@ def require_ctranslate2():
     if importlib.util.find_spec("ctranslate2") is None:
         raise UserError(
             "CTranslate2 is not installed. Install it with pip install "
-            "'.[ctranslate2]'."
+            "ctranslate2."
         )
 
 

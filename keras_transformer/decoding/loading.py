@@ -1,6 +1,5 @@
 """Opens a model in any directory that the commands write."""
 
-import contextlib
 import os
 import tempfile
 
@@ -20,6 +19,7 @@ def load(
     tokenized=False,
     target_language=None,
     reranker=None,
+    engine="auto",
 ):
     """Opens a run or an exported model as a translator or a parser.
 
@@ -33,13 +33,16 @@ def load(
         step: Integer step of a run's checkpoint, or "best". For an ensemble it
             can be a list with an entry for each run. Defaults to the newest.
         precision: "float32", "bfloat16" or "float16", the precision that a
-            run's model computes in. An exported model has its own. Defaults to
-            "float32".
+            run's model computes in, or "int8" on CTranslate2. An exported model
+            has its own. Defaults to "float32".
         tokenized: Whether a parser takes words with spaces between them
             instead of raw text. Defaults to False.
         target_language: Tag that the model was trained with, such as "fr",
             which is put before each text. Defaults to None.
         reranker: A `Reranker`. Defaults to None.
+        engine: "keras" or "ctranslate2", what computes the translations of a
+            run. Defaults to "auto", which is CTranslate2 on a processor, and
+            Keras for all that CTranslate2 lacks; see `choose_engine`.
 
     Returns:
         A `Parser` if the model was trained to parse. Otherwise a `Translator`.
@@ -56,20 +59,22 @@ def load(
         ensemble = load(["runs/ende1", "runs/ende2"])
         french = load("runs/many", target_language="fr")
     """
-    with contextlib.ExitStack() as stack:
-        paths = [
-            _find_directory(one, stack)
-            for one in exported.list_directories(path)
-        ]
-        engine = open_engine(paths, step, precision)
+    temporary = []
+    paths = [
+        _find_directory(one, temporary)
+        for one in exported.list_directories(path)
+    ]
+    request = {"rerank_by": reranker}
+    engine = open_engine(paths, step, precision, engine, request)
+    engine.imported = temporary  # these exist as long as the engine
     return _assemble(engine, tokenized, target_language, reranker)
 
 
-def _find_directory(path, stack):
+def _find_directory(path, temporary):
     """Returns the directory of a run or an exported model.
 
-    A model in the format of Marian is imported into a temporary directory that
-    `stack` removes. Its weights are in memory by then.
+    A model in the format of Marian is imported into a temporary directory,
+    which is added to a list.
     """
     # Imported here because exported models start faster without it.
     from keras_transformer.pretrained import hub
@@ -80,8 +85,8 @@ def _find_directory(path, stack):
         path = hub.download(origin)
     elif not marian.is_marian(path):
         return path
-    directory = stack.enter_context(tempfile.TemporaryDirectory())
-    run_path = os.path.join(directory, "run")
+    temporary.append(tempfile.TemporaryDirectory())
+    run_path = os.path.join(temporary[-1].name, "run")
     return marian.import_marian(path, run_path, origin).path
 
 

@@ -56,14 +56,16 @@ class Translator(Preparation):
             reranker.check_translator(self)
 
     @classmethod
-    def load(cls, path, step=None, precision="float32", **options):
+    def load(
+        cls, path, step=None, precision="float32", engine="auto", **options
+    ):
         """Opens a run, an ensemble or an exported model as a translator.
 
         The arguments are those of `load`, which returns a `Parser` for a model
         that parses, and those of this class beside the engine. An ensemble has
         the decoding options of its first run.
         """
-        return cls(open_engine(path, step, precision), **options)
+        return cls(open_engine(path, step, precision, engine), **options)
 
     def __call__(
         self,
@@ -351,8 +353,13 @@ class Translator(Preparation):
         return merge_hypotheses(constrained, hypotheses, terms)
 
 
-def open_engine(path, step=None, precision="float32"):
-    """Opens the engine of a model or an ensemble, see `Translator.load`."""
+def open_engine(
+    path, step=None, precision="float32", engine="auto", request=None
+):
+    """Opens the engine of a model or an ensemble, see `Translator.load`.
+
+    `request` is that of `choose_engine`.
+    """
     paths = exported.list_directories(path)
     # Imported here because each needs packages that the others do without.
     format = exported.find_format(paths)
@@ -364,9 +371,9 @@ def open_engine(path, step=None, precision="float32"):
         from keras_transformer.decoding.engines import saved_model
 
         return saved_model.SavedModelEngine(paths[0])
-    from keras_transformer.decoding.engines import keras_engine
+    from keras_transformer.decoding.engines import automatic
 
-    return keras_engine.KerasEngine.load(paths, step, precision)
+    return automatic.open_run_engine(paths, step, precision, engine, request)
 
 
 def _nest(hypotheses, field, num_hypotheses):

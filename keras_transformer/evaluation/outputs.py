@@ -47,15 +47,17 @@ def read_others(path, texts):
     )
 
 
-def decode(texts, problem, output_dirs, steps, changes):
+def decode(texts, problem, output_dirs, steps, engine, changes):
     """Returns the outputs of a run, or of the runs of an ensemble, for a text.
 
-    `changes` are decoding options that differ from the run's.
+    `engine` is that of `load`. `changes` are decoding options that differ from
+    the run's.
     """
-    batching.give_each_a_core()
+    if engine == "keras":
+        batching.give_each_a_core()
     # The sentences of a treebank are words with spaces between them.
     tokenized = problem.measure == "f1"
-    translator = load(output_dirs, steps, tokenized=tokenized)
+    translator = load(output_dirs, steps, tokenized=tokenized, engine=engine)
     with Progress("sentences", len(texts.sources)) as progress:
         outputs = list(
             translator.translate(texts.sources, report=progress.add, **changes)

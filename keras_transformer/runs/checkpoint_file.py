@@ -28,6 +28,16 @@ def read_headers(path):
         raise _make_error(path, error) from error
 
 
+def read_checksums(path):
+    """Returns the CRC-32 that the file holds of each array, by name."""
+    reading.check_file(path, remedy=_REMEDY)
+    try:
+        with _File(path) as file, zipfile.ZipFile(file) as archive:
+            return {info.filename: info.CRC for info in archive.infolist()}
+    except Exception as error:
+        raise _make_error(path, error) from error
+
+
 def read_arrays(path, kinds=None):
     """Reads arrays by name, after the headers of all of them.
 

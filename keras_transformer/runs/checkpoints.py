@@ -1,11 +1,13 @@
 """The checkpoints of a run: one complete `.npz` file for each step."""
 
 import concurrent.futures
+import glob
 import itertools
 import json
 import math
 import os
 import re
+import shutil
 import typing
 
 import numpy as np
@@ -21,6 +23,9 @@ from keras_transformer.runs import checkpoint_file
 # The names that `Checkpoints.path` gives. A file of another name, such as
 # `ckpt-007.npz`, is no checkpoint.
 FILE_NAME = re.compile(r"ckpt-(0|[1-9][0-9]{0,17})\.npz")
+CONVERTED_NAME = re.compile(
+    r"ckpt-(?P<step>[0-9]{1,18})\.converted-(?P<key>[0-9a-f]+)(\.incomplete)?"
+)
 _EVALUATIONS = [{"step": WHOLE, "seconds?": float, "score?": (float, None)}]
 _EVALUATIONS_REMEDY = (
     "Delete it. Every checkpoint then counts as made at an evaluation, and "
@@ -72,6 +77,10 @@ class Checkpoints:
     def path(self, step):
         """Returns the path of the checkpoint of a step."""
         return os.path.join(self.directory, f"ckpt-{step}.npz")
+
+    def converted_path(self, step, key):
+        """Returns the path of a converted checkpoint, a directory beside it."""
+        return os.path.join(self.directory, f"ckpt-{step}.converted-{key}")
 
     @property
     def evaluations(self):
@@ -158,6 +167,19 @@ class Checkpoints:
         )
         for step in set(steps) - set(kept):
             os.remove(self.path(step))
+        self.remove_converted(lambda step, key: step not in kept)
+
+    def remove_converted(self, is_outdated):
+        """Deletes converted checkpoints for whose step and key it returns True.
+
+        What another process converts at this moment disappears as well; it
+        then keeps the result for itself.
+        """
+        for name in glob.glob("ckpt-*", root_dir=self.directory):
+            match = CONVERTED_NAME.fullmatch(name)
+            if match and is_outdated(int(match["step"]), match["key"]):
+                path = os.path.join(self.directory, name)
+                shutil.rmtree(path, ignore_errors=True)
 
     def load(self, step=None, kinds=None):
         """Reads the arrays of a checkpoint by name; see `find` for the step.
@@ -171,13 +193,18 @@ class Checkpoints:
         """Returns the `npy.Header` of each array by name, reading no array."""
         return checkpoint_file.read_headers(self.path(self.find(step)))
 
+    def checksums(self, step=None):
+        """Returns a checksum of each array by name, reading no array."""
+        return checkpoint_file.read_checksums(self.path(self.find(step)))
+
     def remove_incomplete(self):
         """Deletes the files that a killed process did not complete."""
         # Only the trainer calls this. For any other process, an incomplete file
         # may be one that the trainer is writing at this moment.
         if os.path.isdir(self.directory):
             for name in os.listdir(self.directory):
-                if name.endswith(INCOMPLETE):
+                is_file = not CONVERTED_NAME.fullmatch(name)
+                if name.endswith(INCOMPLETE) and is_file:
                     os.remove(os.path.join(self.directory, name))
 
     def find(self, step=None):

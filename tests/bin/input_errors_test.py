@@ -39,7 +39,7 @@ decoder {RUN} --decode_from_file=text --decode_hparams=temperature=1e9
 decoder {RUN} --target_language=fr
 decoder {RUN} --rerank_by={FIXTURES}/run --decode_from_file=none
 decoder --output_dir=none --decode_from_file=text
-KERAS_BACKEND=nope decoder {RUN} --decode_from_file=text
+KERAS_BACKEND=nope decoder {RUN} --engine=keras --decode_from_file=text
 evaluate {RUN} --checkpoint_step=7
 evaluate {RUN} {MANY}
 evaluate {RUN} --measure=f1

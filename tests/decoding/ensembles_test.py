@@ -39,7 +39,7 @@ def runs(tmp_path_factory):
 
 class LoadTest:
     def test_a_list_of_runs_is_an_ensemble(self, runs):
-        ensemble, first = load(runs), load(runs[0])
+        ensemble, first = load(runs), load(runs[0], engine="keras")
         assert type(ensemble) is Translator
         assert type(ensemble.engine.model) is Ensemble
         assert ensemble.options == first.options
@@ -53,9 +53,15 @@ class LoadTest:
         assert not np.any(np.isclose(alone, scores, rtol=1e-3))
 
     def test_a_list_of_one_run_is_the_run(self, runs):
-        assert type(load(runs[:1]).engine.model) is Transformer
-        assert type(load([pathlib.Path(runs[0])]).engine.model) is Transformer
-        assert type(load(iter(runs[:1])).engine.model) is Transformer
+        assert type(load(runs[:1], engine="keras").engine.model) is Transformer
+        assert (
+            type(load([pathlib.Path(runs[0])], engine="keras").engine.model)
+            is Transformer
+        )
+        assert (
+            type(load(iter(runs[:1]), engine="keras").engine.model)
+            is Transformer
+        )
 
     def test_each_run_has_its_own_step(self, runs):
         assert type(load(runs, [7, None]).engine.model) is Ensemble

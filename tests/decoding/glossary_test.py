@@ -249,7 +249,7 @@ class SavedModelTest:
         translations, scores = exported(
             TEXTS, glossary=GLOSSARY, return_scores=True
         )
-        expected, expected_scores = Translator.load(run.path)(
+        expected, expected_scores = Translator.load(run.path, engine="keras")(
             TEXTS, glossary=GLOSSARY, return_scores=True
         )
         assert translations == expected

@@ -64,7 +64,7 @@ class TranslatorTest:
     def test_each_kind_of_model_translates(self, name, cls):
         if cls is CTranslate2Engine:
             pytest.importorskip("ctranslate2")
-        translator = load(str(FIXTURES / name))
+        translator = load(str(FIXTURES / name), engine="keras")
         assert type(translator) is Translator
         assert type(translator.engine) is cls
         assert translator(["a b c", ""]) == ["a b c", ""]

@@ -38,7 +38,7 @@ def noting(tensor):
     devices.add(str(tensor.device)[-5:].lower())
     return to_numpy(tensor)
 
-translator = Translator.load(path)
+translator = Translator.load(path, engine="keras")
 weights = [
     str(replica.model.variables[0].value.device)[-5:].lower()
     for replica in translator.engine.replicas
@@ -69,7 +69,7 @@ class ReplicasTest:
         results = json.loads(done.stdout)
         weights, devices, translations, scores, given = results
         assert weights == devices == ["cpu:0", "cpu:1"]
-        translator = Translator.load(run.path)
+        translator = Translator.load(run.path, engine="keras")
         assert len(translator.engine.replicas) == 1
         expected, expected_scores = translator(TEXTS, return_scores=True)
         assert translations == expected

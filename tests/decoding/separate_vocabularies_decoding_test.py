@@ -47,7 +47,7 @@ def run(tmp_path_factory, kana, latin):
 
 @pytest.fixture(scope="module")
 def translator(run):
-    return load(run.path)
+    return load(run.path, engine="keras")
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,9 @@ class SeparateVocabulariesDecodingTest:
 
     def test_reranking_exchanges_text(self, run, tmp_path, latin, kana):
         reverse = make_run(tmp_path / "reverse", latin, UNTIED, kana)
-        translator, reverse = load(run.path), load(reverse.path)
+        translator, reverse = (
+            load(path, engine="keras") for path in (run.path, reverse.path)
+        )
         scores = rerank_translator(translator, reverse).score(
             TEXTS, TARGETS, 0.0
         )

@@ -180,7 +180,7 @@ class SignaturesTest:
     def test_text_and_scores_are_those_of_the_run(
         self, run, signatures, translator
     ):
-        expected = Translator.load(run.path)(
+        expected = Translator.load(run.path, engine="keras")(
             TEXTS, beam_size=3, num_hypotheses=2, return_scores=True
         )
         tensors = signatures["serving_default"](text=tf.constant(TEXTS))
@@ -231,7 +231,9 @@ class SignaturesTest:
         self, run, signatures, translator
     ):
         targets = TEXTS[1:] + TEXTS[:1]  # blank texts have long targets
-        expected = Translator.load(run.path).score(TEXTS, targets, 0.6)
+        expected = Translator.load(run.path, engine="keras").score(
+            TEXTS, targets, 0.6
+        )
         scores = signatures["score"](
             text=tf.constant(TEXTS), targets=tf.constant(targets)
         )["scores"]

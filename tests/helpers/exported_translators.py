@@ -53,7 +53,7 @@ def make_translator(directory, norm="post", silent=0.0):
         # Copies of likely words, slightly likelier than these.
         embeddings[[0, 2]] = silent * embeddings[[270, 280]]
     run.checkpoints.save(1, arrays)
-    translator = Translator.load(run.path)
+    translator = Translator.load(run.path, engine="keras")
     translator.exported = export_ctranslate2(
         run, run.file("export"), DecodeOptions.from_hparams(hparams)
     )

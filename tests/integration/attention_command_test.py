@@ -20,7 +20,7 @@ TEXT = "a b c d"
 
 @pytest.fixture(scope="module")
 def translator(trained_run):
-    return Translator.load(trained_run)
+    return Translator.load(trained_run, engine="keras")
 
 
 def expected(translator, text, target):
@@ -77,7 +77,7 @@ class AttentionCommandTest:
         )
         assert status == 0
         assert capsys.readouterr().out == ""
-        best = Translator.load(trained_run, "best")
+        best = Translator.load(trained_run, "best", engine="keras")
         assert_page_shows(page, expected(best, text, "q w"))
         page = Page(page.read_text(encoding="utf-8"))
         assert page.texts["title"] == [f"Attention: {text}\n→ q w"]

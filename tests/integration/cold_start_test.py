@@ -1,6 +1,7 @@
 """A CTranslate2 model is decoded and served without TensorFlow or Keras."""
 
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -10,7 +11,8 @@ from served import free_port
 
 pytest.importorskip("ctranslate2")
 
-MODEL = pathlib.Path(__file__).parents[1] / "fixtures/v0.1/ctranslate2"
+FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures/v0.1"
+MODEL = FIXTURES / "ctranslate2"
 # What takes long to import, and none of which decoding needs.
 HEAVY = {
     *("tensorflow", "keras", "jax", "torch", "tensorflow_serving"),
@@ -64,9 +66,9 @@ except SystemExit as end:
 """
 
 
-def output_of(script, *arguments):
+def output_of(script, *arguments, model=MODEL):
     done = subprocess.run(
-        [sys.executable, "-c", script + END, str(MODEL), *arguments],
+        [sys.executable, "-c", script + END, str(model), *arguments],
         capture_output=True,
         text=True,
         timeout=120,
@@ -80,6 +82,18 @@ class ColdStartTest:
     @pytest.mark.parametrize("script", [DECODE, LOAD], ids=["decoder", "load"])
     def test_decoding_imports_nothing_heavy(self, script):
         assert output_of(script) == "a b c\n[]\n"
+
+    @pytest.mark.parametrize("script", [DECODE, LOAD], ids=["decoder", "load"])
+    def test_converting_and_decoding_a_run_imports_nothing_heavy(
+        self, script, tmp_path
+    ):
+        run = shutil.copytree(
+            FIXTURES / "run",
+            tmp_path / "run",
+            ignore=shutil.ignore_patterns("*.converted-*"),
+        )
+        for _ in range(2):  # the first one converts the checkpoint
+            assert output_of(script, model=run) == "a b c\n[]\n"
 
     def test_serving_over_both_protocols_imports_nothing_heavy(self):
         output = output_of(SERVE, str(free_port()), str(free_port()))

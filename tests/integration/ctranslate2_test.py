@@ -34,7 +34,9 @@ class TrainedRunTest:
             run, str(tmp_path / "out"), DecodeOptions.from_hparams(run.hparams)
         )
         options = {"beam_size": beam_size, "return_scores": True}
-        expected, scores = Translator.load(trained_run)(texts, **options)
+        expected, scores = Translator.load(trained_run, engine="keras")(
+            texts, **options
+        )
         translations, their_scores = Translator.load(path)(texts, **options)
         pairs = zip(translations, expected, their_scores, scores)
         differ = [pair for pair in pairs if pair[0] != pair[1]]

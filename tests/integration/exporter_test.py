@@ -85,7 +85,9 @@ class ExporterTest:
             timeout=300,
         )
         assert done.returncode == 0, done.stderr[-2000:]
-        expected = Translator.load(trained_run)(texts, beam_size=3, alpha=0.5)
+        expected = Translator.load(trained_run, engine="keras")(
+            texts, beam_size=3, alpha=0.5
+        )
         assert json.loads(done.stdout) == expected
 
     def test_the_path_of_the_next_version_is_all_that_is_printed(

@@ -36,7 +36,7 @@ except SystemExit as stop:
     if stop.code:
         raise
 lines = open(run + "/sentences.txt", encoding="utf-8").read().splitlines()
-print(json.dumps(Translator.load(run)(lines[:num_sentences])))
+print(json.dumps(Translator.load(run, engine="keras")(lines[:num_sentences])))
 """
 
 
@@ -74,10 +74,10 @@ class JaxTrainingTest:
         assert list(read_lines(run.file("sentences.txt"))) == sentences
 
         on_jax, _ = train_on_jax(run, 300)
-        assert Translator.load(run.path)(sentences) == on_jax
+        assert Translator.load(run.path, engine="keras")(sentences) == on_jax
         assert Trainer(problem, RunDirectory(run.path)).train(310)
         on_jax, log = train_on_jax(run, 320)
         assert "Resuming from step 310." in log
-        assert Translator.load(run.path)(sentences) == on_jax
+        assert Translator.load(run.path, engine="keras")(sentences) == on_jax
         # The model has begun to copy, so equal translations mean something.
         assert any(a == b for a, b in zip(on_jax, sentences))

@@ -97,7 +97,7 @@ def trained_error_rate(problem, path, num_updates, **hparams):
         problem.vocabulary.model_bytes,
     )
     Trainer(problem, run, eval_frequency=num_updates).train(num_updates)
-    translator = Translator.load(run.path)
+    translator = Translator.load(run.path, engine="keras")
     sources, targets, gold = zip(*aligned_pairs(150))
     links = find_links(
         translator.engine.model,

@@ -107,7 +107,7 @@ class CommandsTest:
         assert call(evaluate, f"--output_dir={averaged}") == 0
         sources = (data_dir.parent / "dev.source").read_text().splitlines()
         expected = (data_dir.parent / "dev.target").read_text().splitlines()
-        model = load(str(averaged))
+        model = load(str(averaged), engine="keras")
         translations, scores = model(sources, return_scores=True)
         right = map(str.__eq__, translations, expected)
         assert sum(right) > 0.9 * len(expected)

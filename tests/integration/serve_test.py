@@ -224,7 +224,7 @@ class ServeTest:
             text=True,
             timeout=120,
         )
-        assert_one_line(done, "Install it with pip install '.[ctranslate2]'")
+        assert_one_line(done, "Install it with pip install ctranslate2")
 
 
 class QueryTest:

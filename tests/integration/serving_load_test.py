@@ -109,7 +109,9 @@ class MixedLoadTest:
         export_dir = str(tmp_path / "export")
         shutil.copytree(V01 / format, export_dir)
         texts = [" ".join("abcdefgh"[i % 8 :][: 1 + i % 5]) for i in range(40)]
-        expected = dict(zip(texts, Translator.load(str(V01 / "run"))(texts)))
+        expected = dict(
+            zip(texts, Translator.load(str(V01 / "run"), engine="keras")(texts))
+        )
         figures = load(
             export_dir,
             texts,

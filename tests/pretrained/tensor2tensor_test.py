@@ -92,7 +92,7 @@ class ImportedModelTest:
     def test_greedy_search_writes_the_most_probable_ids(self, model):
         norm, variables, run = model
         plain = NumpyTransformer(variables, norm, num_heads=2, space=3)
-        translator = load(run.path)
+        translator = load(run.path, engine="keras")
         vocabulary = run.vocabulary
         options = {"beam_size": 1, "extra_length": 8}
         for text, translation in zip(TEXTS, translator(TEXTS, **options)):
@@ -116,7 +116,7 @@ class ImportedModelTest:
         options = options.replace(extra_length=10)
         path = export(run, str(tmp_path / "export"), options)
         texts, scores = load(path)(TEXTS, return_scores=True)
-        expected, their_scores = load(run.path)(
+        expected, their_scores = load(run.path, engine="keras")(
             TEXTS, return_scores=True, extra_length=10
         )
         assert texts == expected

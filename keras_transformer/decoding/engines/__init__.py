@@ -1,8 +1,9 @@
 """Engines: what searches and scores, and what each of them can do.
 
 An engine is a run on Keras (`keras_engine`), a SavedModel (`saved_model`) or a
-CTranslate2 model (`ctranslate2`). It takes encoded sentences and returns
-hypotheses; all the rest is `Translator`'s. Each has
+CTranslate2 model (`ctranslate2`); `automatic` has both for a run. It takes
+encoded sentences and returns hypotheses; all the rest is `Translator`'s. Each
+has
 
 - `codec`, which encodes texts and decodes ids, see `texts.Codec`;
 - `capabilities`, a `Capabilities`;
@@ -43,6 +44,7 @@ _NEEDS = {
     "return_attention": "attention",
     "return_word_scores": "attention",
     "seed": "seeds",
+    "temperature": "samples",
     "write_alignments": "attention",
     "write_word_scores": "attention",
 }
@@ -77,15 +79,14 @@ def check_capabilities(capabilities, request, prefix=""):
     asked for is None, False, empty or 0. `prefix` is what precedes the names,
     such as "--" for flags.
     """
-    for name, value in request.items():
-        need = _NEEDS.get(name)
-        if value and need and need not in capabilities.supports:
-            raise UserError(
-                f"{capabilities.description} does not support "
-                f"`{prefix}{name}`. Received: {prefix}{name}="
-                f"{value!s:.80}. "
-                f"Use {capabilities.remedy}, or leave it out."
-            )
+    name = find_unsupported(capabilities, request)
+    if name:
+        raise UserError(
+            f"{capabilities.description} does not support "
+            f"`{prefix}{name}`. Received: {prefix}{name}="
+            f"{request[name]!s:.80}. "
+            f"Use {capabilities.remedy}, or leave it out."
+        )
     options = capabilities.fixed_options
     for name, fixed in dataclasses.asdict(options).items() if options else ():
         if request.get(name) is None:
@@ -99,3 +100,12 @@ def check_capabilities(capabilities, request, prefix=""):
                 f"{fixed!r}. Export the run again with "
                 f"--decode_hparams={name}={value}."
             )
+
+
+def find_unsupported(capabilities, request):
+    """Returns the first name of a request that an engine lacks, or None."""
+    for name, value in request.items():
+        need = _NEEDS.get(name)
+        if value and need and need not in capabilities.supports:
+            return name
+    return None

@@ -1,9 +1,108 @@
 """Models of CTranslate2 that are made from the checkpoints of runs."""
 
 import contextlib
+import dataclasses
+import hashlib
+import importlib.metadata
+import json
+import os
 import sys
+import tempfile
 
+from keras_transformer.decoding import exported
+from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
+from keras_transformer.files import locks
+from keras_transformer.files import writing
+from keras_transformer.files.directories import stage_directory
+from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
+from keras_transformer.search.options import DecodeOptions
+
+# Belongs to the key of a converted model. A change of the converter that
+# changes its output needs another number.
+VERSION = 1
+
+
+def open_run(run, step=None, device="cpu", compute_type="default"):
+    """Opens a checkpoint of a run as a `CTranslate2Engine`.
+
+    The first call converts the checkpoint, in float32, and leaves the model
+    beside it for later ones. If nothing can be written there, the model is in
+    a temporary directory that exists as long as the engine.
+    """
+    step = run.checkpoints.find(step)
+    check_checkpoint(run, step)
+    temporary = None
+    try:
+        path = find_or_convert(run, step)
+    except OSError:
+        # The directory can only be read, or its disk is full.
+        temporary = tempfile.TemporaryDirectory(prefix="keras_transformer_")
+        path = temporary.name
+        _write(run, step, path)
+    engine = CTranslate2Engine(path, device, compute_type)
+    engine.trained_length = run.hparams.max_length
+    engine.temporary = temporary
+    return engine
+
+
+def find_or_convert(run, step):
+    """Returns the directory of a converted checkpoint, made if it is missing.
+
+    Its name has a hash of all that it is made from. The directory appears under
+    this name once it is complete. Of several processes that need it, one
+    converts and the others wait.
+    """
+    key = _compute_key(run, step)
+    path = run.checkpoints.converted_path(step, key)
+    if os.path.isdir(path):
+        return path
+    outer = path + writing.INCOMPLETE
+    with locks.lock_directory(outer):
+        if not os.path.isdir(path):
+            with stage_directory(os.path.join(outer, "new")) as aside:
+                _write(run, step, aside)
+                writing.synchronise(aside)
+                writing.move(aside, path)
+            # Those of an earlier content of the checkpoint.
+            run.checkpoints.remove_converted(
+                lambda other_step, other_key: (
+                    other_step == step and other_key != key
+                )
+            )
+        with contextlib.suppress(OSError):  # another process may need it
+            os.rmdir(outer)
+    return path
+
+
+def _compute_key(run, step):
+    """Returns a hash of all that a converted model depends on.
+
+    The checksums of the arrays stand for their content, since hashing the
+    arrays themselves would take longer than a translation.
+    """
+    checksums = run.checkpoints.checksums(step)
+    parts = {
+        "version": [VERSION, importlib.metadata.version("ctranslate2")],
+        "hparams": dataclasses.asdict(run.hparams),
+        "vocabularies": run.vocabularies.hashes,
+        "arrays": sorted(checksums.items()),
+    }
+    text = json.dumps(parts, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _write(run, step, directory):
+    """Writes what `CTranslate2Engine` needs into an empty directory."""
+    max_tokens = convert_run(run, step, directory)
+    record = {
+        **run.vocabularies.hashes,
+        "decode": dataclasses.asdict(DecodeOptions.from_hparams(run.hparams)),
+        "max_tokens": max_tokens,
+    }
+    path = os.path.join(directory, exported.EXPORT_FILE)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(record, file, indent=2)
 
 
 def convert_run(run, step, directory, quantization="float32"):

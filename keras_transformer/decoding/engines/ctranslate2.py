@@ -39,7 +39,9 @@ UNDERSTOOD["positional_encoding"] = ("sinusoidal", "tensor2tensor")
 UNDERSTOOD["positional_encoding"] += ("learned",)
 UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
 CTRANSLATE2 = Capabilities(
-    "A CTranslate2 model", "the run's directory", ("prefixes", "seeds")
+    "A CTranslate2 model",
+    "the run's directory",
+    ("prefixes", "samples", "seeds"),
 )
 
 
@@ -150,15 +152,11 @@ class CTranslate2Engine:
         import ctranslate2
 
         compute_type = self._compute_type
-        flags = processor_flags()
-        # On an x86 processor without VNNI, CTranslate2 adds pairs of products
-        # of 8-bit numbers in 16 bits, without an error where they do not fit.
         if (
             compute_type == "default"
             and self.record.get("precision", "").startswith("int")
             and not _count_gpus(self._device)
-            and flags
-            and not any("vnni" in flag for flag in flags)
+            and may_overflow()
         ):
             compute_type = "float32"
         placement = _placement(self._device)
@@ -221,6 +219,16 @@ class CTranslate2Engine:
             fault = f"whose SHA-256 is not the one in {exported.EXPORT_FILE}"
             raise file_error(path, fault, exported.REMEDY)
         return True
+
+
+def may_overflow():
+    """Returns whether sums of 8-bit products can overflow on this processor.
+
+    On an x86 processor without VNNI, CTranslate2 adds pairs of them in 16 bits,
+    without an error where they do not fit.
+    """
+    flags = processor_flags()
+    return bool(flags) and not any("vnni" in flag for flag in flags)
 
 
 def _placement(device):

@@ -16,7 +16,7 @@ from keras_transformer.token_ids import END_ID
 from keras_transformer.trees.target_text import find_linearization
 
 _SUPPORTED = ("checkpoints", "choice_of_samples", "glossary", "placeholders")
-_SUPPORTED += ("prefixes", "reranking", "seeds")
+_SUPPORTED += ("prefixes", "reranking", "samples", "seeds")
 ENSEMBLE = Capabilities("An ensemble", "one of its runs", _SUPPORTED)
 # Only a single model has attention that can be shown.
 RUN = Capabilities("A run", "another run", (*_SUPPORTED, "attention"))

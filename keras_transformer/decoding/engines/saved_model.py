@@ -196,7 +196,7 @@ def read_capabilities(path):
     return Capabilities(
         f"The SavedModel in {path}",
         "the run's directory",
-        ("glossary",),
+        ("glossary", "samples"),
         options,
     )
 

@@ -26,19 +26,22 @@ TITLES = {
 _SCORES = {f"{name}?": float for name in TITLES}
 _ENTRY = {"step": WHOLE, "num_pairs": WHOLE, "lines": [str], **_SCORES}
 _ENTRY["decode"] = {str: (bool, float)}  # fields of `DecodeOptions`
+_ENTRY["engine?"] = str
 _REMEDY = "Restore the file from a copy, or delete it and evaluate again."
 
 
-def record_scores(run, split, step, num_pairs, decode, report):
+def record_scores(run, split, step, num_pairs, decode, report, engine="Keras"):
     """Adds the `report` of a problem on a split to `scores/SPLIT.json`.
 
     It replaces earlier scores of the same checkpoint with the same options of
-    decoding and the same first measure. All other scores remain.
+    decoding and the same first measure. All other scores remain. `engine` says
+    in words what computed the outputs, and why.
     """
     entry = {
         "step": step,
         "num_pairs": num_pairs,
         "decode": dataclasses.asdict(decode),
+        "engine": engine,
         **check_scores(report.scores, run.problem_name),
         "lines": report.lines,
     }

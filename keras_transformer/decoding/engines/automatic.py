@@ -1,0 +1,219 @@
+"""Chooses between Keras and CTranslate2 for the translations of a run."""
+
+import dataclasses
+import functools
+import importlib.metadata
+import logging
+import typing
+
+from keras_transformer.decoding.batching import length_limit
+from keras_transformer.decoding.engines import find_unsupported
+from keras_transformer.decoding.engines import keras_engine
+from keras_transformer.decoding.engines.ctranslate2 import CTRANSLATE2
+from keras_transformer.decoding.engines.ctranslate2 import UNDERSTOOD
+from keras_transformer.decoding.engines.ctranslate2 import may_overflow
+from keras_transformer.decoding.exported import find_unknown_field
+from keras_transformer.decoding.texts import Codec
+from keras_transformer.errors import UserError
+from keras_transformer.trees.target_text import find_linearization
+
+ENGINES = ("auto", "keras", "ctranslate2")
+# What a run can do on CTranslate2, and what it can do there unnoticed: samples
+# of CTranslate2 differ from those of Keras, and depend on the other sentences.
+ON_CTRANSLATE2 = dataclasses.replace(
+    CTRANSLATE2,
+    description="A run on CTranslate2",
+    remedy="the engine keras",
+    supports=("checkpoints", *CTRANSLATE2.supports),
+)
+STAND_IN = dataclasses.replace(
+    ON_CTRANSLATE2, supports=("checkpoints", "prefixes", "seeds")
+)
+_log = logging.getLogger(__name__)
+
+
+class Choice(typing.NamedTuple):
+    """An engine for the translations of a run, and why not the other one."""
+
+    engine: str  # "keras" or "ctranslate2"
+    reason: str = ""  # why it is not CTranslate2
+
+    def describe(self):
+        """Returns words for the log and for the records of scores."""
+        if self.engine == "ctranslate2":
+            return f"CTranslate2 {importlib.metadata.version('ctranslate2')}"
+        return f"Keras, because {self.reason}" if self.reason else "Keras"
+
+
+def choose_engine(runs, engine="auto", precision="float32", request=None):
+    """Chooses the engine that translates with a list of runs.
+
+    CTranslate2 is faster on a processor, and starts without TensorFlow. It is
+    chosen where it is installed, and where the run, the precision and the
+    request need nothing that it lacks.
+
+    Args:
+        runs: List of `RunDirectory`, several for an ensemble.
+        engine: One of `ENGINES`. Defaults to "auto".
+        precision: Precision to compute in, or "auto". "int8" demands
+            CTranslate2. Defaults to "float32".
+        request: Dictionary of arguments, flags and decoding options by name;
+            see `check_capabilities`. Defaults to none.
+
+    Returns:
+        A `Choice`.
+
+    Raises:
+        UserError: If the engine does not exist, or cannot do what is asked.
+    """
+    if engine not in ENGINES:
+        raise UserError(
+            f"`engine` must be one of {', '.join(ENGINES)}. Received: "
+            f"engine={engine!r}. Use auto."
+        )
+    reason = ""
+    if engine != "keras":
+        is_stand_in = engine == "auto"
+        reason = find_obstacle(runs, precision, request or {}, is_stand_in)
+        if not reason:
+            return Choice("ctranslate2")
+    if engine == "ctranslate2":
+        raise UserError(
+            "`engine` must be one that can do what is asked. Received: "
+            f"engine=ctranslate2, but {reason}. Use engine=keras."
+        )
+    if precision == "int8":
+        but = f", but {reason}" if reason else f" with engine={engine}"
+        raise UserError(
+            "`precision` must go with CTranslate2 if it is int8. Received: "
+            f"precision=int8{but}. Use float32."
+        )
+    return Choice("keras", reason)
+
+
+def find_obstacle(runs, precision, request, is_stand_in=True):
+    """Returns why CTranslate2 cannot translate with runs, or None.
+
+    The arguments are those of `choose_engine`. With `is_stand_in` the user has
+    not asked for CTranslate2, so whatever depends on the engine or is faster
+    with Keras is an obstacle, too. The result follows the word "because".
+    """
+    run, *others = runs
+    capabilities = STAND_IN if is_stand_in else ON_CTRANSLATE2
+    if others:
+        return "CTranslate2 translates with a single run, not an ensemble"
+    if field := find_unknown_field(run.hparams.model, UNDERSTOOD):
+        value = getattr(run.hparams.model, field.name)
+        return f"CTranslate2 lacks {field.name}={value}"
+    if precision not in ("auto", "float32", "int8"):
+        return f"CTranslate2 does not compute in {precision} here"
+    if name := find_unsupported(capabilities, request):
+        return f"CTranslate2 does not support {name} as Keras does"
+    if find_linearization(run.vocabulary):
+        return "CTranslate2 does not keep to well-formed trees"
+    try:
+        import ctranslate2
+    except ImportError as error:
+        return f"CTranslate2 cannot be imported ({error})"
+    if is_stand_in and ctranslate2.get_cuda_device_count():
+        return "this machine has a GPU"
+    if precision == "int8" and may_overflow():
+        return "sums of 8-bit products can overflow on this processor"
+    return None
+
+
+class AutomaticEngine:
+    """Searches with CTranslate2, and with Keras where that is needed.
+
+    A call of a translator can ask for what CTranslate2 lacks: terms of a
+    glossary, samples, attention, or a text that is longer than its table of
+    positions. Keras is loaded at the first such call.
+
+    Args:
+        fast: The `CTranslate2Engine` of a run.
+        load: Function that returns the run's `KerasEngine`.
+    """
+
+    capabilities = keras_engine.RUN
+    linearization = max_length = tagger = None
+
+    def __init__(self, fast, load):
+        self._fast = fast
+        self._load = load
+        self.options = fast.options
+        self.trained_length = fast.trained_length
+        self.num_threads = fast.num_threads
+        # That of a run, which takes longer texts.
+        self.codec = Codec(fast.codec.vocabularies)
+
+    def search(self, sentences, options, scored=True):
+        """Searches for hypotheses of sentences, see `KerasEngine.search`."""
+        lengths = map(len, sentences.sources)
+        prefixes = map(len, sentences.prefixes or ())
+        longest = length_limit(
+            max(lengths, default=0),
+            max(prefixes, default=0) + 1,
+            options.extra_length,
+        )
+        request = {
+            "glossary": sentences.terms,
+            "temperature": options.temperature,
+        }
+        engine = self._choose(longest, request)
+        return engine.search(sentences, options, scored)
+
+    def score(self, sources, targets, options):
+        """Scores translations of sentences, see `KerasEngine.score`."""
+        # CTranslate2 takes one more position, for the beginning of a target.
+        longest = max(map(len, [*sources, *targets]), default=0) + 1
+        return self._choose(longest).score(sources, targets, options)
+
+    def attend(self, sources, target_ids):
+        """Returns the `Attention` of each sentence and its translation."""
+        return self._keras_engine.attend(sources, target_ids)
+
+    def link_words(self, sources, target_ids, pattern):
+        """Returns the `WordLinks` of sentences and their translations."""
+        return self._keras_engine.link_words(sources, target_ids, pattern)
+
+    @functools.cached_property
+    def _keras_engine(self):
+        _log.debug("Loading Keras for what CTranslate2 does not support.")
+        return self._load()
+
+    def _choose(self, longest, request=None):
+        is_fast = longest <= self._fast.max_length and not find_unsupported(
+            STAND_IN, request or {}
+        )
+        return self._fast if is_fast else self._keras_engine
+
+
+def open_run_engine(paths, step, precision, engine="auto", request=None):
+    """Opens the engine of a run or an ensemble, see `choose_engine`."""
+    runs = keras_engine.open_runs(paths)
+    choice = choose_engine(runs, engine, precision, request)
+
+    def load():
+        return keras_engine.KerasEngine.load(paths, step, precision)
+
+    if choice.engine == "ctranslate2":
+        # Imported here because Keras does without it.
+        from keras_transformer.decoding.engines import converted
+
+        (step,) = keras_engine.find_steps(runs, step)
+        compute_type = "int8" if precision == "int8" else "float32"
+        device = "cpu" if engine == "auto" else "auto"
+        try:
+            fast = converted.open_run(runs[0], step, device, compute_type)
+        except OSError as error:  # there is no room for the converted model
+            if engine != "auto" or precision == "int8":
+                raise
+            choice = Choice("keras", f"a file cannot be written ({error})")
+        else:
+            _log.debug("Translating with %s.", choice.describe())
+            if engine == "auto":
+                return AutomaticEngine(fast, load)
+            fast.capabilities = ON_CTRANSLATE2
+            return fast
+    _log.debug("Translating with %s.", choice.describe())
+    return load()

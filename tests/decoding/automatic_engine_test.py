@@ -1,0 +1,247 @@
+"""A run is translated by CTranslate2 where that can do what is asked."""
+
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from processes import environment
+from small_translators import make_run
+from small_translators import make_tree_vocabulary
+
+from keras_transformer.decoding import Glossary
+from keras_transformer.decoding import load
+from keras_transformer.decoding.engines.automatic import AutomaticEngine
+from keras_transformer.decoding.engines.automatic import choose_engine
+from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
+from keras_transformer.decoding.engines.keras_engine import KerasEngine
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.errors import UserError
+from keras_transformer.runs.run_directory import RunDirectory
+
+pytest.importorskip("ctranslate2")
+
+FROZEN = pathlib.Path(__file__).parents[1] / "fixtures/v0.1/run"
+TEXTS = ["a b c", "", "c b a d", "d d d a", "e a"]
+ORDERED = {"num_hypotheses": 2, "beam_size": 4, "return_scores": True}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return shutil.copytree(
+        FROZEN, tmp_path / "run", ignore=shutil.ignore_patterns("*.converted-*")
+    )
+
+
+@pytest.fixture(scope="module")
+def translators(tmp_path_factory):
+    """Returns a copied run's translator by CTranslate2, and that by Keras."""
+    path = tmp_path_factory.mktemp("run") / "copy"
+    shutil.copytree(FROZEN, path)
+    return load(str(path)), load(str(path), engine="keras")
+
+
+def list_converted(path):
+    return sorted(path.glob("checkpoints/*converted*"))
+
+
+def is_loaded(translator):
+    return "_keras_engine" in vars(translator.engine)
+
+
+class ChooseEngineTest:
+    def test_a_run_is_translated_by_ctranslate2(self):
+        choice = choose_engine([RunDirectory(str(FROZEN))])
+        assert choice.engine == "ctranslate2"
+        assert choice.describe().startswith("CTranslate2 4")
+
+    @pytest.mark.parametrize(
+        "precision, request_, reason",
+        [
+            ("bfloat16", {}, "does not compute in bfloat16"),
+            ("auto", {"glossary": "terms.tsv"}, "does not support glossary"),
+            ("auto", {"rerank_by": "reverse"}, "does not support rerank_by"),
+            ("auto", {"mbr_samples": 8}, "does not support mbr_samples"),
+            ("auto", {"temperature": 0.5}, "does not support temperature"),
+            ("auto", {"return_alignments": True}, "support return_alignments"),
+        ],
+    )
+    def test_keras_does_what_ctranslate2_lacks(
+        self, precision, request_, reason
+    ):
+        choice = choose_engine(
+            [RunDirectory(str(FROZEN))], "auto", precision, request_
+        )
+        assert choice.engine == "keras"
+        assert choice.describe().startswith("Keras, because CTranslate2 ")
+        assert reason in choice.reason
+
+    def test_an_ensemble_is_translated_by_keras(self):
+        choice = choose_engine([RunDirectory(str(FROZEN))] * 2)
+        assert "not an ensemble" in choice.reason
+
+    def test_an_unknown_field_of_the_model_needs_keras(self):
+        run = RunDirectory(str(FROZEN))
+        run.hparams = dataclasses.replace(run.hparams, neighbourhood_size=2)
+        choice = choose_engine([run])
+        assert choice.reason == "CTranslate2 lacks neighbourhood_size=2"
+
+    def test_a_parsing_run_needs_keras(self, tmp_path):
+        vocabulary = make_tree_vocabulary(tmp_path / "vocabulary")
+        run = make_run(tmp_path / "run", vocabulary)
+        assert "well-formed trees" in choose_engine([run]).reason
+        assert type(load(run.path).engine) is KerasEngine
+        with pytest.raises(UserError, match="well-formed trees. Use engine=k"):
+            load(run.path, engine="ctranslate2")
+
+    def test_explicit_ctranslate2_draws_its_samples(self):
+        run = RunDirectory(str(FROZEN))
+        request = {"temperature": 0.5, "seed": 3}
+        choice = choose_engine([run], "ctranslate2", request=request)
+        assert choice.engine == "ctranslate2"
+
+    @pytest.mark.parametrize(
+        "engine, precision, words",
+        [
+            ("onnx", "float32", "`engine` must be one of auto, keras, ctrans"),
+            ("ctranslate2", "float16", "in float16 here. Use engine=keras"),
+            ("keras", "int8", "Received: precision=int8 with engine=keras."),
+        ],
+    )
+    def test_faulty_arguments_are_refused(self, engine, precision, words):
+        with pytest.raises(UserError, match=re.escape(words)):
+            choose_engine([RunDirectory(str(FROZEN))], engine, precision)
+
+
+class AutomaticEngineTest:
+    def test_translations_and_scores_are_those_of_keras(self, translators):
+        fast, ours = translators
+        assert type(fast.engine) is AutomaticEngine
+        texts, scores = fast(TEXTS, **ORDERED)
+        expected, expected_scores = ours(TEXTS, **ORDERED)
+        assert texts == expected
+        for each, other in zip(scores, expected_scores, strict=True):
+            np.testing.assert_allclose(each, other, atol=1e-4)
+        assert fast.score(TEXTS, TEXTS) == pytest.approx(
+            ours.score(TEXTS, TEXTS), abs=1e-4
+        )
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"temperature": 1.0, "seed": 3},
+            {"mbr_samples": 4},
+            {"glossary": Glossary([("a", "d")])},
+            {"return_alignments": True},
+            {"extra_length": 3000},
+        ],
+        ids=str,
+    )
+    def test_keras_is_loaded_for_what_ctranslate2_lacks(
+        self, options, translators
+    ):
+        fast, ours = translators
+        vars(fast.engine).pop("_keras_engine", None)
+        fast(TEXTS)
+        assert not is_loaded(fast)
+        assert fast(TEXTS, **options) == ours(TEXTS, **options)
+        assert is_loaded(fast)
+
+    def test_a_text_beyond_the_positions_of_ctranslate2(self, translators):
+        fast, _ = translators
+        assert fast.max_tokens > fast.engine._fast.max_length
+        assert fast.length_limit("a", extra_length=9_000) > 9_000
+
+    def test_int8_is_the_choice_of_a_user(self, path):
+        translator = load(str(path), precision="int8", engine="ctranslate2")
+        assert type(translator.engine) is CTranslate2Engine
+        assert translator(["a b c"]) == ["a b c"]
+
+
+class ConvertedTest:
+    def test_is_written_once(self, path):
+        assert list_converted(path) == []
+        Translator.load(str(path))
+        (converted,) = list_converted(path)
+        written = os.stat(converted / "model.bin").st_mtime_ns
+        Translator.load(str(path))
+        assert list_converted(path) == [converted]
+        assert os.stat(converted / "model.bin").st_mtime_ns == written
+
+    def test_another_content_is_converted_again(self, path):
+        load(str(path))
+        before = list_converted(path)
+        checkpoints = RunDirectory(str(path)).checkpoints
+        arrays = checkpoints.load()
+        arrays["model/embedding/embeddings"] *= 1.5
+        checkpoints.save(checkpoints.find(), arrays)
+        translator = load(str(path))
+        after = list_converted(path)
+        assert len(after) == 1 and after != before
+        assert translator.score(["a"], ["a"]) == pytest.approx(
+            load(str(path), engine="keras").score(["a"], ["a"]), abs=1e-4
+        )
+
+    def test_goes_with_its_checkpoint(self, path):
+        checkpoints = RunDirectory(str(path)).checkpoints
+        newest = checkpoints.find()
+        for step in (newest, newest + 1):
+            checkpoints.save(step, checkpoints.load())
+            load(str(path), step)
+        (path / "checkpoints" / f"ckpt-{newest}.converted-0.incomplete").mkdir()
+        checkpoints.remove_incomplete()
+        assert len(list_converted(path)) == 3
+        checkpoints.add_timed_steps()
+        shutil.rmtree(path / "checkpoints" / "evaluations.json", True)
+        os.remove(checkpoints.path(newest))
+        checkpoints.remove_outdated()
+        (converted,) = list_converted(path)
+        assert f"ckpt-{newest + 1}." in converted.name
+
+    def test_several_processes_write_one(self, path):
+        script = (
+            "import sys\n"
+            "from keras_transformer import load\n"
+            "print(load(sys.argv[1])(['a b c']))\n"
+        )
+        command = [sys.executable, "-c", script, str(path)]
+        processes = [
+            subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                text=True,
+                env=environment(__file__),
+            )
+            for _ in range(4)
+        ]
+        outputs = [process.communicate()[0] for process in processes]
+        assert outputs == ["['a b c']\n"] * 4
+        (converted,) = list_converted(path)
+        assert not converted.name.endswith(".incomplete")
+
+    def test_a_killed_process_leaves_nothing_in_the_way(self, path):
+        load(str(path))
+        (converted,) = list_converted(path)
+        os.rename(converted, f"{converted}.incomplete")
+        assert load(str(path))(["a b c"]) == ["a b c"]
+        assert converted in list_converted(path)
+
+    def test_a_directory_that_is_only_read_stays_as_it_is(self, path):
+        load(str(path))
+        (converted,) = list_converted(path)
+        shutil.rmtree(converted)
+        # Even root cannot make a directory in the place of a file.
+        obstacle = pathlib.Path(f"{converted}.incomplete")
+        obstacle.write_text("")
+        translator = load(str(path))
+        assert translator(["a b c"]) == ["a b c"]
+        assert list_converted(path) == [obstacle]
+        temporary = translator.engine._fast.temporary.name
+        assert os.path.isdir(temporary)
+        del translator
+        assert not os.path.exists(temporary)

@@ -12,6 +12,7 @@ One line of JSON for each EXPORT has the figures. `startup_seconds` is the time
 from the start of kt-serve to its first answer.
 """
 
+import contextlib
 import json
 import socket
 import subprocess
@@ -34,11 +35,10 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def measure(export_dir, texts):
-    """Returns the figures of a server of one export, a dictionary."""
-    expected = dict(zip(texts, Translator.load(export_dir)(texts)))
+@contextlib.contextmanager
+def run_server(export_dir):
+    """Runs kt-serve; yields its process, and its ports of gRPC and of REST."""
     grpc, rest = free_port(), free_port()
-    begin = time.monotonic()
     server = subprocess.Popen(
         [
             *(sys.executable, "-m", "keras_transformer.bin.serve"),
@@ -53,6 +53,17 @@ def measure(export_dir, texts):
         for line in server.stderr:
             if line.startswith("Serving"):
                 break
+        yield server, grpc, rest
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def measure(export_dir, texts):
+    """Returns the figures of a server of one export, a dictionary."""
+    expected = dict(zip(texts, Translator.load(export_dir)(texts)))
+    begin = time.monotonic()
+    with run_server(export_dir) as (server, grpc, rest):
         connect(f"localhost:{rest}", "rest")(texts[:1])
         startup_seconds = time.monotonic() - begin
         report = run_load(
@@ -63,9 +74,6 @@ def measure(export_dir, texts):
             SECONDS,
             process_id=server.pid,
         )
-    finally:
-        server.terminate()
-        server.wait()
     return {
         "export_dir": export_dir,
         "startup_seconds": round(startup_seconds, 2),

@@ -14,6 +14,7 @@ from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import explain_occupied_port
 from keras_transformer.serving.errors import format_address
+from keras_transformer.serving.signature import check_axis
 from keras_transformer.serving.signature import check_names
 
 
@@ -132,6 +133,10 @@ class _Responder:
             )
         # One small message can stand for a large array, and many have names.
         check_names(signature.inputs, request.inputs)
+        max_sizes = self._service.get_max_sizes(model, signature)
+        for name, proto in request.inputs.items():
+            for axis, dim in enumerate(proto.tensor_shape.dim):
+                check_axis(name, axis, dim.size, max_sizes)
         arrays = {
             name: messages.to_array(name, proto)
             for name, proto in request.inputs.items()

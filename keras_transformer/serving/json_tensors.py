@@ -7,86 +7,70 @@ format and holds `predictions` or `outputs`.
 
 import base64
 import json
-import re
-import typing
 
 import numpy as np
 
+from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
-from keras_transformer.serving.limits import MAX_AXES
+from keras_transformer.serving.json_reader import MAX_SHOWN
+from keras_transformer.serving.json_reader import PART_SIZE
+from keras_transformer.serving.json_reader import JsonReader
+from keras_transformer.serving.json_reader import encode
+from keras_transformer.serving.json_reader import find_signature_name
+from keras_transformer.serving.signature import check_axis
 from keras_transformer.serving.signature import check_names
-
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_MAX_SHOWN = 100  # characters of a wrong value that an error quotes
-
-
-class JsonRequest(typing.NamedTuple):
-    """The body of a predict request, with its values not yet converted."""
-
-    signature_name: str
-    is_row: bool
-    values: typing.Any  # of `instances` or `inputs`
+from keras_transformer.serving.signature import join_names
+from keras_transformer.serving.signature import join_shape
 
 
-def parse_request(body):
-    """Returns the `JsonRequest` in the bytes of a body.
+def read_arrays(text, inputs, max_sizes=()):
+    """Reads the body of a request to predict.
 
-    >>> parse_request(b'{"instances": ["A dog"]}').values
-    ['A dog']
+    Args:
+        text: Text of the body.
+        inputs: Dictionary from the name of each input of the signature to its
+            `Tensor`.
+        max_sizes: Maximum sizes of the first axes, each an integer or None for
+            no limit: rows, and ids of a row. Defaults to no limits.
+
+    Returns:
+        Whether the request is in row format, and a dictionary of arrays.
+
+    >>> from keras_transformer.serving.signature import Tensor
+    >>> text = {"text": Tensor(np.dtype(object), (None,))}
+    >>> read_arrays('{"instances": ["A dog"]}', text)
+    (True, {'text': array([b'A dog'], dtype=object)})
     """
-    request = _parse_json(body)
-    if not isinstance(request, dict):
-        raise InvalidRequest(f"JSON Value: {_quote(request)} is not an object.")
-    name = request.get("signature_name", "")
-    if not isinstance(name, str):
-        raise InvalidRequest(
-            f"'signature_name' must be a string: {_quote(name)}."
-        )
-    formats = [key for key in ("instances", "inputs") if key in request]
+    reader = JsonReader(text)
+    columns = {
+        name: _Column(name, tensor, max_sizes)
+        for name, tensor in inputs.items()
+    }
+    if reader.peek() not in ("{", ""):
+        raise InvalidRequest(f"JSON Value: {reader.quote()} is not an object.")
+    formats = []
+    for key in reader.read_keys():
+        if key in ("instances", "inputs"):
+            formats.append(key)
+            if len(formats) > 1:
+                break
+            read = _read_rows if key == "instances" else _read_columns
+            read(reader, columns)
+        elif key != "signature_name":
+            reader.skip_unused(key)
+        elif reader.read_scalar() != find_signature_name(text):
+            raise InvalidRequest(
+                "'signature_name' must be given once, without escapes."
+            )
     if len(formats) != 1:
         raise InvalidRequest(
             "A request must have one of the keys 'instances' and 'inputs'. "
             f"Received: {', '.join(map(repr, formats)) or 'none'}."
         )
-    is_row = formats == ["instances"]
-    values = request[formats[0]]
-    if is_row and (not isinstance(values, list) or not values):
-        raise InvalidRequest(
-            f"'instances' must be a list of one row or more: {_quote(values)}."
-        )
-    return JsonRequest(name, is_row, values)
-
-
-def to_arrays(request, inputs):
-    """Returns the arguments of a request as a dictionary of arrays.
-
-    `inputs` holds the `Tensor` of each input of the signature by name.
-    """
-    columns = request.values
-    # The first row shows whether the rows name their inputs.
-    if request.is_row and _is_named(columns[0]):
-        for number, row in enumerate(columns):
-            if not _is_named(row):
-                raise InvalidRequest(
-                    "All instances must be objects if the first one is. "
-                    f"Received: another value as instance {number}. Name the "
-                    "inputs in each instance."
-                )
-            check_names(inputs, row)
-        columns = {name: [row[name] for row in columns] for name in inputs}
-    elif request.is_row or not _is_named(columns):
-        if len(inputs) != 1:
-            raise InvalidRequest(
-                "Values must be named because there are several inputs: "
-                f"{', '.join(sorted(inputs))}. Received: values without "
-                "names. Send an object with these keys."
-            )
-        columns = {name: columns for name in inputs}
-    check_names(inputs, columns)
-    return {
-        name: _to_array(name, columns[name], tensor)
-        for name, tensor in inputs.items()
-    }
+    if reader.peek():
+        raise reader.make_error("Extra data")
+    arrays = {name: column.to_array() for name, column in columns.items()}
+    return formats == ["instances"], arrays
 
 
 def format_response(outputs, is_row):
@@ -122,117 +106,203 @@ def format_response(outputs, is_row):
 
 def dump(value):
     """Returns a value as JSON in bytes."""
-    return json.dumps(value, ensure_ascii=False).encode()
+    # Half a surrogate pair, which an error may quote, cannot be encoded.
+    return json.dumps(value, ensure_ascii=False).encode(errors="replace")
 
 
-def _parse_json(body):
-    try:
-        # `json.loads` would guess the encoding of bytes.
-        content = json.loads(body.decode())
-        # Half a surrogate pair, "\\ud800", can be written in JSON and yet is no
-        # text, not even in an error message that quotes it.
-        if _SURROGATE.search(body):
-            dump(content)
-        return content
-    except UnicodeDecodeError as error:
-        reason = f"JSON must be UTF-8. Received: {error}."
-    except UnicodeEncodeError:
-        reason = (
-            "JSON Parse error: surrogates, \\ud800 to \\udfff, must be in "
-            "pairs. Received: one alone."
-        )
-    except RecursionError:  # a few thousand brackets are enough
-        reason = "JSON Parse error: nested too deeply."
-    except ValueError as error:
-        reason = f"JSON Parse error: {error}."
-    raise InvalidRequest(reason)
-
-
-def _is_named(value):
-    return isinstance(value, dict) and not _is_base64(value)
-
-
-def _is_base64(value):
-    # TF Serving's notation for binary values.
-    return list(value) == ["b64"] and isinstance(value["b64"], str)
-
-
-def _to_array(name, value, tensor):
-    # NumPy finds the shape of nested lists. Where they are not equally long
-    # and deep, it takes the inner lists for values.
-    objects = np.array(value, object)
-    if objects.ndim > MAX_AXES:
+def _read_rows(reader, columns):
+    """Reads the list of `instances`, whose rows may name their inputs."""
+    num_rows = 0
+    if reader.peek() == "[":
+        begin = reader.position
+        for num_rows, _ in enumerate(reader.read_items("[]"), 1):
+            # The first row shows whether the rows name their inputs.
+            is_named = reader.is_at_names()
+            if num_rows == 1 and not is_named:
+                reader.position = begin
+                _find_only(columns).read(reader)
+                return
+            if not is_named:
+                raise InvalidRequest(
+                    "All instances must be objects if the first one is. "
+                    f"Received: another value as instance {num_rows - 1}. "
+                    "Name the inputs in each instance."
+                )
+            _read_named(reader, columns, axis=1)
+            for column in columns.values():
+                column.check_size(0, num_rows)
+    if not num_rows:
         raise InvalidRequest(
-            f"Input {name!r} must have at most {MAX_AXES} axes. Received: a "
-            "list that is nested more deeply. Send fewer levels."
+            f"'instances' must be a list of one row or more: {reader.quote()}."
         )
-    items = objects.ravel().tolist()
-    types = set(map(type, items))
-    if list in types:
+    for column in columns.values():
+        column.end_list(0, num_rows)
+
+
+def _read_columns(reader, columns):
+    if reader.is_at_names():
+        _read_named(reader, columns, axis=0)
+    else:
+        _find_only(columns).read(reader)
+
+
+def _read_named(reader, columns, axis):
+    """Reads an object that has a value for each input."""
+    names = []
+    for name in reader.read_keys():
+        if name not in columns or name in names:
+            raise InvalidRequest(
+                f"Inputs must be {join_names(columns)}, each named once. "
+                f"Sent extra: {join_names([name])}."
+            )
+        names.append(name)
+        columns[name].read(reader, axis)
+    check_names(columns, names)
+
+
+def _find_only(columns):
+    if len(columns) != 1:
         raise InvalidRequest(
-            f"Lists of input {name!r} must be equally long and deep. "
-            f"Received: {_quote(value)}. Send a list for each."
+            "Values must be named because there are several inputs: "
+            f"{', '.join(sorted(columns))}. Received: values without names. "
+            "Send an object with these keys."
         )
-    shape = objects.shape
-    if not items and tensor.shape:
-        # An empty list does not show how many axes would follow it.
-        shape += tuple(size or 0 for size in tensor.shape[len(shape) :])
-    values = _convert_all(items, types, tensor.dtype)
-    if values is None:
-        values = [_convert(name, item, tensor) for item in items]
-    # `np.array(values)` would turn bytes into strings of a fixed width, which
-    # drops trailing zero bytes.
-    array = np.empty(len(values), tensor.dtype)
-    array[:] = values
-    return array.reshape(shape)  # (batch, ...), as the lists are nested
+    (column,) = columns.values()
+    return column
 
 
-def _convert_all(items, types, dtype):
-    """Converts texts or integers at once, which is much faster.
+class _Column:
+    """The values of one input, as far as they have been read."""
 
-    Returns None if they must be converted one by one.
-    """
-    if dtype.kind == "O" and types == {str}:
-        return [text.encode() for text in items]
-    if dtype.kind in "iu" and types == {int}:
-        limits = np.iinfo(dtype)
-        if limits.min <= min(items) and max(items) <= limits.max:
-            return items
-    return None
+    def __init__(self, name, tensor, max_sizes):
+        self._name = name
+        self._tensor = tensor
+        self._max_sizes = max_sizes
+        # The size of each axis, None until a list shows it.
+        self._sizes = None if tensor.shape is None else list(tensor.shape)
+        self._values = []
+        self._parts = []  # arrays of earlier values, which take less memory
 
+    def read(self, reader, axis=0):
+        """Reads a value that has the axes from `axis` on."""
+        if self._sizes is None:
+            self._sizes = [None] * (axis + reader.count_brackets())
+        rank = len(self._sizes)
+        if rank > limits.MAX_AXES:
+            raise InvalidRequest(
+                f"Input {self._name!r} must have at most {limits.MAX_AXES} "
+                "axes. Received: a list that is nested more deeply. Send fewer "
+                "levels."
+            )
+        if axis > rank or (reader.peek() == "[") != (axis < rank):
+            raise self._make_shape_error(reader.quote())
+        if axis == rank:
+            self._read_scalar(reader)
+            return
+        size = 0
+        if axis == rank - 1 and self._tensor.dtype.kind in "iufb":
+            for values in reader.read_numbers():
+                if values is None:  # what comes next is no number
+                    self.read(reader, rank)
+                    raise reader.make_error(", or ] is missing")
+                self._add(values)
+                size += len(values)
+                self.check_size(axis, size)
+        else:
+            for size, _ in enumerate(reader.read_items("[]"), 1):
+                self.check_size(axis, size)
+                self.read(reader, axis + 1)
+        self.end_list(axis, size)
 
-def _convert(name, value, tensor):
-    dtype = tensor.dtype
-    converted = None
-    if dtype.kind == "O":
-        converted = _to_bytes(value)
-    elif dtype.kind == "b":
-        converted = value if isinstance(value, bool) else None
-    # Not `isinstance`: in Python, true and false are integers too.
-    elif dtype.kind in "iu" and type(value) is int:
-        limits = np.iinfo(dtype)
-        converted = value if limits.min <= value <= limits.max else None
-    elif dtype.kind == "f" and type(value) in (int, float):
-        converted = _to_float(value, dtype)
-    if converted is None:
-        raise InvalidRequest(
-            f"JSON Value: {_quote(value)} of input {name!r} is not of expected "
-            f"type: {tensor.type_name}."
+    def check_size(self, axis, size):
+        """Raises a `RequestError` as soon as a list is too long."""
+        check_axis(self._name, axis, size, self._max_sizes)
+        expected = self._sizes[axis] if axis < len(self._sizes) else 0
+        if expected is not None and size > expected:
+            raise self._make_shape_error(f"a list of more than {expected}")
+
+    def end_list(self, axis, size):
+        """Records the size of a list, or compares it with the earlier ones."""
+        self.check_size(axis, size)
+        if self._sizes[axis] not in (None, size):
+            raise self._make_shape_error(f"a list of {size}")
+        self._sizes[axis] = size
+
+    def to_array(self):
+        """Returns all values; lists that are empty leave later axes empty."""
+        self._store()
+        return np.concatenate(self._parts).reshape(
+            [size or 0 for size in self._sizes]
         )
-    return converted
 
+    def _read_scalar(self, reader):
+        reader.peek()
+        begin = reader.position
+        value = reader.read_scalar()
+        if value is None and self._tensor.dtype == object:
+            value = reader.read_base64()
+        if value is None:
+            reader.position = begin
+            raise self._make_type_error(reader.quote())
+        self._add([value])
 
-def _to_bytes(value):
-    if isinstance(value, str):
-        return value.encode()
-    if not isinstance(value, dict) or not _is_base64(value):
-        return None
-    try:
-        return base64.b64decode(value["b64"], validate=True)
-    except ValueError as error:
-        raise InvalidRequest(
-            f"JSON Value: {_quote(value)}: {error}."
-        ) from error
+    def _add(self, values):
+        self._values += self._convert_all(values)
+        if len(self._values) > PART_SIZE:
+            self._store()
+
+    def _store(self):
+        # `np.array(values)` would turn bytes into strings of a fixed width,
+        # which drops trailing zero bytes.
+        array = np.empty(len(self._values), self._tensor.dtype)
+        array[:] = self._values
+        self._parts.append(array)
+        self._values = []
+
+    def _convert_all(self, values):
+        """Converts texts or integers at once, which is much faster."""
+        types, dtype = set(map(type, values)), self._tensor.dtype
+        if dtype.kind == "O" and types == {str}:
+            return map(encode, values)
+        if dtype.kind in "iu" and types == {int}:
+            info = np.iinfo(dtype)
+            if info.min <= min(values) and max(values) <= info.max:
+                return values
+        return map(self._convert, values)
+
+    def _convert(self, value):
+        dtype = self._tensor.dtype
+        converted = None
+        if dtype.kind == "O":
+            is_text = isinstance(value, str)
+            converted = encode(value) if is_text else value
+            converted = converted if isinstance(converted, bytes) else None
+        elif dtype.kind == "b":
+            converted = value if isinstance(value, bool) else None
+        # Not `isinstance`: in Python, true and false are integers too.
+        elif dtype.kind in "iu" and type(value) is int:
+            info = np.iinfo(dtype)
+            converted = value if info.min <= value <= info.max else None
+        elif dtype.kind == "f" and type(value) in (int, float):
+            converted = _to_float(value, dtype)
+        if converted is None:
+            raise self._make_type_error(json.dumps(value))
+        return converted
+
+    def _make_type_error(self, shown):
+        if len(shown) > MAX_SHOWN:
+            shown = shown[:MAX_SHOWN] + "..."
+        return InvalidRequest(
+            f"JSON Value: {shown} of input {self._name!r} is not of expected "
+            f"type: {self._tensor.type_name}."
+        )
+
+    def _make_shape_error(self, received):
+        return InvalidRequest(
+            f"Input {self._name!r} must have shape "
+            f"{join_shape(self._tensor.shape)}, in lists that are equally long "
+            f"and deep. Received: {received}."
+        )
 
 
 def _to_float(value, dtype):
@@ -258,11 +328,3 @@ def _to_json(array, is_binary):
     # `str` gives the shortest digits of a float32: 0.2 instead of the
     # 0.20000000298023224 of the equal float64.
     return float(str(array)) if isinstance(value, float) else value
-
-
-def _quote(value):
-    try:
-        text = value if isinstance(value, str) else json.dumps(value)
-    except RecursionError:
-        return "a deeply nested value"
-    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "..."

@@ -21,10 +21,11 @@ MAX_AXES = 8
 MAX_REPEATED_VALUES = 2**16
 # gRPC refuses messages of 8 KiB, and writes an emoji with 12 bytes.
 MAX_MESSAGE_CHARACTERS = 500
-# A body of `[[],[],[],` becomes thirty times as large when it is parsed, so
-# only few are parsed at a time. Python runs one thread at a time anyway.
+# Python runs one thread at a time anyway, and a message of gRPC can become
+# several times as large when it is parsed.
 MAX_PARSED_AT_ONCE = 2
-# Larger bodies of REST are parsed in a thread, which takes 0.2 ms.
+# Larger bodies of REST are parsed in a thread, which takes 0.2 ms. A value that
+# nothing uses must not be larger either, because `json` parses it at once.
 MAX_BYTES_WITHOUT_THREAD = 2**15
 
 # HTTP.

@@ -144,6 +144,9 @@ def _read_values(proto, type_name, size):
         # A copy, because these bytes cannot be written to.
         return np.frombuffer(proto.tensor_content, dtype).copy()
     field = _TYPES[type_name][1]
+    # A value has at most two parts, the real and the imaginary one.
+    if len(getattr(proto, field)) > 2 * size:
+        raise ValueError(f"it has more values than the {size} of its shape")
     parts = np.array(getattr(proto, field), _PARTS.get(field, dtype))
     values = parts.view(dtype) if field in _PARTS else parts
     # The last value stands for all that are left out.

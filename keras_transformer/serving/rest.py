@@ -8,6 +8,7 @@ import urllib.parse
 
 from google.protobuf import json_format
 
+from keras_transformer.serving import json_reader
 from keras_transformer.serving import json_tensors
 from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
@@ -95,13 +96,16 @@ class RestApp:
         return await run(json_tensors.format_response, outputs, is_row)
 
     def _submit(self, requested_model, body):
-        request = json_tensors.parse_request(body)
         _, model = self._service.find(*requested_model)
+        text = json_reader.decode(body)
         name, signature = self._service.find_signature(
-            model, request.signature_name
+            model, json_reader.find_signature_name(text)
         )
-        arrays = json_tensors.to_arrays(request, signature.inputs)
-        return self._service.submit(model, name, arrays), request.is_row
+        max_sizes = self._service.get_max_sizes(model, signature)
+        is_row, arrays = json_tensors.read_arrays(
+            text, signature.inputs, max_sizes
+        )
+        return self._service.submit(model, name, arrays), is_row
 
     def _metadata(self, name, *requested_version):
         version, signatures = self._service.get_metadata(

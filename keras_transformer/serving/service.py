@@ -50,6 +50,11 @@ class Service:
             )
         return name, model.signatures[name]
 
+    def get_max_sizes(self, model, signature):
+        """Returns the maximum sizes of axes, as `check_axis` takes them."""
+        max_rows = self._batcher.max_waiting if signature.has_rows else None
+        return max_rows, model.max_tokens or None
+
     def submit(self, model, signature_name, arrays):
         """Lets a signature of a model run on arrays; returns the `Call`."""
         signature = model.signatures[signature_name]

@@ -59,9 +59,18 @@ class Signature:
             if not tensor.accepts(array.shape):
                 raise InvalidRequest(
                     f"Input {name!r} must have shape "
-                    f"{_join_shape(tensor.shape)}. "
-                    f"Received: shape {_join_shape(array.shape)}."
+                    f"{join_shape(tensor.shape)}. "
+                    f"Received: shape {join_shape(array.shape)}."
                 )
+
+    @property
+    def has_rows(self):
+        """Whether the first axis is free in all arguments."""
+        # Scalars and arrays of any rank have no rows.
+        return all(
+            tensor.shape and tensor.shape[0] is None
+            for tensor in self.inputs.values()
+        )
 
     def count_rows(self, arrays):
         """Returns the number of independent rows in the arguments, or None.
@@ -69,10 +78,8 @@ class Signature:
         The first axis counts as rows if it is free in the signature and has the
         same length in all arguments.
         """
-        # Scalars and arrays of any rank have no rows.
-        for tensor in self.inputs.values():
-            if not tensor.shape or tensor.shape[0] is not None:
-                return None
+        if not self.has_rows:
+            return None
         lengths = set(map(len, arrays.values()))
         return lengths.pop() if len(lengths) == 1 else None
 
@@ -99,6 +106,26 @@ def check_sizes(arrays, max_tokens):
             )
 
 
+def check_axis(name, axis, size, max_sizes):
+    """Raises a `RequestError` if an axis of an input is too long.
+
+    `max_sizes` holds the maximum sizes of the first axes, rows and ids of a
+    row, with None for no limit.
+    """
+    maximum = max_sizes[axis] if axis < len(max_sizes) else None
+    if maximum is None or size <= maximum:
+        return
+    if axis:
+        raise InvalidRequest(
+            f"Each row of input {name!r} must have at most {maximum} ids. "
+            "Received: more. Split the sentence."
+        )
+    raise InvalidRequest(
+        f"A request must have at most {maximum} rows. Received: more. Send "
+        "several smaller requests."
+    )
+
+
 def measure_rows(arrays, max_tokens):
     """Returns the lengths of sentences as fractions of the maximum length.
 
@@ -123,18 +150,18 @@ def check_names(inputs, names):
     extra = [name for name in names if name not in inputs]
     if missing or extra:
         raise InvalidRequest(
-            f"Inputs must be {_join_names(inputs)}. "
-            f"Received: {_join_names(names)}. "
-            f"Missing but required: {_join_names(missing)}. "
-            f"Sent extra: {_join_names(extra)}."
+            f"Inputs must be {join_names(inputs)}. "
+            f"Received: {join_names(names)}. "
+            f"Missing but required: {join_names(missing)}. "
+            f"Sent extra: {join_names(extra)}."
         )
 
 
-def _join_names(names):
+def join_names(names):
     return "{" + ", ".join(sorted(map(str, names))) + "}"
 
 
-def _join_shape(shape):
+def join_shape(shape):
     if shape is None:
         return "of any rank"
     return "(" + ", ".join("?" if n is None else str(n) for n in shape) + ")"

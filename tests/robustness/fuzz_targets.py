@@ -20,6 +20,7 @@ from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.options import parse_decode_hparams
+from keras_transformer.serving import json_reader
 from keras_transformer.serving import json_tensors
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
@@ -130,16 +131,16 @@ def timed_steps(content):
 
 def json_bodies(content):
     """The body of a predict request."""
-    request = json_tensors.parse_request(content)
+    text = json_reader.decode(content)
     for inputs in (TEXT_INPUT, TWO_INPUTS):
         try:
-            arrays = json_tensors.to_arrays(request, inputs)
+            is_row, arrays = json_tensors.read_arrays(text, inputs)
         except RequestError as error:
             assert error.code in CODES
             json_tensors.dump({"error": str(error)})
         else:
             assert arrays.keys() == inputs.keys()
-            json_tensors.format_response(arrays, request.is_row)
+            json_tensors.format_response(arrays, is_row)
 
 
 def vocabularies(content):

@@ -4,6 +4,7 @@ import json
 import numpy as np
 import pytest
 
+from keras_transformer.serving import json_reader
 from keras_transformer.serving import json_tensors
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.signature import Tensor
@@ -13,9 +14,10 @@ PAIR = {**TEXT, "targets": Tensor(np.dtype(object), (None,))}
 IDS = {"inputs": Tensor(np.dtype("int32"), (None, None))}
 
 
-def arrays(value, inputs):
+def arrays(value, inputs, max_sizes=()):
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return json_tensors.to_arrays(json_tensors.parse_request(body), inputs)
+    text = json_reader.decode(body)
+    return json_tensors.read_arrays(text, inputs, max_sizes)[1]
 
 
 def refused(value, inputs, words):
@@ -81,8 +83,11 @@ class RequestTest:
             (b"", "JSON Parse error"),
             (b'{"instances": ["a"]', "JSON Parse error"),
             (b"\xff\xfe", "UTF-8"),
-            (b"[" * 100_000, "nested too deeply"),
-            (b'{"inputs": ' + b"9" * 5000 + b"}", "JSON Parse error"),
+            (b"[" * 100_000, "is not an object"),
+            (b'{"x": ' + b"[" * 20_000, "nested too deeply"),
+            (b'{"inputs": ["a"]} x', "Extra data"),
+            (b'{"inputs": ["a",]}', "a value is missing"),
+            (b'{"inputs": [' + b"9" * 5000 + b"]}", "JSON Parse error"),
             (b'["a"]', "is not an object"),
             (b"{}", "one of the keys 'instances' and 'inputs'"),
             (b'{"instances": ["a"], "inputs": ["a"]}', "one of the keys"),
@@ -106,10 +111,11 @@ class RequestTest:
             ({"instances": ["\ud800"]}, "surrogates"),
             ({"instances": [{"text": "a"}, "b"]}, "as instance 1. Name"),
             ({"instances": ["a", {"text": "b"}]}, "not of expected type"),
-            ({"instances": [{"txet": "a"}]}, "Missing but required: {text}"),
+            ({"instances": [{"txet": "a"}]}, "Sent extra: {txet}"),
+            ({"instances": [{"text": "a"}, {}]}, "required: {text}"),
             ({"inputs": {"text": ["a"], "more": 1}}, "Sent extra: {more}"),
             ({"inputs": {}}, "Missing but required: {text}"),
-            ({"inputs": [[[[[[[[["a"]]]]]]]]]}, "at most 8 axes"),
+            ({"inputs": [[[[[[[[["a"]]]]]]]]]}, "must have shape (.)"),
         ],
     )
     def test_unfitting_values_are_refused(self, request_, words):
@@ -121,6 +127,51 @@ class RequestTest:
     )
     def test_unfitting_ids_are_refused(self, values):
         refused({"instances": values}, IDS, "'inputs'")
+
+    @pytest.mark.parametrize(
+        "start, inputs, words",
+        [
+            ('{"instances": [[],', TEXT, "must have shape"),
+            ('{"instances": ["a", "b", "c",', TEXT, "at most 2 rows"),
+            ('{"instances": [[1], [2], [3],', IDS, "at most 2 rows"),
+            ('{"inputs": [[1, 2, 3, 4' + ", 5" * 9999, IDS, "at most 3 ids"),
+            ('{"instances": ["a", {"b64": []', TEXT, "not of expected type"),
+            ('{"instances": [{"other": [],', TEXT, "Sent extra"),
+            ('{"x": [' + 33_000 * "[],", TEXT, "at most 32768 bytes"),
+        ],
+    )
+    def test_the_first_fault_ends_the_reading(self, start, inputs, words):
+        # What follows is no JSON, which would be refused in other words.
+        body = start.encode() + b"] ! [],[],[],[],[]" + 9999 * b" "
+        with pytest.raises(RequestError, match=words):
+            arrays(body, inputs, max_sizes=(2, 3))
+
+    def test_long_lists_are_read_in_parts(self):
+        values = np.random.default_rng(0).integers(-(2**31), 2**31, (3, 20_000))
+        for body in (
+            json.dumps({"inputs": values.tolist()}, indent=1).encode(),
+            json.dumps({"instances": values.tolist()}).encode(),
+        ):
+            read = arrays(body, IDS)["inputs"]
+            np.testing.assert_array_equal(read, values)
+        refused(body[:-3] + b",]]}", IDS, "a value is missing")
+
+    def test_any_rank_is_read(self):
+        inputs = {"x": Tensor(np.dtype("float32"), None)}
+        for value in (1.5, [], [[]], [[1, 2], [3, 4]], [[[1]], [[2]]]):
+            np.testing.assert_array_equal(
+                arrays({"inputs": value}, inputs)["x"], value
+            )
+        for value in ([[1], 2], [1, [2]], [[], [1]]):
+            refused({"inputs": value}, inputs, "equally long and deep")
+        refused({"inputs": [[[[[[[[[1]]]]]]]]]}, inputs, "at most 8 axes")
+
+    def test_the_name_of_the_signature_may_follow_the_values(self):
+        text = r'{"inputs": ["\"signature_name\": 1"], "signature_name": "b"}'
+        assert json_reader.find_signature_name(text) == "b"
+        assert json_reader.find_signature_name('{"inputs": []}') == ""
+        two = {"x": {"signature_name": "a"}, "signature_name": "b"}
+        refused({**two, "inputs": ["a"]}, TEXT, "given once")
 
     def test_several_inputs_must_be_named(self):
         refused({"inputs": ["a"]}, PAIR, "must be named")

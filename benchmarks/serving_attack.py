@@ -1,0 +1,102 @@
+"""Measures how long normal requests take while others attack kt-serve.
+
+    python benchmarks/serving_attack.py test.en EXPORT
+
+One client of REST sends a sentence at a time, without pause. It does so alone
+and beside four clients that send bodies of 3.9 MB, each as soon as the last is
+answered: lists, texts, ids or objects, too many of each. Attacks and quiet take
+turns, so that other load on the machine meets both. One line
+of JSON has the percentiles of each.
+"""
+
+import http.client
+import json
+import statistics
+import sys
+import threading
+import time
+
+from serving_load import run_server
+
+from keras_transformer.benchmark.workload import read_sentences
+from keras_transformer.serving.client import connect
+
+NUM_ATTACKERS = 4
+SECONDS = 10  # of quiet or of one attack, in each round
+NUM_ROUNDS = 3
+_SIZE = 3_900_000
+ATTACKS = {
+    "empty lists": b'{"instances": [' + _SIZE // 3 * b"[]," + b"[]]}",
+    "texts": b'{"instances": [' + _SIZE // 4 * b'"a",' + b'"a"]}',
+    "ids": b'{"signature_name": "ids", "inputs": [['
+    + _SIZE // 2 * b"1,"
+    + b"1]]}",
+    "objects": b'{"instances": [' + _SIZE // 3 * b"{}," + b"{}]}",
+}
+
+
+def ask_for(seconds, ask, texts):
+    """Sends sentences for a time; returns the seconds of each request."""
+    latencies = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        begin = time.monotonic()
+        ask([texts[len(latencies) % len(texts)]])
+        latencies.append(time.monotonic() - begin)
+    return latencies
+
+
+def attack(port, body, stop, seconds):
+    """Sends a body again and again; collects the seconds of each refusal."""
+    connection = http.client.HTTPConnection("localhost", port, timeout=120)
+    while not stop.is_set():
+        begin = time.monotonic()
+        connection.request("POST", "/v1/models/translate:predict", body)
+        response = connection.getresponse()
+        response.read()
+        if response.status != 400:
+            raise RuntimeError(f"The status is {response.status}, not 400.")
+        seconds.append(time.monotonic() - begin)
+
+
+def measure(port, texts):
+    """Returns the figures of quiet and of each attack by their names."""
+    latencies = {"quiet": [], **{name: [] for name in ATTACKS}}
+    refusals = {name: [] for name in ATTACKS}
+    ask = connect(f"localhost:{port}", "rest", timeout_secs=120)
+    ask_for(SECONDS, ask, texts)  # to warm up
+    for _ in range(NUM_ROUNDS):
+        for name in latencies:
+            stop = threading.Event()
+            threads = [
+                threading.Thread(
+                    target=attack,
+                    args=(port, ATTACKS[name], stop, refusals[name]),
+                )
+                for _ in range(NUM_ATTACKERS if name in ATTACKS else 0)
+            ]
+            for thread in threads:
+                thread.start()
+            latencies[name] += ask_for(SECONDS, ask, texts)
+            stop.set()
+            for thread in threads:
+                thread.join()
+    return {
+        name: {
+            "requests": len(seconds),
+            "p50_ms": round(1000 * statistics.median(seconds), 1),
+            "p99_ms": round(1000 * statistics.quantiles(seconds, n=100)[98], 1),
+            "refusals": len(refusals.get(name, ())),
+        }
+        for name, seconds in latencies.items()
+    }
+
+
+def main(text_path, export_dir):
+    texts = read_sentences(text_path)[:100]
+    with run_server(export_dir) as (_, _, port):
+        print(json.dumps(measure(port, texts)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

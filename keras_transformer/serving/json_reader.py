@@ -1,0 +1,206 @@
+"""Reads JSON one value at a time, so that a reader can stop at any value.
+
+`json.loads` would read a whole body before anything could be checked. All
+other threads would wait meanwhile, and a body of `[],[],[],` would take thirty
+times its size.
+"""
+
+import base64
+import json
+import re
+
+from keras_transformer.serving import limits
+from keras_transformer.serving.errors import InvalidRequest
+
+PART_SIZE = 2**14  # characters, or values, that are converted at a time
+MAX_SHOWN = 100  # characters of a wrong value that an error quotes
+_SPACE = re.compile(r"[ \t\n\r]*")
+_BRACKETS = re.compile(r"(?:\[[ \t\n\r]*)*")
+_NO_NUMBER = re.compile(r'["\[{]')
+# TF Serving's notation for binary values.
+_BASE64 = re.compile(r'\{[ \t\n\r]*"b64"[ \t\n\r]*:[ \t\n\r]*(?=")')
+_SIGNATURE_NAME = re.compile(r'"signature_name"[ \t\n\r]*:[ \t\n\r]*')
+_scan = json.JSONDecoder().scan_once
+
+
+class JsonReader:
+    """A text of JSON and the position of the next character in it."""
+
+    def __init__(self, text, position=0):
+        self.text = text
+        self.position = position
+
+    def peek(self):
+        """Skips white space; returns the next character, "" at the end."""
+        self.position = _SPACE.match(self.text, self.position).end()
+        return self.text[self.position : self.position + 1]
+
+    def take(self, characters):
+        """Returns the next character, which must be one of these."""
+        character = self.peek()
+        if not character or character not in characters:
+            raise self.make_error(f"{' or '.join(characters)} is missing")
+        self.position += 1
+        return character
+
+    def read_items(self, brackets):
+        """Yields before each item of a list or an object."""
+        self.take(brackets[0])
+        if self.peek() == brackets[1]:
+            self.position += 1
+            return
+        yield
+        while self.take("," + brackets[1]) == ",":
+            yield
+
+    def read_keys(self):
+        """Yields each key of an object, before its value."""
+        for _ in self.read_items("{}"):
+            if self.peek() != '"':
+                raise self.make_error("a name is missing")
+            key = self.read_scalar()
+            encode(key)
+            self.take(":")
+            yield key
+
+    def is_at_names(self):
+        """Returns whether an object comes next that is no binary value."""
+        is_object = self.peek() == "{"
+        return is_object and not _BASE64.match(self.text, self.position)
+
+    def count_brackets(self):
+        """Returns the number of lists that begin here, one in the other."""
+        self.peek()
+        return _BRACKETS.match(self.text, self.position)[0].count("[")
+
+    def read_scalar(self):
+        """Reads a text, a number or a literal; of a list, None."""
+        if self.peek() in ("[", "{"):
+            return None
+        value, self.position = self._scan(self.text, self.position)
+        return value
+
+    def read_base64(self):
+        """Reads a binary value, which is an object; None for any other."""
+        match = _BASE64.match(self.text, self.position)
+        if not match:
+            return None
+        shown = self.quote()
+        self.position = match.end()
+        value = self.read_scalar()
+        self.take("}")
+        try:
+            return base64.b64decode(value, validate=True)
+        except ValueError as error:
+            raise InvalidRequest(f"JSON Value: {shown}: {error}.") from error
+
+    def read_numbers(self):
+        """Yields the values of a list of numbers or literals, in parts.
+
+        Other threads run between the parts, which have a few thousand values.
+        """
+        self.take("[")
+        end = self.text.find("]", self.position)
+        nested = _NO_NUMBER.search(self.text, self.position, max(end, 0))
+        if end < 0:
+            raise self.make_error("] is missing")
+        if nested:
+            self.position = nested.start()
+            yield None
+        if self.peek() != "]":
+            while self.position <= end:
+                comma = self.text.find(",", self.position + PART_SIZE, end)
+                stop = end if comma < 0 else comma
+                part = self.text[self.position : stop]
+                values = self._scan(f"[{part}]", 0)[0]
+                if not values:
+                    raise self.make_error("a value is missing")
+                yield values
+                self.position = stop + 1
+        self.position = end + 1
+
+    def skip_unused(self, key):
+        """Skips a value that the server does not use."""
+        self.peek()
+        end = self.position + limits.MAX_BYTES_WITHOUT_THREAD
+        part = self.text[self.position : end]
+        try:
+            self.position += self._scan(part, 0)[1]
+        except InvalidRequest:
+            if end >= len(self.text):
+                raise
+            raise InvalidRequest(
+                "A value that the server does not use must be JSON of at most "
+                f"{limits.MAX_BYTES_WITHOUT_THREAD} bytes. Received: a longer "
+                f"value of {key!r}. Leave it out."
+            ) from None
+
+    def quote(self):
+        """Returns the next value for an error, or its start if it is long."""
+        self.peek()
+        text = self.text[self.position : self.position + MAX_SHOWN]
+        try:
+            return text[: _scan(text, 0)[1]]
+        except (StopIteration, ValueError, RecursionError):
+            is_all = self.position + MAX_SHOWN >= len(self.text)
+            return text if is_all else text + "..."
+
+    def make_error(self, reason):
+        return InvalidRequest(
+            f"JSON Parse error: {reason} at character {self.position}."
+        )
+
+    def _scan(self, text, position):
+        try:
+            return _scan(text, position)
+        except StopIteration as error:
+            raise self.make_error("a value is missing") from error
+        except json.JSONDecodeError as error:
+            raise self.make_error(error.msg) from error
+        except ValueError as error:  # a number of thousands of digits
+            raise self.make_error(error) from error
+        except RecursionError as error:  # a few thousand brackets are enough
+            raise self.make_error("nested too deeply") from error
+
+
+def find_signature_name(text):
+    """Returns the name of the signature, which may follow the values.
+
+    It is found without reading the values. A quotation mark within a text has
+    a backslash, so that no text can look like this key.
+    """
+    match = _SIGNATURE_NAME.search(text)
+    if not match:
+        return ""
+    reader = JsonReader(text, match.end())
+    if reader.peek() != '"':
+        raise InvalidRequest(
+            f"'signature_name' must be a string: {reader.quote()}."
+        )
+    name = reader.read_scalar()
+    encode(name)
+    return name
+
+
+def decode(body):
+    """Returns the text of the bytes of a body."""
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(
+            f"JSON must be UTF-8. Received: {error}."
+        ) from error
+
+
+def encode(text):
+    """Returns the bytes of a text.
+
+    Half a surrogate pair, "\\ud800", can be written in JSON and yet is no text.
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(
+            "JSON Parse error: surrogates, \\ud800 to \\udfff, must be in "
+            "pairs. Received: one alone."
+        ) from error

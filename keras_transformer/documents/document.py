@@ -255,19 +255,27 @@ def _show(piece):
 def _cut(pieces, sizes):
     """Divides pieces into lists whose plain texts have the given sizes."""
     lists = []
-    pieces = list(reversed(pieces))
+    number, start = 0, 0  # what comes next: a piece, and a place in its text
     for left in sizes:
         part = []
-        while pieces and (left > 0 or pieces[-1].kind == Kind.CLOSE):
-            piece = pieces.pop()
+        while number < len(pieces) and (
+            left > 0 or pieces[number].kind == Kind.CLOSE
+        ):
+            piece = pieces[number]
             size = len(_show(piece))
-            if size > left and piece.raw == piece.text:
-                pieces.append(_slice(piece, left, size))
-                piece = _slice(piece, 0, left)
-            part.append(piece)
-            left -= size
+            stop = size
+            if size - start > left and piece.raw == piece.text:
+                stop = start + left
+            part.append(
+                piece if stop - start == size else _slice(piece, start, stop)
+            )
+            left -= stop - start
+            number, start = (number, stop) if stop < size else (number + 1, 0)
         lists.append(part)
-    return [*lists, pieces[::-1]]
+    rest = list(pieces[number:])
+    if start:
+        rest[0] = _slice(rest[0], start, None)
+    return [*lists, rest]
 
 
 def _slice(piece, start, stop):

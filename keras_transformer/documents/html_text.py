@@ -1,7 +1,9 @@
 """HTML as pieces: text, inline tags around words, and everything else."""
 
+import collections
 import functools
 import html
+import itertools
 import re
 from html.parser import HTMLParser
 
@@ -48,7 +50,7 @@ def parse(text):
     """Returns the pieces and the `Value`s of HTML, which may be faulty."""
     reader = _Reader(text)
     reader.feed(text)
-    reader.close()
+    reader.finish()
     return _join_formulas(reader.make_pieces()), reader.values
 
 
@@ -82,7 +84,21 @@ class _Reader(HTMLParser):
         self._events = []  # pairs of an offset and a kind of piece
         self._kept = None  # the element whose content is kept
         self._open = []  # the elements within it that have not ended
+        self._num_open = collections.Counter()  # by their names
+        self._num_nested = 0  # those of them that can hold other lists
         self.values = []
+
+    def finish(self):
+        """Ends with a tag or a comment that the document does not end.
+
+        Browsers show nothing of it, nor of what follows. `HTMLParser.close`
+        would go on after its first character, and look for its end again at
+        each of the others.
+        """
+        if re.match(r"<[A-Za-z/!?]", self.rawdata):
+            self._note(Kind.OUTER)
+        else:
+            self.close()
 
     def make_pieces(self):
         starts = [start for start, _ in self._events]
@@ -100,9 +116,13 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag, attributes):
         if self._kept:
             # A list within a list item has items of its own.
-            is_nested = set(self._open) - SELF_ENDING - INLINE - VOID
-            if tag != self._kept or tag not in SELF_ENDING or is_nested:
+            if (
+                tag != self._kept
+                or tag not in SELF_ENDING
+                or self._num_nested > 0
+            ):
                 self._open.append(tag)
+                self._count_open(tag, 1)
                 return
             self._kept = None
         is_untranslated = _is_untranslated(tag, dict(attributes))
@@ -113,6 +133,8 @@ class _Reader(HTMLParser):
         elif is_untranslated or tag in KEPT | KEPT_INLINE:
             self._note(_choose_kind(tag, Kind.ATOM))
             self._kept, self._open = tag, []
+            self._num_open.clear()
+            self._num_nested = 0
         else:
             self._note(_choose_kind(tag, Kind.OPEN))
 
@@ -123,17 +145,24 @@ class _Reader(HTMLParser):
 
     def handle_endtag(self, tag):
         # The end of an outer element, such as </ul>, also ends a last <li>.
-        is_outer = tag not in (self._kept, *self._open)
+        is_outer = tag != self._kept and not self._num_open[tag]
         if self._kept in SELF_ENDING and is_outer:
             self._kept = None
         if not self._kept:
             return self._note(_choose_kind(tag, Kind.CLOSE))
-        if tag in self._open:
+        if self._num_open[tag]:
             # Elements within it whose end tags are left out end with it.
-            while self._open.pop() != tag:
-                pass
+            ended = None
+            while ended != tag:
+                ended = self._open.pop()
+                self._count_open(ended, -1)
         elif tag == self._kept:
             self._kept = None
+
+    def _count_open(self, tag, change):
+        self._num_open[tag] += change
+        if tag not in SELF_ENDING | INLINE | VOID:
+            self._num_nested += change
 
     def handle_data(self, data):
         self._note(Kind.TEXT)
@@ -237,11 +266,12 @@ def _join_formulas(pieces):
         end = re.match(r"\w+", piece.text) if is_inside else None
         start = None
         if end and len(joined) > 1 and joined[-2].raw == joined[-2].text:
-            start = re.search(r"\w+$", joined[-2].text)
+            # From the end, because `\w+$` would be tried at each character.
+            start = re.match(r"\w+", joined[-2].text[::-1])
         if start:
-            word = joined[-2].text[: start.start()]
+            word = joined[-2].text[: -start.end()]
             rest = piece.text[end.end() :]
-            atom = Piece(Kind.ATOM, start[0] + before.raw + end[0])
+            atom = Piece(Kind.ATOM, start[0][::-1] + before.raw + end[0])
             joined[-2:] = [Piece(Kind.TEXT, word, word), atom]
             piece = Piece(Kind.TEXT, rest, rest)
         joined.append(piece)
@@ -259,9 +289,8 @@ def _make_text_pieces(raw):
 def _join_outer(pieces):
     """Joins neighbouring pieces of the kind `OUTER` into one."""
     result = []
-    for piece in pieces:
-        if result and piece.kind == result[-1].kind == Kind.OUTER:
-            result[-1] = Piece(Kind.OUTER, result[-1].raw + piece.raw)
-        else:
-            result.append(piece)
+    for kind, group in itertools.groupby(pieces, lambda piece: piece.kind):
+        if kind == Kind.OUTER:
+            group = [Piece(kind, "".join(piece.raw for piece in group))]
+        result += group
     return result

@@ -1,7 +1,10 @@
 """Markup between the words of a text, and its places in a translation."""
 
+import bisect
+import collections
 import dataclasses
 import enum
+import itertools
 import re
 import typing
 from typing import NamedTuple
@@ -20,16 +23,19 @@ class Kind(enum.Enum):
     ATOM = "atom"  # inline markup without words to translate, such as code
 
 
+_MAX_DEPTH = 200  # of tags within tags
 INLINE_MARKUP = (Kind.OPEN, Kind.CLOSE, Kind.ATOM)
 
 LINE_END = re.compile(r"\r\n?|\n")
-_BREAK = re.compile(r"([^\S\r\n]*(?:\r\n?|\n)\s*)")
+# The lookbehinds here and below keep a search linear: without them, it would be
+# tried again at each character of a run.
+_BREAK = re.compile(r"((?<![^\S\r\n])[^\S\r\n]*(?:\r\n?|\n)\s*)")
 # An address must reach the translation as it is. Punctuation at its end is not
 # part of it, but brackets in pairs are: https://example.org/Mercury_(planet).
 _ADDRESS = re.compile(
     r"((?:https?|ftp)://(?:\([^\s<>\"()]*\)|[^\s<>\"()])*"
     r"(?:\([^\s<>\"()]*\)|[^\s<>\".,;:!?'()\[\]*_])"
-    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
+    r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
 )
 
 
@@ -85,18 +91,24 @@ def pair_tags(pieces):
     """Returns the places of tags that belong together, a symmetric dictionary.
 
     An end tag ends the nearest open element of its name. Elements within it
-    that are still open have no partner.
+    that are still open have no partner. Nor has any tag if so many are open at
+    once that no people wrote it, since a pair takes a level of recursion.
     """
     partners, open_places = {}, []
+    num_open = collections.Counter()  # by the names of elements
     for place, piece in enumerate(pieces):
         if piece.kind == Kind.OPEN:
             open_places.append(place)
-        elif piece.kind == Kind.CLOSE:
-            names = [pieces[start].name for start in open_places]
-            if piece.name in names:
-                while pieces[start := open_places.pop()].name != piece.name:
-                    pass
-                partners |= {place: start, start: place}
+            num_open[piece.name] += 1
+            if len(open_places) > _MAX_DEPTH:
+                return {}
+        elif piece.kind == Kind.CLOSE and num_open[piece.name]:
+            name = None
+            while name != piece.name:
+                start = open_places.pop()
+                name = pieces[start].name
+                num_open[name] -= 1
+            partners |= {place: start, start: place}
     return partners
 
 
@@ -166,8 +178,9 @@ def arrange_marks(marks, find_span, first, last, key=None, fit_span=None):
     between the same tags are placed from left to right, each in what its left
     neighbours and the enclosing pair, `first` to `last`, leave free. So pairs
     never overlap and keep what is inside them. Marks are sorted by `key` of
-    their range, by default by the range itself. `fit_span` takes a mark, its
-    siblings, its range, `first` and `last`, and returns the range that it gets.
+    their range, by default by the range itself. `fit_span` takes a mark, the
+    places of atoms on its level, its range, `first` and `last`, and returns the
+    range that it gets.
     """
     # From left to right, each mark takes its span as far as it is still free.
     # Clipping rather than searching keeps the tags well nested in linear time,
@@ -180,13 +193,14 @@ def arrange_marks(marks, find_span, first, last, key=None, fit_span=None):
     ):
         ranks = list(map(key, spans)) if key else spans
         order = sorted(order, key=ranks.__getitem__)
+    atoms = {mark.start for mark in marks if mark.piece.kind == Kind.ATOM}
     placed = []
     for number in order:
         start = min(max(spans[number][0], first), last)
         stop = min(max(spans[number][1], start), last)
         mark = marks[number]
         if fit_span:
-            start, stop = fit_span(mark, marks, start, stop, first, last)
+            start, stop = fit_span(mark, atoms, start, stop, first, last)
         inside = arrange_marks(
             mark.inside, find_span, start, stop, key, fit_span
         )
@@ -216,37 +230,44 @@ def find_marks(pieces, normalize=str):
     """Returns the nested marks of a sentence, with places between its words."""
     texts = _texts(pieces, normalize)
     words = list(WORD.finditer("".join(texts)))
+    starts = [word.start() for word in words]
+    ends = [word.end() for word in words]
     raws = ["", *(piece.raw for piece in pieces), ""]
     marks, offset = [], 0
     for number, (piece, text) in enumerate(zip(pieces, texts)):
         if piece.kind != Kind.TEXT:
-            place = _place(piece, offset, words)
+            # Markup within a word moves to its edge.
+            if piece.kind == Kind.CLOSE:
+                place = bisect.bisect_left(starts, offset)
+            else:
+                place = bisect.bisect_right(ends, offset)
             before, after = raws[number][-1:], raws[number + 2][:1]
             marks.append(Mark(piece, place, place, before, after))
         offset += len(text)
     return nest_marks(marks)
 
 
-def _place(piece, offset, words):
-    # Markup within a word moves to its edge.
-    if piece.kind == Kind.CLOSE:
-        return sum(word.start() < offset for word in words)
-    return sum(word.end() <= offset for word in words)
-
-
 def _texts(pieces, normalize):
     """Returns what each piece contributes to the text of its sentence."""
+    # The nearest characters of text before each piece, and from it on.
+    before = itertools.accumulate(
+        (piece.text[-1:] for piece in pieces), _choose_last, initial=""
+    )
+    after = itertools.accumulate(
+        (piece.text[:1] for piece in reversed(pieces)), _choose_last
+    )
     return [
         " "
-        if piece.kind == Kind.BREAK or _separates_words(pieces, number)
+        if piece.kind == Kind.BREAK
+        or (_is_atom_with_width(piece) and left.isalnum() and right.isalnum())
         else normalize(piece.text)
-        for number, piece in enumerate(pieces)
+        for piece, left, right in zip(pieces, before, list(after)[::-1])
     ]
 
 
-def _separates_words(pieces, number):
-    if pieces[number].kind != Kind.ATOM or WIDTHLESS.match(pieces[number].raw):
-        return False
-    before = "".join(piece.text for piece in pieces[:number])
-    after = "".join(piece.text for piece in pieces[number:])
-    return before[-1:].isalnum() and after[:1].isalnum()
+def _choose_last(character, next_character):
+    return next_character or character
+
+
+def _is_atom_with_width(piece):
+    return piece.kind == Kind.ATOM and not WIDTHLESS.match(piece.raw)

@@ -1,5 +1,6 @@
 """Puts the markup or the tags of a sentence into its translation."""
 
+import bisect
 import dataclasses
 import re
 
@@ -81,6 +82,11 @@ class _Layout:
         self._targets = {}
         for place, target in alignment or ():
             self._targets.setdefault(place, []).append(target)
+        self._gaps = [  # where a line may end
+            gap
+            for gap in range(len(words))
+            if spaces[gap] and self._may_begin_line(gap)
+        ]
 
     def find_span(self, mark):
         """Returns the range of a mark's words in the translation."""
@@ -99,9 +105,10 @@ class _Layout:
                 return min(after), min(after)
         return self._scale(mark.start), self._scale(mark.stop)
 
-    def fit_span(self, mark, siblings, start, stop, first, last):
+    def fit_span(self, mark, atoms, start, stop, first, last):
         """Returns the range that the format of a document allows a mark."""
-        if mark.piece.kind == Kind.BREAK and not _is_at_atom(mark, siblings):
+        if mark.piece.kind == Kind.BREAK and mark.start not in atoms:
+            # Beside an atom, the white space is that of the atom.
             start = stop = self._find_gap(start, first, last)
         elif start == stop and mark.start < mark.stop:
             # Tags around words must not end up around nothing.
@@ -132,12 +139,12 @@ class _Layout:
         return round(share * len(self._words))
 
     def _find_gap(self, place, first, last):
-        gaps = [
-            gap
-            for gap in range(first, min(last + 1, len(self._words)))
-            if self._spaces[gap] and self._may_begin_line(gap)
-        ]
-        return min(gaps, key=lambda gap: abs(gap - place), default=place)
+        """Returns the gap in a range that is nearest to a place."""
+        start = bisect.bisect_left(self._gaps, first)
+        stop = bisect.bisect_right(self._gaps, last)
+        after = bisect.bisect_left(self._gaps, place, start, stop)
+        nearest = self._gaps[max(start, after - 1) : min(stop, after + 1)]
+        return min(nearest, key=lambda gap: abs(gap - place), default=place)
 
     def _may_begin_line(self, place):
         # A line that begins with a mark, or with "1.", could begin a list.
@@ -149,14 +156,6 @@ class _Layout:
 
 def _is_emphasis(mark):
     return bool(mark.end) and not mark.piece.raw.strip("*_~=")
-
-
-def _is_at_atom(mark, marks):
-    # The white space there is that of the atom.
-    return any(
-        other.piece.kind == Kind.ATOM and other.start == mark.start
-        for other in marks
-    )
 
 
 def _choose_gaps(marks, space, is_first, has_word):
@@ -284,8 +283,8 @@ def _write(text, placed, start, limit, written):
             written = _write(text, inside, first, last, written)
             written += mark.end.piece.raw
         start = last
-        following = text[start:limit]
-        if is_empty and _needs_space(mark, following[:1], at_end=True):
+        following = text[start : min(start + 1, limit)]
+        if is_empty and _needs_space(mark, following, at_end=True):
             written += " "
     return written + text[start:limit]
 

@@ -1,0 +1,60 @@
+import time
+
+import pytest
+
+from keras_transformer.documents.document import Document
+
+# Each repeats until the document has the size that is wanted. The names of the
+# units say what is hostile about them.
+HTML = {
+    "comments that never end": "<!-- a ",
+    "instructions that never end": "<? a ",
+    "start tags that never end": "<a ",
+    "end tags that never end": "</a ",
+    "values that never end": '<a b="',
+    "elements that never end": "<b>x ",
+    "end tags without a start": "<b></i>x ",
+    "elements within one that is kept": "<code><a></x>",
+    "lists within one that is kept": "<li translate=no><div>",
+    "code within words": "a<code>b</code>c",
+    "formulas": "aa<sub>b</sub>",
+    "paragraphs": "<p>\n",
+}
+TEXT = {
+    "spaces": " ",
+    "dots": "a.",
+    "sentences": "A dog. ",
+    "lines of one sentence": "a dog runs\n",
+    "addresses that never end": "http://(",
+}
+SIZE = 20_000
+
+
+def translate(unit, size, format):
+    """Returns the seconds of CPU time for a document of about this size."""
+    begin = time.process_time()
+    document = Document(unit * (size // len(unit)), format)
+    document.replace_sentences([f"Neu {s}" for s in document.sentences])
+    return time.process_time() - begin
+
+
+class LinearTimeTest:
+    """Four times the text takes about four times as long, and not sixteen."""
+
+    @pytest.mark.parametrize(
+        "format, unit",
+        [
+            *(pytest.param("html", u, id=name) for name, u in HTML.items()),
+            *(pytest.param("text", u, id=name) for name, u in TEXT.items()),
+        ],
+    )
+    def test_reading_and_writing_are_linear(self, format, unit):
+        small = translate(unit, SIZE, format)
+        large = translate(unit, 4 * SIZE, format)
+        assert large < 9 * small + 0.3
+
+    def test_tags_nested_by_the_thousand_stay(self):
+        text = "<p>" + "<b>a " * 3000 + "</b>" * 3000 + "</p>"
+        (sentence,) = Document(text, "html").sentences
+        changed = Document(text, "html").replace_sentences([f"Neu {sentence}"])
+        assert changed.count("<b>") == changed.count("</b>") == 3000

@@ -135,12 +135,52 @@ def make_arrays(config, vocabularies, arrays):
             size = vocabularies.targets.vocab_size
             arrays[bias] = arrays.get(bias, np.zeros(size)).copy()
             arrays[bias][PAD_ID] = UNLIKELY
+    _match_epsilon(config, arrays)
     exported = {}
     for name, place in places.items():
         # Biases are all that a run can lack.
         absent = np.zeros(place.shape[-1])
         exported[place.name] = place.export_array(arrays.get(name, absent))
     return exported
+
+
+def _match_epsilon(config, arrays):
+    """Makes normalisations with the epsilon of Marian compute the same.
+
+    A normalisation with c ** 2 times the epsilon does so if its input is c
+    times as large. Everything between two normalisations is therefore scaled:
+    the earlier one and the ends of branches by c, and what reads them by 1 / c.
+    The first normalisation of a stack reads embeddings and positions, which
+    stay as they are, so it alone differs, by a few millionths.
+    """
+    scale = (marian_config.NORM_EPSILON / config.norm_epsilon) ** 0.5
+    if scale == 1:
+        return
+    sublayers = {
+        "encoder": ("self_attention", "feed_forward"),
+        "decoder": ("self_attention", "cross_attention", "feed_forward"),
+    }
+    depths = {"encoder": config.num_layers, "decoder": config.decoder_depth}
+    for stack, names in sublayers.items():
+        places = [
+            f"model/{stack}/layer_{number}/{name}"
+            for number in range(depths[stack])
+            for name in names
+        ]
+        factors = {}
+        for place in places[1:]:
+            reading = ["query", "inner"]
+            # Keys and values of cross-attention read the encoder.
+            if place.endswith("self_attention"):
+                reading += ["key", "value"]
+            ends = ("output", "output_bias", "outer", "outer_bias")
+            factors |= {f"{place}/{weight}": 1 / scale for weight in reading}
+            factors |= {f"{place}/{weight}": scale for weight in ends}
+        for place in places[:-1]:
+            for weight in ("gamma", "beta"):
+                factors[f"{place}_residual/norm/{weight}"] = scale
+        for name in factors.keys() & arrays.keys():
+            arrays[name] = arrays[name] * np.float32(factors[name])
 
 
 def _list_special_ids(vocabularies):

@@ -47,7 +47,7 @@ def write_tiny_marian(directory, **changes):
         "tie_word_embeddings": True,
         "vocab_size": len(tables[0]),
         "decoder_vocab_size": len(tables[1]),
-        "max_position_embeddings": 64,
+        "max_position_embeddings": 512,
         "pad_token_id": padding,
         "eos_token_id": 0,
         "forced_eos_token_id": 0,

@@ -192,6 +192,8 @@ def _describe_vocabulary(run):
 
 
 def _describe_hparams_set(run):
+    if not run.record.get("hparams_set"):
+        return "those of the model that it began as"
     changed = facts.list_changed_hparams(run)
     with_changes = f", with {len(changed)} changed" if changed else ""
     return code(run.record.get("hparams_set")) + with_changes

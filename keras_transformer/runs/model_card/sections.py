@@ -265,6 +265,8 @@ def make_hparams_section(run):
     changed = facts.list_changed_hparams(run)
     if run.imported_from:
         text = "They follow from the files of the imported model."
+    elif not name:
+        text = "They are those of the model that the run began as."
     elif changed is None:
         text = f"The set `{name}` is not registered in this installation."
     elif not changed:

@@ -16,10 +16,12 @@ _MODULES = {
     "Transformer": "transformer",
     "Translator": "decoding.translator",
     "build_transformer": "transformer",
+    "generate": "search.generation",
     "load": "decoding.loading",
     "register_hparams": "registry",
     "register_problem": "registry",
 }
+_SUBMODULES = "layers", "losses", "masks", "metrics", "optimizers", "schedules"
 __all__ = sorted(_MODULES)
 
 # An installed package holds `problems`, `hparams` and `bin`. A checkout has
@@ -34,6 +36,8 @@ if sys.modules.get("keras"):  # None where a program forbids Keras
 
 
 def __getattr__(name):
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
@@ -41,4 +45,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, *_SUBMODULES, "__version__"])

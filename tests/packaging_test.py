@@ -338,10 +338,18 @@ class SetupTest:
 
 class PublicNamesTest:
     def test_every_public_name_is_there(self):
-        assert len(keras_transformer.__all__) == 11
+        assert len(keras_transformer.__all__) == 12
         for name in keras_transformer.__all__:
             assert getattr(keras_transformer, name).__name__ == name
             assert name in dir(keras_transformer)
+
+    def test_dir_lists_public_names_and_modules_alone(self):
+        modules = "layers losses masks metrics optimizers schedules".split()
+        for name in modules:
+            module = getattr(keras_transformer, name)
+            assert module.__name__ == f"keras_transformer.{name}"
+        public = {*keras_transformer.__all__, *modules, "__version__"}
+        assert set(dir(keras_transformer)) == public
 
     def test_unknown_name_is_an_attribute_error(self):
         with pytest.raises(AttributeError, match="no attribute 'Nothing'"):

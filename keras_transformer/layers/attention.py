@@ -25,7 +25,9 @@ from keras_transformer.serialization import serializable
 MASKED_SCORE = -1e9
 
 
-def dot_product_attention(queries, keys, values, attention_mask, drop):
+def dot_product_attention(
+    queries, keys, values, attention_mask, drop, bias=None
+):
     """Computes `softmax(Q K^T / sqrt(d_k)) V` in every head.
 
     Section 3.2.1 of Vaswani et al. (2017). The softmax is computed in float32
@@ -40,6 +42,8 @@ def dot_product_attention(queries, keys, values, attention_mask, drop):
         attention_mask: Boolean tensor that broadcasts to
             `(batch, query_len, key_len)`, or None.
         drop: Function that applies dropout to the weights.
+        bias: Tensor that broadcasts to the weights and is added to the scores.
+            Defaults to None.
 
     Returns:
         Tensor of shape `(batch, num_heads, query_len, d_v)`, and the float32
@@ -52,6 +56,8 @@ def dot_product_attention(queries, keys, values, attention_mask, drop):
     keys = ops.swapaxes(keys, -1, -2)  # (batch, num_heads, d_k, key_len)
     # A softmax in low precision would not sum to one.
     scores = ops.cast(ops.matmul(queries, keys), "float32")
+    if bias is not None:
+        scores = scores + ops.cast(bias, "float32")
     if attention_mask is not None:
         allowed = ops.cast(attention_mask, "float32")
         # The same for all heads, whose axis is the second one.
@@ -209,10 +215,11 @@ class MultiHeadAttention(SequenceLayer):
         return_weights=False,
         training=None,
     ):
-        size = 0
+        size, positions = 0, None
         if memory is None:
             projected = self._project_all(query)
             size = self.neighbourhood_size
+            positions = ops.expand_dims(ops.arange(ops.shape(query)[1]), 0)
         else:
             projected = self._project_query(query), *self.project_memory(memory)
         masks = padding_mask, segments, causal
@@ -224,19 +231,35 @@ class MultiHeadAttention(SequenceLayer):
             return self._project_heads(heads)
         visible = self_attention_mask(ops.shape(query)[1], *masks, size)
         visible = combine_masks(attention_mask, visible)
-        heads, weights = self.compute_attention(*projected, visible, training)
+        heads, weights = self.compute_attention(
+            *projected,
+            visible,
+            training,
+            query_positions=positions,
+            key_positions=positions,
+        )
         output = self._project_heads(heads)
         return (output, weights) if return_weights else output
 
     def compute_attention(
-        self, queries, keys, values, attention_mask=None, training=None
+        self,
+        queries,
+        keys,
+        values,
+        attention_mask=None,
+        training=None,
+        query_positions=None,
+        key_positions=None,
+        bias=None,
     ):
         """Computes the weighted sum of values in every head.
 
         Override this method to attend in another way. It serves teacher forcing
-        and step-by-step decoding alike. With a `neighbourhood_size` it is also
+        and step-by-step decoding alike. In a step, the beams stand on the axis
+        of queries and the cache on that of keys, so only the positions tell
+        how far a key is from a query. With a `neighbourhood_size` it is also
         called with an axis of blocks after `num_heads` in queries, keys and
-        values, and after `batch` in the mask.
+        values, and after `batch` in mask and positions.
 
         Args:
             queries: Tensor of shape `(batch, num_heads, query_len, d_k)`.
@@ -245,6 +268,13 @@ class MultiHeadAttention(SequenceLayer):
             attention_mask: Boolean tensor that broadcasts to
                 `(batch, query_len, key_len)`, or None.
             training: Boolean or None, whether dropout is active.
+            query_positions: Integer tensor that broadcasts to
+                `(batch, query_len)`, the position of each query in its row.
+                None in cross-attention, where positions are of two sequences.
+            key_positions: Integer tensor that broadcasts to `(batch, key_len)`,
+                likewise of the keys. Those that the mask hides may be negative.
+            bias: Tensor that broadcasts to the weights and is added to the
+                scores before the softmax, for subclasses. Defaults to None.
 
         Returns:
             Tensor of shape `(batch, num_heads, query_len, d_v)`, and the
@@ -252,7 +282,7 @@ class MultiHeadAttention(SequenceLayer):
         """
         drop = functools.partial(self.dropout_layer, training=training)
         return dot_product_attention(
-            queries, keys, values, attention_mask, drop
+            queries, keys, values, attention_mask, drop, bias
         )
 
     def project_memory(self, memory):
@@ -305,7 +335,7 @@ class MultiHeadAttention(SequenceLayer):
             for width in (self.d_k, self.d_v)
         )
 
-    def step(self, query, cache, position, visible):
+    def step(self, query, cache, position, visible, key_positions=None):
         """Attends from the newest position of each beam to its ancestors.
 
         The beams of a sentence stand on the axis of query positions. They share
@@ -319,6 +349,9 @@ class MultiHeadAttention(SequenceLayer):
             position: Scalar integer tensor, the position of `query`.
             visible: Boolean tensor of shape `(batch, beam, num_slots)`, the
                 slots that each beam may attend to (`ancestor_mask`).
+            key_positions: Integer tensor of shape `(1, num_slots)`, the
+                position in each slot. Only a subclass needs it. Defaults to
+                None.
 
         Returns:
             Tensor of shape `(batch, beam, d_model)`, and the cache with the
@@ -333,7 +366,11 @@ class MultiHeadAttention(SequenceLayer):
             for slots, newest in zip(cache, (keys, values))
         )
         keys, values = (slots.entries for slots in cache)
-        heads, _ = self.compute_attention(queries, keys, values, visible)
+        heads, _ = self.compute_attention(
+            *(queries, keys, values, visible),
+            query_positions=ops.reshape(position, (1, 1)),
+            key_positions=key_positions,
+        )
         return self._project_heads(heads), cache
 
     def _project_query(self, query):

@@ -23,6 +23,11 @@ class GrowingSlots(typing.NamedTuple):
             entries = entries[:, :, -limit * newest.shape[2] :]
         return GrowingSlots(entries)
 
+    def list_positions(self, newest):
+        """Returns the position of each entry, where each has one slot."""
+        number = ops.shape(self.entries)[2]
+        return newest + 1 - number + ops.arange(number)
+
 
 class FixedSlots(typing.NamedTuple):
     """Holds past positions on the third axis, in a fixed number of slots.
@@ -41,9 +46,14 @@ class FixedSlots(typing.NamedTuple):
         # a beam search with base. `GrowingSlots` avoid it there.
         return FixedSlots(ops.slice_update(self.entries, start, newest))
 
+    def list_positions(self, newest):
+        """Returns the position of each entry; empty slots are before 0."""
+        number = ops.shape(self.entries)[2]
+        return newest - (newest - ops.arange(number)) % number
+
 
 class DecoderCache(typing.NamedTuple):
-    """Holds what a decoder remembers of the past positions of every beam.
+    """Holds what a stack of layers remembers of past positions of every beam.
 
     The first axis of every tensor is `batch`. Keys and values never move: when
     beams fork or die, only the table of ancestors changes. With a
@@ -54,8 +64,10 @@ class DecoderCache(typing.NamedTuple):
     # `ancestor_mask`.
     ancestors: typing.Any
     past: typing.Any  # self-attention's keys and values, a pair per layer
-    memory: typing.Any  # those of the encoder's output, a pair per layer
-    padding_mask: typing.Any  # boolean (batch, input_len)
+    # Of a decoder, keys and values of the encoder's output, a pair per layer,
+    # and its padding mask, (batch, input_len).
+    memory: typing.Any = ()
+    padding_mask: typing.Any = ()
 
     def reorder(self, beams):
         """Returns the cache in which beam j continues beam `beams[j]`."""

@@ -2,14 +2,11 @@
 
 from keras import ops
 
-from keras_transformer.layers.cache import DecoderCache
-from keras_transformer.layers.cache import count_remembered
-from keras_transformer.layers.cache import make_slots
 from keras_transformer.layers.sequence_layer import check_width
 from keras_transformer.layers.transformer_layer import LayerStack
 from keras_transformer.layers.transformer_layer import TransformerLayer
 from keras_transformer.layers.transformer_layer import attend_with_residual
-from keras_transformer.masks import ancestor_mask
+from keras_transformer.layers.transformer_layer import step_self_attention
 from keras_transformer.masks import visible_mask
 from keras_transformer.serialization import serializable
 
@@ -64,8 +61,8 @@ class DecoderLayer(TransformerLayer):
     TensorShape([1, 3, 8])
     """
 
-    def __init__(self, *args, **options):
-        super().__init__(*args, **options)
+    def __init__(self, d_model, num_heads, d_ff, *args, **options):
+        super().__init__(d_model, num_heads, d_ff, *args, **options)
         self.self_attention = self.make_attention(
             "self_attention", self.options["neighbourhood_size"]
         )
@@ -129,21 +126,14 @@ class DecoderLayer(TransformerLayer):
         )
         return (x, self_weights, cross_weights) if return_weights else x
 
-    def step(self, x, cache, position, visible, memory, padding_mask):
+    def step(self, x, cache, where, memory, padding_mask):
         """Decodes one position of each beam, given the cache of earlier ones.
 
-        `x`, `cache`, `position` and `visible` are as in
-        `MultiHeadAttention.step`, and so is the result. The beams of a sentence
-        share `memory`, the keys and values of `encoded` for cross-attention,
-        and the boolean `padding_mask` of shape `(batch, input_len)`.
+        `x`, `cache`, `where` and the result are as in `step_self_attention`.
+        The beams of a sentence share `memory`, the keys and values of `encoded`
+        for cross-attention, and the boolean `padding_mask` of shape `(batch,
+        input_len)`.
         """
-
-        def attend_to_self(query):
-            nonlocal cache
-            output, cache = self.self_attention.step(
-                query, cache, position, visible
-            )
-            return output
 
         def attend_to_encoded(query):
             # The beams stand on the axis of query positions, so the keys and
@@ -152,7 +142,9 @@ class DecoderLayer(TransformerLayer):
                 query, *memory, ops.expand_dims(padding_mask, 1)
             )
 
-        x = self.self_residual(x, sublayer=attend_to_self)
+        x, cache = step_self_attention(
+            self.self_attention, self.self_residual, x, cache, where
+        )
         x = self.cross_residual(x, sublayer=attend_to_encoded)
         x = self.feed_forward_residual(x, sublayer=self.feed_forward)
         return x, cache
@@ -239,52 +231,18 @@ class Decoder(LayerStack):
         Returns:
             A `DecoderCache`.
         """
-        batch = ops.shape(encoded)[0]
-        num_positions, num_slots = fixed_length, None
-        if fixed_length is not None:
-            limit = count_remembered(self.options["neighbourhood_size"])
-            num_positions = min(fixed_length, limit or fixed_length)
-            num_slots = num_positions * beam_size
-        return DecoderCache(
-            # No beam has the number -1, so nothing attends to an empty slot.
-            ancestors=make_slots((batch, beam_size), num_positions, value=-1),
-            past=[
-                layer.self_attention.init_cache(batch, num_slots)
-                for layer in self.stack
-            ],
-            memory=[
-                layer.cross_attention.project_memory(encoded)
-                for layer in self.stack
-            ],
-            padding_mask=padding_mask,
+        cache = self.make_cache(ops.shape(encoded)[0], beam_size, fixed_length)
+        memory = [
+            layer.cross_attention.project_memory(encoded)
+            for layer in self.stack
+        ]
+        return cache._replace(memory=memory, padding_mask=padding_mask)
+
+    def step_layer(self, number, x, cache, where):
+        return self.stack[number].step(
+            x,
+            cache.past[number],
+            where,
+            cache.memory[number],
+            cache.padding_mask,
         )
-
-    def step(self, x, cache, position):
-        """Decodes one position of each beam through every layer.
-
-        Args:
-            x: Tensor of shape `(batch, beam, d_model)`.
-            cache: A `DecoderCache`.
-            position: Scalar integer tensor, counted from 0.
-
-        Returns:
-            Tensor of shape `(batch, beam, d_model)` and the new cache.
-        """
-        beam_size = x.shape[1]
-        # A beam is its own ancestor at the newest position.
-        itself = ops.reshape(ops.arange(beam_size, dtype="int32"), (1, -1, 1))
-        # (batch, beam, 1)
-        itself = ops.repeat(itself, ops.shape(x)[0], axis=0)
-        ancestors = cache.ancestors.write(
-            itself,
-            position,
-            count_remembered(self.options["neighbourhood_size"]),
-        )
-        visible = ancestor_mask(ancestors.entries, beam_size)
-        past = []
-        for layer, earlier, memory in zip(self.stack, cache.past, cache.memory):
-            x, written = layer.step(
-                x, earlier, position, visible, memory, cache.padding_mask
-            )
-            past.append(written)
-        return self.finish(x), cache._replace(ancestors=ancestors, past=past)

@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.random_bits import RandomBits
+from keras_transformer.layers.sequence_layer import refuse_quantization
 from keras_transformer.serialization import serializable
 
 _CURRENT = threading.local()  # tf.distribute runs each replica in a thread
@@ -44,6 +45,8 @@ class Dropout(keras.layers.Dropout):
     >>> bool(ops.all(once == again))
     True
     """
+
+    quantize = refuse_quantization
 
     def call(self, inputs, training=False):
         noise = getattr(_CURRENT, "noise", None)

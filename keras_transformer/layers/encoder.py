@@ -3,6 +3,7 @@
 from keras_transformer.layers.transformer_layer import LayerStack
 from keras_transformer.layers.transformer_layer import TransformerLayer
 from keras_transformer.layers.transformer_layer import attend_with_residual
+from keras_transformer.layers.transformer_layer import step_self_attention
 from keras_transformer.serialization import serializable
 
 
@@ -78,8 +79,8 @@ class EncoderLayer(TransformerLayer):
     TensorShape([1, 3, 8])
     """
 
-    def __init__(self, *args, causal=False, **kwargs):
-        super().__init__(*args, **kwargs)
+    def __init__(self, d_model, num_heads, d_ff, *args, causal=False, **kwargs):
+        super().__init__(d_model, num_heads, d_ff, *args, **kwargs)
         self.options["causal"] = causal
         self.self_attention = self.make_attention(
             "self_attention", self.options["neighbourhood_size"]
@@ -130,6 +131,17 @@ class EncoderLayer(TransformerLayer):
         )
         return (x, weights) if return_weights else x
 
+    def step(self, x, cache, where):
+        """Applies the layer to the newest position of each beam.
+
+        Arguments and result are those of `step_self_attention`.
+        """
+        x, cache = step_self_attention(
+            self.self_attention, self.attention_residual, x, cache, where
+        )
+        x = self.feed_forward_residual(x, sublayer=self.feed_forward)
+        return x, cache
+
 
 @serializable
 class Encoder(LayerStack):
@@ -138,7 +150,8 @@ class Encoder(LayerStack):
     Section 3.1 of Vaswani et al. (2017). The input is vectors, not ids: embed
     the tokens and add positions first. With `norm="pre"` a normalisation
     follows the last layer. With `causal=True` this is the stack of
-    a decoder-only language model.
+    a decoder-only language model, and `init_cache` and `step` compute one
+    position after another; see `search.generation.generate`.
 
     Args:
         num_layers: Integer, N, the number of layers.
@@ -185,3 +198,28 @@ class Encoder(LayerStack):
                 weights.append(layer_weights)
         x = self.finish(x)
         return (x, weights) if return_weights else x
+
+    def init_cache(self, batch, beam_size, fixed_length=None):
+        """Prepares computing a causal stack step by step.
+
+        Args:
+            batch: Number of sequences, an integer or a scalar tensor.
+            beam_size: Number of hypotheses per sequence.
+            fixed_length: Maximum number of positions, an integer. Defaults to
+                None, which lets the cache grow with each position and needs a
+                backend whose loops can change shapes.
+
+        Returns:
+            A `DecoderCache` for the argument `cache` of `step`.
+        """
+        if not self.options["causal"]:
+            raise ValueError(
+                "Step-by-step decoding needs an encoder with `causal=True`, "
+                "since others attend to positions that do not exist yet. "
+                "Received: causal=False. Make the encoder with causal=True, "
+                "and train it so."
+            )
+        return self.make_cache(batch, beam_size, fixed_length)
+
+    def step_layer(self, number, x, cache, where):
+        return self.stack[number].step(x, cache.past[number], where)

@@ -27,9 +27,9 @@ def attend_to_neighbours(
     `length x length`.
 
     Args:
-        attend: Function `(queries, keys, values, mask) -> (heads, weights)`,
-            such as `MultiHeadAttention.compute_attention`. The blocks are on
-            the axis after the heads.
+        attend: Function with the arguments and results of
+            `MultiHeadAttention.compute_attention`. The blocks are on the axis
+            after the heads.
         queries, keys, values: Tensors `(batch, num_heads, length, width)`.
         size: Integer r, the number of positions of a neighbourhood, as in
             `masks.neighbourhood_mask`.
@@ -49,6 +49,8 @@ def attend_to_neighbours(
         blocks.cut_keys(keys, axis=2),
         blocks.cut_keys(values, axis=2),
         blocks.make_mask(padding_mask, segments),
+        query_positions=ops.expand_dims(blocks.query_positions, 0),
+        key_positions=ops.expand_dims(blocks.key_positions, 0),
     )
     return blocks.join(heads)
 
@@ -68,6 +70,12 @@ class _Blocks:
         # Rounds up.
         self.num_blocks = -(-length // self.block_len)
         self.blocks_seen = 2 if causal else 3
+        starts = ops.expand_dims(ops.arange(self.num_blocks), 1)
+        starts = starts * self.block_len
+        # (num_blocks, block_len), and (num_blocks, window_len)
+        self.query_positions = starts + ops.arange(self.block_len)
+        window = ops.arange(self.blocks_seen * self.block_len)
+        self.key_positions = starts - self.block_len + window
 
     def cut_queries(self, x, axis):
         """Returns `x` with its positions as `num_blocks` and `block_len`."""
@@ -93,14 +101,10 @@ class _Blocks:
 
         The result broadcasts to `(batch, num_blocks, block_len, window_len)`.
         """
-        starts = (
-            ops.expand_dims(ops.arange(self.num_blocks), 1) * self.block_len
-        )
-        queries = starts + ops.arange(self.block_len)
-        window_len = self.blocks_seen * self.block_len
-        keys = starts - self.block_len + ops.arange(window_len)
+        keys = self.key_positions
         exists = (keys >= 0) & (keys < self.length)
-        queries, keys = ops.expand_dims(queries, 2), ops.expand_dims(keys, 1)
+        queries = ops.expand_dims(self.query_positions, 2)
+        keys = ops.expand_dims(keys, 1)
         if padding_mask is not None:
             padding_mask = self.cut_keys(padding_mask, axis=1)
         seen_from = seen = None

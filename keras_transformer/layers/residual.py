@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.sequence_layer import SequenceLayer
+from keras_transformer.layers.sequence_layer import refuse_quantization
 from keras_transformer.serialization import serializable
 
 
@@ -17,6 +18,8 @@ class LayerNormalization(keras.layers.LayerNormalization):
     rounding, and so are the arguments except `axis`, `center` and `scale`. The
     computation is in float32 in every precision but float64.
     """
+
+    quantize = refuse_quantization
 
     def call(self, inputs, training=False):
         # A saved model needs no gradient.

@@ -1,6 +1,20 @@
 """A base class of layers that map a sequence of vectors to another."""
 
+import warnings
+
 import keras
+
+
+def refuse_quantization(layer, *args, **kwargs):
+    """Takes the place of `quantize` in layers whose matrices Keras cannot see.
+
+    `keras.Model.quantize` goes on with other layers and prints the text once.
+    """
+    raise NotImplementedError(
+        "Layers of keras_transformer are not quantised by Keras, as its Dense "
+        "and Embedding are. For int8, export a trained run by kt-exporter "
+        "--format=ctranslate2 --quantization=int8."
+    )
 
 
 class SequenceLayer(keras.layers.Layer):
@@ -11,6 +25,8 @@ class SequenceLayer(keras.layers.Layer):
     describe. Functional models therefore trace `call`, as they do for a layer
     without `compute_output_shape`.
     """
+
+    quantize = refuse_quantization
 
     def add_bias(self, name, width):
         """Adds a vector of weights that starts at zero."""
@@ -24,6 +40,19 @@ class SequenceLayer(keras.layers.Layer):
         """
         for part in filter(None, parts):
             part.trainable = self.trainable
+
+    def compute_mask(self, inputs, previous_mask):
+        """Warns of a mask that Keras attached to an input, and drops it.
+
+        The text is the same for all layers, so Python prints it once.
+        """
+        if any(m is not None for m in keras.tree.flatten(previous_mask)):
+            warnings.warn(
+                "Layers of keras_transformer ignore the masks that Keras "
+                "attaches, such as those of an embedding with mask_zero=True. "
+                "Pass `padding_mask=masks.padding_mask(ids)` to the layers "
+                "that attend, and leave mask_zero out."
+            )
 
     def compute_output_shape(self, input_shape):
         return input_shape

@@ -1,15 +1,22 @@
 """What encoder and decoder share: the parts of a layer, and its stack."""
 
+import inspect
+
 import keras
 from keras import ops
 
+from keras_transformer.fields import did_you_mean
 from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.cache import DecoderCache
+from keras_transformer.layers.cache import count_remembered
+from keras_transformer.layers.cache import make_slots
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.initializer import SMALL_BRANCH_ENDS
 from keras_transformer.layers.residual import NORM_EPSILON
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.residual import make_layer_norm
 from keras_transformer.layers.sequence_layer import SequenceLayer
+from keras_transformer.masks import ancestor_mask
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import self_attention_mask
 
@@ -161,6 +168,22 @@ def attend_with_residual(
     return residual(x, sublayer=sublayer, training=training), weights
 
 
+def step_self_attention(attention, residual, x, cache, where):
+    """Applies self-attention to the newest position of each beam.
+
+    `x` is `(batch, beam, d_model)`, `cache` are the slots of the layer's keys
+    and values, and `where` are the last arguments of `MultiHeadAttention.step`.
+    Returns a tensor of the shape of `x`, and the new slots.
+    """
+
+    def sublayer(query):
+        nonlocal cache
+        output, cache = attention.step(query, cache, *where)
+        return output
+
+    return residual(x, sublayer=sublayer), cache
+
+
 def _find_registered_name(attention):
     """Returns the name under which Keras saves a class of attention."""
     # Keras finds the class again by this name, but returns None without an
@@ -178,10 +201,29 @@ def _find_registered_name(attention):
     return name
 
 
+def check_options(owner, options, *classes):
+    """Raises a `ValueError` that names `owner` for an unknown option.
+
+    The classes are those whose constructors take the options.
+    """
+    parameters = {}
+    for cls in (owner, *classes, TransformerLayer, keras.layers.Layer):
+        parameters |= inspect.signature(cls.__init__).parameters
+    names = parameters.keys() - {"self", "args", "kwargs", "options"}
+    names.discard("layer_options")
+    for name in options.keys() - names:
+        raise ValueError(
+            f"`{name}` must be an argument of {owner.__name__}. Received: "
+            f"{name}={options[name]!r}. {did_you_mean(name, names)}The "
+            f"arguments are: {', '.join(sorted(names))}."
+        )
+
+
 class LayerStack(SequenceLayer):
     """Holds `num_layers` equal layers and, with pre-norm, a normalisation.
 
-    Subclasses name the `layer_class` and write `call`.
+    Subclasses name the `layer_class` and write `call` and `step_layer`, which
+    applies a layer to the newest position and returns its new slots as well.
     """
 
     layer_class = None
@@ -189,6 +231,7 @@ class LayerStack(SequenceLayer):
     def __init__(
         self, num_layers, name=None, dtype=None, trainable=True, **options
     ):
+        check_options(type(self), options, self.layer_class)
         super().__init__(name=name, dtype=dtype, trainable=trainable)
         if num_layers < 1:
             raise ValueError(
@@ -218,6 +261,57 @@ class LayerStack(SequenceLayer):
             layer.build(input_shape)
         if self.final_norm:
             self.final_norm.build(input_shape)
+
+    def make_cache(self, batch, beam_size, fixed_length=None):
+        """Makes the `DecoderCache` of a stack that attends to itself alone."""
+        num_positions, num_slots = fixed_length, None
+        if fixed_length is not None:
+            limit = count_remembered(self.options["neighbourhood_size"])
+            num_positions = min(fixed_length, limit or fixed_length)
+            num_slots = num_positions * beam_size
+        return DecoderCache(
+            # No beam has the number -1, so nothing attends to an empty slot.
+            ancestors=make_slots((batch, beam_size), num_positions, value=-1),
+            past=[
+                layer.self_attention.init_cache(batch, num_slots)
+                for layer in self.stack
+            ],
+        )
+
+    def step(self, x, cache, position):
+        """Decodes one position of each beam through every layer.
+
+        Args:
+            x: Tensor of shape `(batch, beam, d_model)`.
+            cache: A `DecoderCache`.
+            position: Scalar integer tensor, counted from 0.
+
+        Returns:
+            Tensor of shape `(batch, beam, d_model)` and the new cache.
+        """
+        beam_size = x.shape[1]
+        # A beam is its own ancestor at the newest position.
+        itself = ops.reshape(ops.arange(beam_size, dtype="int32"), (1, -1, 1))
+        # (batch, beam, 1)
+        itself = ops.repeat(itself, ops.shape(x)[0], axis=0)
+        ancestors = cache.ancestors.write(
+            itself,
+            position,
+            count_remembered(self.options["neighbourhood_size"]),
+        )
+        # Each position has a slot for every beam: (1, length x beam)
+        key_positions = ops.repeat(
+            ops.expand_dims(ancestors.list_positions(position), 0),
+            beam_size,
+            axis=1,
+        )
+        visible = ancestor_mask(ancestors.entries, beam_size)
+        where = position, visible, key_positions
+        past = []
+        for number in range(self.num_layers):
+            x, slots = self.step_layer(number, x, cache, where)
+            past.append(slots)
+        return self.finish(x), cache._replace(ancestors=ancestors, past=past)
 
     def finish(self, x):
         """Normalises the output of the last layer if it is pre-norm."""

@@ -4,10 +4,13 @@ import keras
 from keras import ops
 
 from keras_transformer.layers import Decoder
+from keras_transformer.layers import DecoderLayer
 from keras_transformer.layers import Dropout
 from keras_transformer.layers import Encoder
 from keras_transformer.layers import TokenEmbeddings
 from keras_transformer.layers.positional_encoding import make_positions
+from keras_transformer.layers.sequence_layer import refuse_quantization
+from keras_transformer.layers.transformer_layer import check_options
 from keras_transformer.masks import padding_mask
 from keras_transformer.masks import segment_numbers
 from keras_transformer.masks import segment_positions
@@ -116,6 +119,7 @@ class Transformer(keras.Model):
         trainable=True,
         **layer_options,
     ):
+        check_options(Transformer, layer_options, DecoderLayer)
         super().__init__(name=name, dtype=dtype, trainable=trainable)
         _check_parts(frozen)
         self.decoder_start = _check_start(decoder_start)
@@ -143,6 +147,8 @@ class Transformer(keras.Model):
             num_decoder_layers or num_layers, **layer_options, name="decoder"
         )
         self._freeze(PARTS if not trainable else frozen)
+
+    quantize = refuse_quantization
 
     def _freeze(self, parts):
         for part in parts:
@@ -192,7 +198,7 @@ class Transformer(keras.Model):
         return self.embedding.logits(states)
 
     def _decode(self, features, kept=None, return_weights=False, training=None):
-        inputs, targets = features["inputs"], features["targets"]
+        inputs, targets = _get_ids(features)
         kept = kept or {"inputs": None, "targets": None}
         input_mask = padding_mask(inputs)
         input_segments = segment_numbers(inputs) if self.packed else None
@@ -345,6 +351,22 @@ class Transformer(keras.Model):
             "decoder_start": self.decoder_start,
             "frozen": [p for p in PARTS if not getattr(self, p).trainable],
         }
+
+
+def _get_ids(features):
+    """Returns the ids of inputs and of targets, each `(batch, length)`."""
+    received = type(features).__name__
+    if isinstance(features, dict):
+        if {"inputs", "targets"} <= features.keys():
+            ids = features["inputs"], features["targets"]
+            if all(len(side.shape) == 2 for side in ids):
+                return ids
+        received = {key: tuple(value.shape) for key, value in features.items()}
+    raise ValueError(
+        "A Transformer takes a dictionary of `inputs` and `targets`, both ids "
+        f"of shape (batch, length). Received: {received}. Call "
+        'model({"inputs": inputs, "targets": targets}).'
+    )
 
 
 def _check_start(decoder_start):

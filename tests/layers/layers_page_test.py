@@ -4,6 +4,9 @@ import re
 import keras
 import numpy as np
 import pytest
+from layer_checks import random_array
+from layer_checks import randomize
+from layer_checks import to_numpy
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "layers.md"
 
@@ -34,7 +37,10 @@ class LayersPageTest:
         assert is_right.mean() > 0.95
 
     def test_the_language_model_has_learned_its_language(self, names):
-        np.testing.assert_array_equal(names["words"], [[5, 9, 5, 9, 5, 9]])
+        continued = [[5, 9, 5, 9, 5, 9], [3, 8, 3, 8, 3, 0]]
+        for found in (names["words"], names["found"]):
+            np.testing.assert_array_equal(found[:, 0], continued)
+        assert names["samples"].shape == (2, 8, 6)
         logits = keras.ops.convert_to_numpy(names["model"](names["text"]))
         predicted = logits.argmax(-1)[:, 1:-1]
         assert (predicted == names["text"][:, 2:]).mean() > 0.95
@@ -43,6 +49,57 @@ class LayersPageTest:
         (block,) = [code for code in code_blocks() if "causal=True" in code]
         lines = [line for line in block.splitlines() if line.strip()]
         assert len(lines) <= 17
+
+    @pytest.mark.parametrize("size", [0, 4])
+    @pytest.mark.parametrize("growing", [True, False])
+    @pytest.mark.parametrize("name", ["RotaryAttention", "AlibiAttention"])
+    def test_relative_attention_is_the_same_step_by_step(
+        self, names, name, growing, size
+    ):
+        """Beams fork on the way, and each is computed as a whole as well."""
+        encoder = names["layers"].Encoder(
+            num_layers=2,
+            d_model=8,
+            num_heads=2,
+            d_ff=16,
+            causal=True,
+            attention=names[name],
+            neighbourhood_size=size,
+        )
+        x = random_array(2, 3, 7, 8)  # of three beams
+        encoder.build(x[:, 0].shape)
+        randomize(encoder)
+        cache = encoder.init_cache(2, 3, None if growing else 9)
+        for i in range(7):
+            if i in (2, 5):
+                parents = np.array([[1, 1, 0], [2, 0, 1]])
+                cache = cache.reorder(keras.ops.convert_to_tensor(parents))
+                for row, beams in enumerate(parents):
+                    x[row, :, :i] = x[row, beams, :i]
+            position = keras.ops.convert_to_tensor(i, dtype="int32")
+            output, cache = encoder.step(x[:, :, i], cache, position)
+            whole = np.stack(
+                [to_numpy(encoder(x[:, b]))[:, i] for b in range(3)], axis=1
+            )
+            np.testing.assert_allclose(to_numpy(output), whole, atol=1e-5)
+
+    @pytest.mark.parametrize("name", ["RotaryAttention", "AlibiAttention"])
+    def test_relative_attention_depends_on_distances_alone(self, names, name):
+        layer = names[name](8, 2)
+        heads = np.repeat(random_array(3, 1, 2, 1, 4), 6, axis=3)
+        heads = [keras.ops.convert_to_tensor(head) for head in heads]
+        _, weights = layer.compute_attention(
+            *heads,
+            query_positions=np.array([[0, 1, 2, 10, 11, 12]]),
+            key_positions=np.array([[0, 1, 2, 10, 11, 12]]),
+        )
+        near, far = (
+            to_numpy(weights)[:, :, :3, :3],
+            to_numpy(weights)[..., 3:, 3:],
+        )
+        ratio = near / far
+        np.testing.assert_allclose(ratio, ratio[..., :1] + 0 * ratio, rtol=1e-4)
+        assert abs(near[0, 0, 0, 0] - near[0, 0, 0, 1]) > 1e-4
 
     def test_the_loaded_model_is_the_saved_one(self, names):
         assert names["loaded"].count_params() == names["model"].count_params()

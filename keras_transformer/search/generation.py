@@ -1,0 +1,140 @@
+"""Continues sequences by a decoder-only model of one's own."""
+
+import typing
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_transformer.search.beam_search import beam_search
+from keras_transformer.search.beams import NEVER
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.search.sampling import make_sampler
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
+
+OPTIONS = ("beam_size", "alpha", "num_hypotheses", "extra_length")
+OPTIONS += ("temperature", "top_k", "top_p")
+
+
+class PromptedCache(typing.NamedTuple):
+    """The cache of a model, and what differs between the prompts."""
+
+    first_ids: typing.Any  # int32 (batch, 1)
+    limits: typing.Any  # positions of the search, int32 (batch, 1)
+    cache: typing.Any
+
+    def reorder(self, beams):
+        return self._replace(cache=self.cache.reorder(beams))
+
+
+def generate(step, init_cache, prompts, seed=0, **options):
+    """Continues prompts by a decoder-only model, one id after another.
+
+    It is a greedy search with `beam_size=1`, a beam search with a larger beam,
+    and draws `num_hypotheses` samples with a `temperature`. A sequence ends
+    with the end id 1 if the model predicts it, and otherwise when it has
+    `extra_length` new ids, which costs it no probability. The id 0 is padding
+    and never written.
+
+    Args:
+        step: Function `(ids, position, cache) -> (logits, cache)`. The ids, of
+            shape `(batch, beam)`, stand at `position`, a scalar. The logits of
+            the ids after them have the shape `(batch, beam, vocab_size)`.
+        init_cache: Function `(batch, beam_size, fixed_length) -> cache`, such
+            as `Encoder.init_cache`. A cache is a named tuple of nested tensors
+            with the first axis `batch`, and has a `reorder` as `DecoderCache`.
+        prompts: Integer ids of shape `(batch, prompt_len)`, padded with 0 at
+            their ends, each with at least one id.
+        seed: Integer seed of the samples. Defaults to 0.
+        **options: Fields of `DecodeOptions`: beam_size, alpha, num_hypotheses,
+            extra_length, temperature, top_k and top_p, with its defaults.
+
+    Returns:
+        Int32 sequences of shape `(batch, num_hypotheses, prompt_len +
+        extra_length)`, which start with their prompts and are padded with 0,
+        best first. Their scores of shape `(batch, num_hypotheses)`: the
+        log-probability of all ids after the first, divided by `((5 + length) /
+        6) ** alpha`.
+
+    Example: see the language model of `docs/layers.md`.
+    """
+    unknown = options.keys() - set(OPTIONS)
+    if unknown:
+        raise ValueError(
+            f"Options of `generate` are {', '.join(OPTIONS)}. Received: "
+            f"{', '.join(sorted(unknown))}. Leave them out."
+        )
+    options = DecodeOptions().replace(**options)
+    prompts = np.asarray(prompts)
+    lengths = _count_ids(prompts)
+    # The search writes the ids after the first one of a prompt. At the last
+    # position of its limit a sequence ends, without another id.
+    limits = (lengths + options.extra_length).astype("int32")
+    batch, num_beams = len(prompts), options.num_beams
+    # Only on TensorFlow a loop can change the shapes of its tensors.
+    grows = keras.backend.backend() == "tensorflow"
+    fixed_length = None if grows else int(limits.max())
+    sampler = None
+    if options.temperature:
+        seeds = ops.convert_to_tensor(seed + np.arange(batch), dtype="int32")
+        sampler = make_sampler(options, seeds, (PAD_ID,))
+    hypotheses = beam_search(
+        _step_from_prompts(step),
+        PromptedCache(
+            ops.convert_to_tensor(prompts[:, :1], dtype="int32"),
+            ops.convert_to_tensor(limits[:, None]),
+            init_cache(batch, num_beams, fixed_length),
+        ),
+        num_beams,
+        limits,
+        options.alpha,
+        num_hypotheses=options.num_hypotheses,
+        prefixes=prompts[:, 1:],
+        sampler=sampler,
+        forbidden=(PAD_ID,),
+        fixed_length=fixed_length,
+    )
+    written = ops.convert_to_numpy(hypotheses.sequences)
+    first = np.repeat(prompts[:, None, :1], written.shape[1], axis=1)
+    sequences = np.concatenate([first, written], axis=2)[:, :, :-1]
+    is_cut = np.arange(sequences.shape[2]) >= limits[:, None, None]
+    sequences = np.where(is_cut, PAD_ID, sequences).astype("int32")
+    return sequences, ops.convert_to_numpy(hypotheses.scores)
+
+
+def _count_ids(prompts):
+    """Returns the number of ids of each prompt, `(batch,)`."""
+    is_id = prompts != PAD_ID
+    lengths = is_id.sum(axis=-1)
+    is_prompts = prompts.ndim == 2 and prompts.dtype.kind in "iu"
+    if (
+        not (is_prompts and prompts.size and lengths.min())
+        or (is_id[:, 1:] & ~is_id[:, :-1]).any()
+        or (prompts == END_ID).any()
+    ):
+        raise ValueError(
+            "`prompts` must be integers of shape (batch, prompt_len), each "
+            "with an id, without the end id 1, and padded with 0 at its end. "
+            f"Received: {prompts.dtype} of shape {prompts.shape}, "
+            f"prompts={prompts.tolist()!r:.60}. Begin for example with the id "
+            "of a word."
+        )
+    return lengths
+
+
+def _step_from_prompts(step):
+    """Returns the step function whose state is a `PromptedCache`."""
+
+    def step_from_prompts(ids, position, state):
+        ids = ops.where(position > 0, ids, state.first_ids)
+        logits, cache = step(ids, position, state.cache)
+        logits = ops.cast(logits, "float32")
+        # The end at the limit says nothing about the model, so it is certain.
+        is_last = ops.expand_dims(ops.equal(position, state.limits - 1), 2)
+        is_end = ops.equal(ops.arange(logits.shape[-1]), END_ID)
+        is_excluded = ops.logical_and(is_last, ops.logical_not(is_end))
+        logits = ops.where(is_excluded, NEVER, logits)
+        return logits, state._replace(cache=cache)
+
+    return step_from_prompts

@@ -16,7 +16,7 @@ _MODULES = {
     "Transformer": "transformer",
     "Translator": "decoding.translator",
     "build_transformer": "transformer",
-    "generate": "search.generation",
+    "generate": "search.continuation",
     "load": "decoding.loading",
     "register_hparams": "registry",
     "register_problem": "registry",

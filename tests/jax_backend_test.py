@@ -26,7 +26,7 @@ LAYERS += ("other_attention", "layers_page")
 MODEL = ("transformer", "transformer_cache", "transformer_in_keras")
 MODEL += ("parameter_count", "cross_entropy", "projected", "metrics")
 MODEL += ("optimizers", "decoding", "translator_options", "beam_search")
-MODEL += ("generation", "transformer_messages")
+MODEL += ("continuation", "transformer_messages")
 MODEL += ("lexical_constraint",)
 MODEL += (
     "tree_constraint",

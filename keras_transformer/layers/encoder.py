@@ -151,7 +151,7 @@ class Encoder(LayerStack):
     the tokens and add positions first. With `norm="pre"` a normalisation
     follows the last layer. With `causal=True` this is the stack of
     a decoder-only language model, and `init_cache` and `step` compute one
-    position after another; see `search.generation.generate`.
+    position after another; see `search.continuation.generate`.
 
     Args:
         num_layers: Integer, N, the number of layers.

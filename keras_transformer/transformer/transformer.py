@@ -121,7 +121,6 @@ class Transformer(keras.Model):
     ):
         check_options(Transformer, layer_options, DecoderLayer)
         super().__init__(name=name, dtype=dtype, trainable=trainable)
-        _check_parts(frozen)
         self.decoder_start = _check_start(decoder_start)
         self.autocast = False  # would round ids, see `SharedEmbedding`
         self.vocab_size = vocab_size
@@ -151,6 +150,7 @@ class Transformer(keras.Model):
     quantize = refuse_quantization
 
     def _freeze(self, parts):
+        _check_parts(parts)
         for part in parts:
             getattr(self, part).trainable = False
 

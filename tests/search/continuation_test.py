@@ -11,7 +11,7 @@ from layer_checks import to_numpy
 
 from keras_transformer import layers
 from keras_transformer import masks
-from keras_transformer.search.generation import generate
+from keras_transformer.search.continuation import generate
 
 VOCAB_SIZE = 6
 PROMPTS = np.array([[5, 2, 3], [4, 0, 0]])

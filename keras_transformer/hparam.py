@@ -29,6 +29,7 @@ class TrainingConfig:
     gradient_clip_norm: float = 0.0  # largest norm of the gradients; 0 = any
     ema_decay: float = 0.0  # decay of the average of the weights; 0 = none
     learning_rate: float = 1.0  # factor on the paper's schedule
+    peak_learning_rate: float = 0.0  # peak of the schedule; 0 = by the factor
     warmup_steps: int = 4000  # number of steps of linear increase
     train_steps: int = 100000  # total number of updates
 
@@ -132,6 +133,7 @@ _TRAINING_RULES = (
     fields.between(0, 1_000, "consistency_weight", "guided_alignment"),
     fields.between(1e-30, 1, "adam_epsilon"),
     fields.between(1e-30, 1_000_000, "learning_rate"),
+    fields.between(0, 1_000, "peak_learning_rate"),
     fields.between(
         0,
         MAX_FRACTION,

@@ -14,8 +14,10 @@ WITHOUT_DECAY = ("bias", "gamma", "beta")
 def make_schedule(hparams):
     """Makes the learning-rate schedule of a set of hyperparameters.
 
-    Adafactor's schedule lacks the factor d_model^-0.5. Its steps are relative
-    to the size of the weights, which is about d_model^-0.5 already.
+    Its peak is `peak_learning_rate`, whatever the warm-up, or by default that
+    of the paper times `learning_rate`. Adafactor's schedule lacks the factor
+    d_model^-0.5. Its steps are relative to the size of the weights, which is
+    about d_model^-0.5 already.
 
     Args:
         hparams: An `HParams`.
@@ -24,11 +26,11 @@ def make_schedule(hparams):
         An `InverseSquareRootSchedule`.
     """
     is_relative = hparams.optimizer == "adafactor"
-    return InverseSquareRootSchedule(
-        1 if is_relative else hparams.d_model,
-        hparams.warmup_steps,
-        hparams.learning_rate,
-    )
+    width = 1 if is_relative else hparams.d_model
+    warmup_steps, factor = hparams.warmup_steps, hparams.learning_rate
+    if hparams.peak_learning_rate:
+        factor = hparams.peak_learning_rate * (width * warmup_steps) ** 0.5
+    return InverseSquareRootSchedule(width, warmup_steps, factor)
 
 
 def make_optimizer(hparams):

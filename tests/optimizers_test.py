@@ -51,6 +51,24 @@ class MakeScheduleTest:
     def test_default_is_the_schedule_of_the_paper(self):
         assert make_schedule(HParams()).peak == (512 * 4000) ** -0.5
 
+    @pytest.mark.parametrize("optimizer", ["adam", "adafactor"])
+    @pytest.mark.parametrize("warmup_steps", [10, 4000])
+    def test_a_given_peak_is_reached_whatever_the_warm_up(
+        self, optimizer, warmup_steps
+    ):
+        hparams = HParams(
+            peak_learning_rate=3e-4,
+            warmup_steps=warmup_steps,
+            learning_rate=2.0,
+            optimizer=optimizer,
+        )
+        schedule = make_schedule(hparams)
+        rates = [
+            float(to_numpy(schedule(updates)))
+            for updates in (warmup_steps - 1, 4 * warmup_steps - 1)
+        ]
+        np.testing.assert_allclose(rates, [3e-4, 1.5e-4], rtol=1e-5)
+
     def test_the_schedule_of_adafactor_ignores_the_width(self):
         assert make_schedule(HParams(optimizer="adafactor")).peak == 4000**-0.5
 

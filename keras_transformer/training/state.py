@@ -5,6 +5,7 @@ import sys
 import time
 
 from keras_transformer.errors import UserError
+from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs import variables
 from keras_transformer.runs.checkpoints import CheckpointWriter
 from keras_transformer.runs.metrics_table import COSTS
@@ -121,6 +122,7 @@ class TrainingState:
                 f"Starting with the weights of step {step} of {other.path}.",
                 file=sys.stderr,
             )
+            _report_peak(other, self.run)
             _report_vocabulary(other.vocabulary, self.run.vocabulary)
             if not self.run.vocabularies.is_shared:
                 _report_vocabulary(
@@ -135,6 +137,19 @@ class TrainingState:
             **variables.optimizer_variables(optimizer),
             **variables.average_variables(model, optimizer),
         }
+
+
+def _report_peak(other, run):
+    """Warns of a learning rate that may destroy what the other run learned."""
+    earlier, peak = (make_schedule(r.hparams).peak for r in (other, run))
+    if peak > 1.01 * earlier:
+        print(
+            f"Warning: the learning rate peaks at {peak:.2e}, and that of "
+            f"{other.path} at {earlier:.2e}. A model forgets what it knows at "
+            "a high rate; set a lower one by --hparams=peak_learning_rate="
+            f"{earlier / 4:.0e}, for example.",
+            file=sys.stderr,
+        )
 
 
 def _report_vocabulary(earlier, vocabulary):

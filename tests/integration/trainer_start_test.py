@@ -144,6 +144,12 @@ class BothDirectionsFirstTest:
         assert call(trainer, *flags_of(both, copy_data, *flags)) == 0
         flags = (hparams, "--train_steps=1", f"--warm_start_from={both}")
         assert call(trainer, *flags_of(one, copy_data, *flags)) == 0
+        assert "Warning" not in capsys.readouterr().err
+        high = (f"{hparams},peak_learning_rate=0.5", *flags[1:])
+        path = str(tmp_path / "high")
+        assert call(trainer, *flags_of(path, copy_data, *high)) == 0
+        warning = f"peaks at 5.00e-01, and that of {both} at 2.80e-02."
+        assert warning in capsys.readouterr().err
         first, last = RunDirectory(one), RunDirectory(both)
         assert last.problem_name == "copy_both"
         assert first.record["warm_start_from"] == both

@@ -148,7 +148,7 @@ class BothDirectionsFirstTest:
         high = (f"{hparams},peak_learning_rate=0.5", *flags[1:])
         path = str(tmp_path / "high")
         assert call(trainer, *flags_of(path, copy_data, *high)) == 0
-        warning = f"peaks at 5.00e-01, and that of {both} at 2.80e-02."
+        warning = f"peaks at 5.00e-01, and that of {both} at 7.91e-02."
         assert warning in capsys.readouterr().err
         first, last = RunDirectory(one), RunDirectory(both)
         assert last.problem_name == "copy_both"

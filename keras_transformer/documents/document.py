@@ -121,6 +121,8 @@ class Document:
             values.append(quote + spelling + quote)
         return _VALUE.sub(lambda match: values[int(match[1])], text)
 
+    translated = replace_sentences  # the name before version 0.2
+
     def _join(self, parts, pairs, value=None):
         return "".join(
             part

@@ -14,7 +14,6 @@ from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.decoding.engines.ctranslate2_search import Request
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.token_ids import END_ID
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 
@@ -99,10 +98,10 @@ class CTranslate2EngineTest:
 
     def test_a_text_without_tokens_has_an_empty_translation(self, ours, theirs):
         # SentencePiece reads this character as a space.
-        hypotheses = list(theirs.hypotheses(["a dog", "▁"], beam_size=2))
-        assert [one.ids for one in hypotheses[1]] == [[END_ID]]
-        (expected,) = ours.score_ids([[END_ID]], [[END_ID]])
-        assert hypotheses[1][0].score == pytest.approx(expected, abs=1e-4)
+        texts = ["a dog", "▁", ""]
+        hypotheses = list(theirs.hypotheses(texts, beam_size=2))
+        assert hypotheses[1] == hypotheses[2] == list(ours.hypotheses([""]))[0]
+        assert hypotheses[1][0].text == ""
         assert hypotheses[:1] == list(theirs.hypotheses(["a dog"], beam_size=2))
 
     def test_prefix_is_kept_and_counts(self, ours, theirs, texts):

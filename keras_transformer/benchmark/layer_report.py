@@ -9,6 +9,7 @@ import numpy as np
 from keras_transformer import markdown
 from keras_transformer.benchmark.layer_table import LAYERS
 from keras_transformer.files.writing import atomic_write
+from keras_transformer.visualization.picture import make_axes
 from keras_transformer.visualization.picture import write_picture
 
 # The figures of a cell, with their titles, units and what a unit is.
@@ -188,14 +189,10 @@ def _write_csv(cells, file):
 
 def _figure(cells):
     """Draws time and memory of training over the length, for each width."""
-    # Imported here so that importing this module does not load matplotlib.
-    from matplotlib.figure import Figure
-
     widths = sorted({cell.width for cell in cells})
-    figure = Figure(figsize=(4 * len(widths), 7), dpi=120, layout="constrained")
-    grid = figure.subplots(
-        2, len(widths), sharex=True, sharey="row", squeeze=False
-    )
+    size = (4 * len(widths), 7)
+    shared = {"sharex": True, "sharey": "row"}
+    figure, grid = make_axes(size, 2, len(widths), 120, "constrained", **shared)
     for axes, key in zip(grid, ("training_seconds", "training_bytes")):
         title, unit, size = FIGURES[key]
         for axis, width in zip(axes, widths):
@@ -209,8 +206,6 @@ def _figure(cells):
                 axis.plot(lengths, values, marker=".", label=layer.title)
             axis.set(xscale="log", yscale="log", title=f"d = {width:,}")
             axis.set_xlabel("n")
-            axis.grid(alpha=0.3)
-            axis.spines[["top", "right"]].set_visible(False)
         axes[0].set_ylabel(f"{title}, {unit}")
     figure.legend(
         *grid[0][0].get_legend_handles_labels(),

@@ -8,6 +8,7 @@ from keras_transformer import markdown
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.sweep.results import SPLITS
 from keras_transformer.sweep.results import is_trained
+from keras_transformer.visualization.picture import make_axes
 from keras_transformer.visualization.picture import name_metric
 from keras_transformer.visualization.picture import printable
 from keras_transformer.visualization.picture import write_picture
@@ -182,14 +183,10 @@ def plot_lines(lines, path, base=None):
     therefore shows differences: ours from our base, and the paper's from its
     own. A grey band is the range of the seeds of our base.
     """
-    # Imported here so that importing this module does not load matplotlib.
-    from matplotlib.figure import Figure
-
     names = list(dict.fromkeys(line["row"] for line in lines))
     columns = _find_columns(lines)
     size = 2.5 + 3.2 * len(columns), 1.2 + 0.24 * len(names)
-    figure = Figure(figsize=size, dpi=150, layout="tight")
-    axes = figure.subplots(1, len(columns), sharey=True, squeeze=False)[0]
+    figure, (axes,) = make_axes(size, 1, len(columns), sharey=True)
     for axis, column in zip(axes, columns):
         _draw(axis, lines, names, column, base)
     axes[0].set_yticks(range(len(names)), list(map(printable, names)))
@@ -221,8 +218,6 @@ def _draw(axis, lines, names, column, base):
             x = [value for _, value in points]
             axis.scatter(x, [names.index(name) for name, _ in points], **style)
     axis.set_xlabel(label)
-    axis.grid(alpha=0.3)
-    axis.spines[["top", "right"]].set_visible(False)
 
 
 def _find_points(lines, column):

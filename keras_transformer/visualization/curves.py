@@ -9,6 +9,7 @@ from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import read_rows
 from keras_transformer.visualization.picture import MAX_MARKERS
 from keras_transformer.visualization.picture import check_picture_path
+from keras_transformer.visualization.picture import make_axes
 from keras_transformer.visualization.picture import name_metric
 from keras_transformer.visualization.picture import printable
 from keras_transformer.visualization.picture import write_picture
@@ -26,13 +27,10 @@ def plot_learning_curve(rows, path, label_smoothing=0.0):
     The legend mentions the label smoothing of the training loss, because the
     loss on dev has none.
     """
-    # Imported here so that importing this module does not load matplotlib.
-    from matplotlib.figure import Figure
-
     scores = _score_names(rows)
     num_axes = 1 + len(scores)
-    figure = Figure(figsize=(5 * num_axes, 3.6), dpi=120, layout="tight")
-    axes = figure.subplots(1, num_axes, sharex=True, squeeze=False)[0]
+    size = (5 * num_axes, 3.6)
+    figure, (axes,) = make_axes(size, 1, num_axes, dpi=120, sharex=True)
     train = "train, with label smoothing" if label_smoothing else "train"
     for name, label in (("train_loss", train), ("dev_loss", "dev")):
         _plot(axes[0], rows, name, label=label)
@@ -44,8 +42,6 @@ def plot_learning_curve(rows, path, label_smoothing=0.0):
     for axis in axes:
         axis.set_xlabel("updates")
         axis.xaxis.set_major_formatter("{x:,.10g}")
-        axis.grid(alpha=0.3)
-        axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_xlim(left=0)  # and so in all, which share the axis
     write_picture(figure, path)
 
@@ -119,12 +115,7 @@ def _can_be_drawn(x, y):
 
 
 def _draw(curves, x_unit, y_unit, path):
-    # `Figure` without pyplot needs no display and leaves no global state.
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import StrMethodFormatter
-
-    figure = Figure(figsize=(7, 4.2), dpi=150, layout="tight")
-    axis = figure.subplots()
+    figure, ((axis,),) = make_axes((7, 4.2))
     (x_size, x_label), (y_size, y_label) = x_unit, y_unit
     for name, points in curves.items():
         # Dense curves are noisy: thin and transparent lines keep all visible.
@@ -139,11 +130,9 @@ def _draw(curves, x_unit, y_unit, path):
         )
     axis.set_xlabel(x_label)
     axis.set_ylabel(y_label)
-    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+    axis.xaxis.set_major_formatter("{x:,.10g}")
     # An offset beside the axis would hide the values themselves.
     axis.ticklabel_format(axis="y", useOffset=False)
-    axis.grid(alpha=0.3)
-    axis.spines[["top", "right"]].set_visible(False)
     axis.legend(framealpha=0.8, edgecolor="none")
     write_picture(figure, path)
 

@@ -4,7 +4,6 @@ import html
 
 import numpy as np
 
-from keras_transformer.files.writing import atomic_write
 from keras_transformer.visualization import page
 from keras_transformer.visualization.paper_figures import Panel
 from keras_transformer.visualization.paper_page import lines_svg
@@ -79,8 +78,7 @@ def write_head_page(scores, words, weights, path, text_name):
     }
     names = ["paper_page", "head_page"]
     title = "Attention heads of the encoder"
-    with atomic_write(path) as file:
-        file.write(page.make_page("head", parts, names, names, title))
+    page.write_page(path, "head", parts, names, names, title)
 
 
 def _title(name):

@@ -4,6 +4,14 @@ import importlib.resources
 import json
 import re
 
+from keras_transformer.files.writing import atomic_write
+
+
+def write_page(path, *arguments, **options):
+    """Writes the page that `make_page` returns for the other arguments."""
+    with atomic_write(path) as file:
+        file.write(make_page(*arguments, **options))
+
 
 def make_page(name, parts, styles, scripts=(), title="{{title}}"):
     """Returns the body `NAME_page.html` in the frame that all pages share.

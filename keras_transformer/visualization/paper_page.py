@@ -2,7 +2,6 @@
 
 import html
 
-from keras_transformer.files.writing import atomic_write
 from keras_transformer.visualization import page
 from keras_transformer.visualization.paper_figures import head_colour
 from keras_transformer.visualization.picture import num_columns
@@ -29,10 +28,7 @@ def write_paper_page(figure, path):
         "number": figure.number,
         "caption": html.escape(figure.caption),
     }
-    with atomic_write(path) as file:
-        file.write(
-            page.make_page("paper", parts, ["paper_page"], ["paper_page"])
-        )
+    page.write_page(path, "paper", parts, ["paper_page"], ["paper_page"])
 
 
 def _panel(panel, words):

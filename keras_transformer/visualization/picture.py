@@ -29,6 +29,24 @@ def check_picture_path(path, name="A picture's name"):
     check_writable(path, name)
 
 
+def make_axes(size, rows=1, columns=1, dpi=150, layout="tight", **options):
+    """Returns a figure of Matplotlib, and its axes as a matrix.
+
+    The axes have a faint grid and two sides of their frame. The size is in
+    inches, and the options are those of `Figure.subplots`.
+    """
+    # Imported here so that importing this module does not load matplotlib.
+    # `Figure` without pyplot needs no display and leaves no global state.
+    from matplotlib.figure import Figure
+
+    figure = Figure(size, dpi=dpi, layout=layout)
+    axes = figure.subplots(rows, columns, squeeze=False, **options)
+    for axis in axes.flat:
+        axis.grid(alpha=0.3)
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
 def write_picture(figure, path):
     """Writes a figure of Matplotlib, which appears under its name once whole.
 

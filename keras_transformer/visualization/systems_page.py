@@ -3,7 +3,6 @@
 import dataclasses
 import html
 
-from keras_transformer.files.writing import atomic_write
 from keras_transformer.visualization import page
 
 ORDERS = {1: "word alone", 2: "two words", 3: "three words", 4: "four or more"}
@@ -74,8 +73,7 @@ def write_systems_page(comparison, path):
     }
     styles = ["paper_page", "head_page", "systems_page"]
     title = "Two systems on {{text_name}}"
-    with atomic_write(path) as file:
-        file.write(page.make_page("systems", parts, styles, title=title))
+    page.write_page(path, "systems", parts, styles, title=title)
 
 
 def _lines(function, items):

@@ -159,21 +159,38 @@ def _time_decoding():
     path = FLAGS.output_dir
     if path and find_export_format(path) == "ctranslate2":
         return _time_export()
-    hparams, sources, make_model, vocabularies = (
-        _prepare_run() if FLAGS.output_dir else _prepare_random_model()
-    )
+    from keras_transformer.benchmark import workload
+
+    run = _open_run() if path else None
+    if run:
+        hparams, vocabularies = run.hparams, run.vocabularies
+        lines = workload.read_sentences(FLAGS.decode_from_file)
+        sources = run.source_vocabulary.encode(lines)
+    else:
+        flags.require(FLAGS, "hparams_set", "vocabulary")
+        # Without a vocabulary of trees, nothing constrains the search.
+        hparams, vocabularies = _make_hparams(), ()
+        sources, vocab_size = workload.load_sentences(
+            FLAGS.decode_from_file, FLAGS.vocabulary
+        )
     # The search alone is timed, not the choice among its samples.
     options = model_flags.decode_options(FLAGS, hparams).to_search_options()
     load_backend()
     import keras
 
+    from keras_transformer.benchmark.decode import random_model
     from keras_transformer.benchmark.decode import time_decoding
     from keras_transformer.decoding import batching
+    from keras_transformer.runs.weights import load_model
 
     batching.give_each_a_core()  # as kt-decoder does
     precision = model_flags.decode_precision(FLAGS, hparams)
+    if run:
+        model = load_model(run, precision=precision)
+    else:
+        model = random_model(hparams, vocab_size, precision)
     figures = time_decoding(
-        make_model(precision),
+        model,
         sources,
         options,
         FLAGS.batch_size,
@@ -183,12 +200,21 @@ def _time_decoding():
         vocabularies,
     )
     return {
-        "output_dir": FLAGS.output_dir,
+        "output_dir": path,
         "backend": keras.backend.backend(),
         "precision": precision,
         "decode": dataclasses.asdict(options),
         **figures,
     }
+
+
+def _open_run():
+    from keras_transformer.runs.run_directory import RunDirectory
+    from keras_transformer.runs.weights import check_checkpoint
+
+    run = RunDirectory(FLAGS.output_dir)
+    check_checkpoint(run)
+    return run
 
 
 def _time_export():
@@ -212,50 +238,6 @@ def _time_export():
         "decode": dataclasses.asdict(options),
         **figures,
     }
-
-
-def _prepare_run():
-    """Prepares to time a trained run.
-
-    Returns the run's hparams, the text as ids, a function that makes the model
-    of a precision once the backend is loaded, and the vocabularies.
-    """
-    from keras_transformer.benchmark import workload
-    from keras_transformer.runs.run_directory import RunDirectory
-    from keras_transformer.runs.weights import check_checkpoint
-
-    run = RunDirectory(FLAGS.output_dir)
-    check_checkpoint(run)
-
-    # A function, because the model needs the backend. The caller loads that
-    # once all flags and files are checked.
-    def make_model(precision):
-        from keras_transformer.runs.weights import load_model
-
-        return load_model(run, precision=precision)
-
-    lines = workload.read_sentences(FLAGS.decode_from_file)
-    sources = run.source_vocabulary.encode(lines)
-    return run.hparams, sources, make_model, run.vocabularies
-
-
-def _prepare_random_model():
-    """Prepares to time a model with random weights, as `_prepare_run` does."""
-    from keras_transformer.benchmark import workload
-
-    flags.require(FLAGS, "hparams_set", "vocabulary")
-    hparams = _make_hparams()
-    sources, vocab_size = workload.load_sentences(
-        FLAGS.decode_from_file, FLAGS.vocabulary
-    )
-
-    def make_model(precision):
-        from keras_transformer.benchmark.decode import random_model
-
-        return random_model(hparams, vocab_size, precision)
-
-    # Without a vocabulary of trees, nothing constrains the search.
-    return hparams, sources, make_model, ()
 
 
 def _measure_layers():

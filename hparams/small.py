@@ -90,3 +90,30 @@ def transformer_deep_shallow_tiny():
     return dataclasses.replace(
         transformer_tiny(), num_layers=6, num_decoder_layers=1
     )
+
+
+@register_hparams
+def transformer_parsing_small():
+    """A small parser for thousands of sentences and one GPU or CPU.
+
+    It has 3 + 3 layers of d_model 128, normalisation before each sub-layer, and
+    dropout 0.1 on residuals and attention. It decodes as
+    `transformer_parsing`. It is made for in-order trees and augmented
+    training; docs/parsing_results.md reports its scores.
+    """
+    return HParams(
+        num_layers=3,
+        d_model=128,
+        d_ff=512,
+        num_heads=4,
+        norm="pre",
+        attention_dropout=0.1,
+        initializer="small_branch_ends",
+        max_length=512,
+        batch_tokens=2048,
+        warmup_steps=800,
+        train_steps=8000,
+        beam_size=21,
+        alpha=0.3,
+        extra_length=300,
+    )

@@ -9,22 +9,10 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.errors import UserError
 from keras_transformer.trees.symbols import LINEARIZATIONS
 
-TREE_FLAGS = [f"{split}_trees" for split in corpus_flags.SPLITS]
-TREE_SETTINGS = [
-    "parsed_trees",
-    "treebank_weight",
-    "linearization",
-    "augmentation_rounds",
-    "skip_bad",
-]
-EITHER_SETTINGS = ["vocab_size", "vocabulary", "normalize_text"]
-VOCABULARY_FLAGS = [
-    "vocabulary",
-    "symbols",
-    "vocabulary_temperature",
-    "tokenized",
-]
-VOCABULARY_FLAGS += ["shared_vocabulary", "source_vocab_size"]
+# Parsing takes these of `translate_files`, too.
+EITHER_SETTINGS = ("vocab_size", "vocabulary", "normalize_text")
+TREE_SETTINGS = ("parsed_trees", "treebank_weight", "linearization")
+TREE_SETTINGS += ("augmentation_rounds", "skip_bad")
 TRAINED = ("vocab_size", "source_vocab_size", "shared_vocabulary", "symbols")
 TRAINED += ("vocabulary_temperature", "normalize_text")
 
@@ -84,6 +72,45 @@ RUNNER_GROUP = flags.group(
         default="",
     ),
 )
+TREE_GROUP = flags.group(
+    "Files of parsing_files",
+    train_trees=flags.paths(
+        "Files or directories of the training trees, separated by commas. "
+        "wsj:02-21 means the folders or files 02 to 21 in wsj.",
+    ),
+    dev_trees=flags.paths("Files or directories of the development trees."),
+    test_trees=flags.paths(
+        "Files or directories of the test trees. Default: none."
+    ),
+    parsed_trees=flags.paths(
+        "Files or directories of automatically parsed trees that training "
+        "adds to the treebank. Default: none.",
+    ),
+    treebank_weight=flags.count(
+        "Number of times that an epoch goes through the training trees for "
+        "each time through the parsed trees.",
+        default=1,
+        maximum=1_000,
+    ),
+    linearization=flags.choice(
+        LINEARIZATIONS,
+        "Form of a tree as a sequence. normalised writes XX for every "
+        "word, tagged its part-of-speech tag, and lexicalised the word "
+        "itself. in_order also writes the words, but each opening bracket "
+        "after the first child of its constituent.",
+        default="normalised",
+    ),
+    augmentation_rounds=flags.whole(
+        "Number of times that an epoch goes through the training trees, "
+        "together with new trees made of their parts; 0 uses the training "
+        "trees alone. Parsed trees are not augmented.",
+        default=0,
+        maximum=1_000,
+    ),
+    skip_bad=flags.switch(
+        "Report malformed trees and leave them out, instead of failing."
+    ),
+)
 FLAGS = flags.define(
     flags.group(
         flags.UNGROUPED,
@@ -100,45 +127,7 @@ FLAGS = flags.define(
     corpus_flags.GROUP,
     VOCABULARY_GROUP,
     RUNNER_GROUP,
-    flags.group(
-        "Files of parsing_files",
-        train_trees=flags.paths(
-            "Files or directories of the training trees, separated by commas. "
-            "wsj:02-21 means the folders or files 02 to 21 in wsj.",
-        ),
-        dev_trees=flags.paths("Files or directories of the development trees."),
-        test_trees=flags.paths(
-            "Files or directories of the test trees. Default: none."
-        ),
-        parsed_trees=flags.paths(
-            "Files or directories of automatically parsed trees that training "
-            "adds to the treebank. Default: none.",
-        ),
-        treebank_weight=flags.count(
-            "Number of times that an epoch goes through the training trees for "
-            "each time through the parsed trees.",
-            default=1,
-            maximum=1_000,
-        ),
-        linearization=flags.choice(
-            LINEARIZATIONS,
-            "Form of a tree as a sequence. normalised writes XX for every "
-            "word, tagged its part-of-speech tag, and lexicalised the word "
-            "itself. in_order also writes the words, but each opening bracket "
-            "after the first child of its constituent.",
-            default="normalised",
-        ),
-        augmentation_rounds=flags.whole(
-            "Number of times that an epoch goes through the training trees, "
-            "together with new trees made of their parts; 0 uses the training "
-            "trees alone. Parsed trees are not augmented.",
-            default=0,
-            maximum=1_000,
-        ),
-        skip_bad=flags.switch(
-            "Report malformed trees and leave them out, instead of failing."
-        ),
-    ),
+    TREE_GROUP,
 )
 
 
@@ -148,17 +137,16 @@ def check_flags(problems):
         side for problem in problems for side in getattr(problem, "sides", ())
     }
     # A problem silently ignores flags that are meant for another one.
-    flag_sides = {
-        **dict.fromkeys(corpus_flags.NAMES + VOCABULARY_FLAGS, "source"),
-        **dict.fromkeys(TREE_FLAGS + TREE_SETTINGS, "trees"),
-        **dict.fromkeys(EITHER_SETTINGS, "either"),
-    }
-    for name, side in flag_sides.items():
-        is_taken = side in sides or (sides and side == "either")
-        if not is_taken:
-            taker = "parsing_files" if side == "trees" else "translate_files"
-            way_out = f"Remove it, or use --problem={taker}."
-            flags.refuse(FLAGS, [name], f"must go with {taker}", way_out)
+    for (_, group), side, taker in (
+        (corpus_flags.GROUP, "source", "translate_files"),
+        (VOCABULARY_GROUP, "source", "translate_files"),
+        (TREE_GROUP, "trees", "parsing_files"),
+    ):
+        for name in group:
+            is_taken = side in sides or (sides and name in EITHER_SETTINGS)
+            if not is_taken:
+                way_out = f"Remove it, or use --problem={taker}."
+                flags.refuse(FLAGS, [name], f"must go with {taker}", way_out)
 
 
 def set_files(problem):

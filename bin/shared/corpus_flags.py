@@ -13,13 +13,7 @@ from keras_transformer.data.tags import is_tag
 from keras_transformer.errors import UserError
 
 SPLITS = ("train", "dev", "test")
-FILE_FLAGS = [
-    f"{split}_{side}" for split in SPLITS for side in ("source", "target")
-]
-LANGUAGE_FLAGS = ["source_language", "target_language"]
-# Those that no other problem takes; parsing_files has a `vocab_size`, too.
-NAMES = [*SPLITS, *FILE_FLAGS, *LANGUAGE_FLAGS]
-NAMES += ["clean", "train_alignments"]
+LANGUAGE_FLAGS = ("source_language", "target_language")
 
 
 def corpora(description):

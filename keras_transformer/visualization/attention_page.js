@@ -41,24 +41,27 @@ const mean = (query, key) => chosenHeads().reduce(
   / Math.max(1, state.heads.size);
 const opacity = (value) => state.raised ? Math.sqrt(value) : value;
 const otherSide = (side) => side === "queries" ? "keys" : "queries";
-// The weight between a token and another one, given by its index on the other
-// side.
-const weightOf = (token, head, other) => token.side === "queries"
-  ? weight(head, token.index, other) : weight(head, other, token.index);
-const meanOf = (token, other) => token.side === "queries"
-  ? mean(token.index, other) : mean(other, token.index);
-const isMaskedFor = (token, other) => token.side === "queries"
-  ? state.kind.isMasked(token.index, other)
-  : state.kind.isMasked(other, token.index);
+// The query and the key of a token and another one, which is given by its index
+// on the other side.
+const queryAndKey = (token, other) => token.side === "queries"
+  ? [token.index, other] : [other, token.index];
+const weightOf = (token, head, other) => weight(head, ...queryAndKey(token, other));
+const meanOf = (token, other) => mean(...queryAndKey(token, other));
+const isMaskedFor = (token, other) =>
+  state.kind.isMasked(...queryAndKey(token, other));
+const isSame = (token, side, index) => Boolean(token)
+  && token.side === side && token.index === index;
 
 function make(name, attributes = {}, ...children) {
-  const element = document.createElement(name);
-  return fill(element, attributes, children);
+  return fill(document.createElement(name), attributes, children);
 }
 
 function draw(name, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, name), attributes, children);
 }
+
+// Text in smaller letters beside a heading.
+const small = (...words) => make("small", {}, ...words);
 
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
@@ -156,17 +159,9 @@ function makeChoices(name, labels, choose) {
 }
 
 function setHead(head, alone) {
-  const heads = alone ? new Set([head]) : new Set(state.heads);
+  const heads = new Set(alone ? [head] : state.heads);
   if (!alone && !heads.delete(head)) heads.add(head);
   change({heads});
-}
-
-function headButton(head, ...children) {
-  const button = make("button", {type: "button", class: "head",
-    "data-head": head, style: {"--colour": colours[head]}}, ...children);
-  button.addEventListener("click", (e) => setHead(head, e.shiftKey));
-  button.addEventListener("dblclick", () => setHead(head, true));
-  return button;
 }
 
 function makeControls() {
@@ -176,8 +171,11 @@ function makeControls() {
   makeChoices("layers", range(most).map((layer) => `${layer + 1}`),
     (layer) => change({layer}));
   for (const head of range(data.heads)) {
-    const button = headButton(head, `${head + 1}`);
-    button.setAttribute("aria-label", `Head ${head + 1}`);
+    const button = make("button", {type: "button", class: "head",
+      "data-head": head, "aria-label": `Head ${head + 1}`,
+      style: {"--colour": colours[head]}}, `${head + 1}`);
+    button.addEventListener("click", (e) => setHead(head, e.shiftKey));
+    button.addEventListener("dblclick", () => setHead(head, true));
     find("heads").append(button);
   }
   for (const [text, heads] of [["All", range(data.heads)], ["None", []]]) {

@@ -39,9 +39,7 @@ function makeColumns() {
 
 function keep(token) {
   if (!token) return;
-  const isKept = state.kept && state.kept.side === token.side
-    && state.kept.index === token.index;
-  state.kept = isKept ? null : token;
+  state.kept = isSame(state.kept, token.side, token.index) ? null : token;
   writeAddress();
   showFocus();
 }
@@ -62,13 +60,10 @@ function move(event) {
 
 function showColumns() {
   const kind = state.kind;
-  const style = {"--row": `${rowHeight()}px`,
+  fill(find("columns"), {style: {"--row": `${rowHeight()}px`,
     "--size": `${rowHeight() > 20 ? 13.5 : 12}px`,
     "--strip": `${data.heads > 8 ? 4 : 6}px`,
-    "--strips": `${data.heads * (data.heads > 8 ? 5 : 7)}px`};
-  for (const [name, value] of Object.entries(style)) {
-    find("columns").style.setProperty(name, value);
-  }
+    "--strips": `${data.heads * (data.heads > 8 ? 5 : 7)}px`}}, []);
   const heads = chosenHeads();
   find("details-view").style.flexBasis = `${170 + 37 * data.heads}px`;
   find("lines-title").replaceChildren(...heading(kind));
@@ -94,8 +89,8 @@ function heading(kind) {
   const count = state.heads.size;
   const heads = count === data.heads ? "all heads" : count === 1
     ? `head ${chosenHeads()[0] + 1}` : `${count} of ${data.heads} heads`;
-  return [`${kind.long} `, make("small", {},
-    `layer ${state.layer + 1} of ${kind.layers}, ${heads}`)];
+  return [`${kind.long} `,
+    small(`layer ${state.layer + 1} of ${kind.layers}, ${heads}`)];
 }
 
 // All lines of a head, or only those of one token.
@@ -130,8 +125,7 @@ function showFocus() {
     ...(token ? heads.map((head) => headLines(head, heads, token)) : []));
   for (const side of ["queries", "keys"]) {
     [...find(side).children].forEach((element, index) => {
-      const isIt = Boolean(token) && token.side === side
-        && token.index === index;
+      const isIt = isSame(token, side, index);
       element.classList.toggle("focused", isIt);
       element.setAttribute("aria-selected", isIt);
       const isOther = Boolean(token) && token.side !== side;
@@ -165,7 +159,7 @@ function showDetails(token, heads) {
   const others = state.kind[otherSide(token.side)];
   title.replaceChildren(named(state.kind[token.side][token.index]),
     token.side === "queries" ? " attends to" : " is attended to by",
-    make("small", {}, ` (position ${token.index + 1})`));
+    small(` (position ${token.index + 1})`));
   const visible = range(others.length)
     .filter((other) => !isMaskedFor(token, other));
   const order = visible
@@ -256,7 +250,7 @@ function showMatrix() {
   };
   matrix.onclick = () => { if (state.pointed) keep(state.pointed); };
   matrix.place = place;
-  find("matrix-title").replaceChildren("Matrix ", make("small", {}));
+  find("matrix-title").replaceChildren("Matrix ", small());
   showCaption(matrixCaption());
 }
 
@@ -311,9 +305,8 @@ function showBand(token) {
   const band = find("band");
   band.setAttribute("visibility", token ? "visible" : "hidden");
   find("matrix").querySelectorAll("text").forEach((label) => {
-    label.classList.toggle("focused", Boolean(token)
-      && label.dataset.side === token.side
-      && Number(label.dataset.index) === token.index);
+    label.classList.toggle("focused",
+      isSame(token, label.dataset.side, Number(label.dataset.index)));
   });
   if (!token) return;
   const isRow = token.side === "queries";
@@ -326,14 +319,16 @@ function showBand(token) {
 // ---- small maps of all heads of the layer
 
 function showOverview() {
-  find("overview-title").replaceChildren(`All heads of layer ${
-    state.layer + 1} `, make("small", {}, "queries from top to bottom, keys "
-    + "from left to right; click a map to see its head alone"));
+  find("overview-title").replaceChildren(
+    `All heads of layer ${state.layer + 1} `,
+    small("queries from top to bottom, keys from left to right; click a map "
+      + "to see its head alone"));
   // Five pixels for each token, and at least as many as eight maps in a row.
   const size = Math.min(340, Math.max(
     132, 5 * Math.max(state.kind.queries.length, state.kind.keys.length)));
-  find("overview").style.setProperty("--map", `${size}px`);
-  find("overview").style.maxWidth = `${1.5 * size * data.heads}px`;
+  const width = 1.5 * size * data.heads;
+  fill(find("overview"),
+    {style: {"--map": `${size}px`, "max-width": `${width}px`}}, []);
   find("overview").replaceChildren(...range(data.heads).map((head) => {
     const map = painted(colours[head],
       (query, key) => weight(head, query, key));

@@ -5,7 +5,6 @@ import dataclasses
 from keras_transformer.scoring import analysis
 from keras_transformer.scoring import comparison
 from keras_transformer.visualization.systems_page import Example
-from keras_transformer.visualization.systems_page import SystemsComparison
 from keras_transformer.visualization.systems_page import Translation
 from keras_transformer.visualization.systems_page import write_systems_page
 
@@ -63,34 +62,37 @@ def write_systems_report(
     this, other = systems.names
     sources = systems.sources
     texts = systems.references if training_text is None else training_text
-    better, worse = (
+    examples = [
         [_example(sentence, systems, words) for sentence in sentences]
         for sentences in analysis.find_greatest_differences(
             systems.outputs, systems.references, words.lowercase
         )
-    )
-    page = SystemsComparison(
-        text_name=systems.text_name,
+    ]
+    write_systems_page(
+        path,
+        {
+            "text_name": systems.text_name,
+            "this": this,
+            "other": other,
+            "meaning": comparison.MEANING,
+            "side": "reference" if sources is None else "source",
+            "counted_text": "references"
+            if training_text is None
+            else "training text",
+        },
         num_sentences=len(systems.references),
-        this=this,
-        other=other,
         differences=differences,
-        meaning=comparison.MEANING,
-        side="reference" if sources is None else "source",
         by_length=analysis.score_by_length(
             sources or systems.references,
             systems.outputs,
             systems.references,
             words,
         ),
-        counted_text="references" if training_text is None else "training text",
         by_frequency=analysis.score_by_frequency(
             systems.outputs, systems.references, words, words.count(texts)
         ),
-        better=better,
-        worse=worse,
+        examples=examples,
     )
-    write_systems_page(page, path)
 
 
 def training_targets(problem):

@@ -2,36 +2,32 @@
 
 import base64
 import html
-import typing
 
 import numpy as np
 
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.visualization import page
 
-
-class KindLabels(typing.NamedTuple):
-    """Names of a kind of attention and of its queries and keys."""
-
-    short_title: str
-    title: str
-    query: str
-    key: str
-
-
+# The titles of each kind of attention, and what its queries and keys are.
 LABELS = {
-    "encoder": KindLabels(
-        "Encoder", "Encoder self-attention", "source", "source"
-    ),
-    "decoder": KindLabels(
-        "Decoder",
-        "Decoder self-attention",
-        "token to predict",
-        "tokens before it",
-    ),
-    "cross": KindLabels(
-        "Cross", "Cross-attention", "token to predict", "source"
-    ),
+    "encoder": {
+        "title": "Encoder",
+        "long": "Encoder self-attention",
+        "query": "source",
+        "key": "source",
+    },
+    "decoder": {
+        "title": "Decoder",
+        "long": "Decoder self-attention",
+        "query": "token to predict",
+        "key": "tokens before it",
+    },
+    "cross": {
+        "title": "Cross",
+        "long": "Cross-attention",
+        "query": "token to predict",
+        "key": "source",
+    },
 }
 SCALE = 65535  # weights are stored as 16-bit integers
 
@@ -71,10 +67,7 @@ def _data(attention):
         kinds.append(
             {
                 "name": kind,
-                "title": labels.short_title,
-                "long": labels.title,
-                "query": labels.query,
-                "key": labels.key,
+                **labels,
                 # Each token is predicted from those before it alone.
                 "causal": kind == "decoder",
                 # A decoder may have fewer or more layers than its encoder.

@@ -3,10 +3,8 @@
 import numpy as np
 
 from keras_transformer.token_ids import WORD_START
+from keras_transformer.visualization import picture
 from keras_transformer.visualization.attention_page import LABELS
-from keras_transformer.visualization.picture import num_columns
-from keras_transformer.visualization.picture import shorten_label
-from keras_transformer.visualization.picture import write_picture
 
 QUERIES = {"encoder": "source", "decoder": "target", "cross": "target"}
 MAX_LABELS = 70  # longer sentences get a label at every second token or so
@@ -56,12 +54,12 @@ def write_attention_picture(attention, path, kind="cross"):
                 )
     _add_bar(figure, image, font_size)
     figure.suptitle(
-        f"{LABELS[kind].title}\n{QUERIES[kind]} tokens, from top to bottom,\n"
+        f"{LABELS[kind]['long']}\n{QUERIES[kind]} tokens, from top to bottom,\n"
         "attend to those named below",
         fontsize=font_size + 1,
         y=1 - 0.1 / figure.get_figheight(),
     )
-    write_picture(figure, path)
+    picture.write_picture(figure, path)
 
 
 class _Tokens:
@@ -73,7 +71,7 @@ class _Tokens:
         self.labels = [_label(tokens[place]) for place in self.places]
         # The side of a map has room for all labels.
         self.inches = max(1.5, 0.115 * len(self.labels))
-        self.room = 0.1 + 0.065 * max(map(num_columns, self.labels))
+        self.room = 0.1 + 0.065 * max(map(picture.num_columns, self.labels))
 
     def label_columns(self, axis):
         """Writes the labels below a map."""
@@ -163,4 +161,4 @@ def _add_bar(figure, image, font_size):
 def _label(token):
     """Returns a token as readable text, without the mark of a word start."""
     # A lone mark is a space.
-    return shorten_label(token.removeprefix(WORD_START) or "␣")
+    return picture.shorten_label(token.removeprefix(WORD_START) or "␣")

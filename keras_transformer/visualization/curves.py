@@ -7,12 +7,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.fields import did_you_mean
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import read_rows
-from keras_transformer.visualization.picture import MAX_MARKERS
-from keras_transformer.visualization.picture import check_picture_path
-from keras_transformer.visualization.picture import make_axes
-from keras_transformer.visualization.picture import name_metric
-from keras_transformer.visualization.picture import printable
-from keras_transformer.visualization.picture import write_picture
+from keras_transformer.visualization import picture
 
 MAX_VALUE = 1e300
 X_AXES = ("step", "seconds", "epoch")
@@ -27,10 +22,15 @@ def plot_learning_curve(rows, path, label_smoothing=0.0):
     The legend mentions the label smoothing of the training loss, because the
     loss on dev has none.
     """
-    scores = _score_names(rows)
+    names = dict.fromkeys(name for row in rows for name in row)
+    scores = [
+        name
+        for name in names
+        if name.startswith("dev_") and name not in LOSS_COLUMNS
+    ]
     num_axes = 1 + len(scores)
     size = (5 * num_axes, 3.6)
-    figure, (axes,) = make_axes(size, 1, num_axes, dpi=120, sharex=True)
+    figure, (axes,) = picture.make_axes(size, 1, num_axes, dpi=120, sharex=True)
     train = "train, with label smoothing" if label_smoothing else "train"
     for name, label in (("train_loss", train), ("dev_loss", "dev")):
         _plot(axes[0], rows, name, label=label)
@@ -38,18 +38,12 @@ def plot_learning_curve(rows, path, label_smoothing=0.0):
     axes[0].legend(frameon=False)
     for axis, name in zip(axes[1:], scores):
         _plot(axis, rows, name, color="tab:green")
-        axis.set_title(name_metric(name))
+        axis.set_title(picture.name_metric(name))
     for axis in axes:
         axis.set_xlabel("updates")
         axis.xaxis.set_major_formatter("{x:,.10g}")
     axes[0].set_xlim(left=0)  # and so in all, which share the axis
-    write_picture(figure, path)
-
-
-def _score_names(rows):
-    names = dict.fromkeys(name for row in rows for name in row)
-    dev = [name for name in names if name.startswith("dev_")]
-    return [name for name in dev if name not in LOSS_COLUMNS]
+    picture.write_picture(figure, path)
 
 
 def _plot(axis, rows, name, **options):
@@ -58,7 +52,7 @@ def _plot(axis, rows, name, **options):
     axis.plot(
         [int(row["step"]) for row in rows],
         [float(row[name]) for row in rows],
-        marker="." if len(rows) <= MAX_MARKERS else None,
+        marker="." if len(rows) <= picture.MAX_MARKERS else None,
         **options,
     )
 
@@ -69,9 +63,12 @@ def plot_comparison(runs, metric, x_axis, path):
     The runs may still be training. The axis "seconds" is the time of training
     without the evaluations.
     """
-    check_picture_path(path)
+    picture.check_picture_path(path)
     curves = read_curves(runs, metric, x_axis)
-    _draw(curves, _x_unit(x_axis, curves), _y_unit(metric), path)
+    y_unit = 1, picture.name_metric(metric)
+    if metric == "memory_bytes":
+        y_unit = 1e9, "memory in GB"
+    _draw(curves, _x_unit(x_axis, curves), y_unit, path)
 
 
 def read_curves(runs, metric, x_axis):
@@ -85,8 +82,11 @@ def read_curves(runs, metric, x_axis):
     runs = list(dict.fromkeys(runs))  # without repetitions, in order
     tables = [_read_run(run) for run in runs]
     _check_metric(tables, metric)
+    # The common folder of the parents, so that a single run keeps its name.
+    paths = [os.path.abspath(run) for run in runs]
+    common = os.path.commonpath([os.path.dirname(path) for path in paths])
     curves = {}
-    for run, name, rows in zip(runs, _short_names(runs), tables):
+    for run, path, rows in zip(runs, paths, tables):
         factor, column = 1.0, x_axis
         if x_axis == "epoch":
             factor, column = _epochs_per_update(run, rows), "step"
@@ -103,7 +103,7 @@ def read_curves(runs, metric, x_axis):
                 "that run out, or choose another metric."
             )
         # Matplotlib draws no point at a NaN, but leaves a gap there.
-        curves[name] = [
+        curves[os.path.relpath(path, common)] = [
             (x, y if _can_be_drawn(x, y) else math.nan) for x, y in points
         ]
     return curves
@@ -115,15 +115,15 @@ def _can_be_drawn(x, y):
 
 
 def _draw(curves, x_unit, y_unit, path):
-    figure, ((axis,),) = make_axes((7, 4.2))
+    figure, ((axis,),) = picture.make_axes((7, 4.2))
     (x_size, x_label), (y_size, y_label) = x_unit, y_unit
     for name, points in curves.items():
         # Dense curves are noisy: thin and transparent lines keep all visible.
-        is_dense = len(points) > MAX_MARKERS
+        is_dense = len(points) > picture.MAX_MARKERS
         axis.plot(
             [x / x_size for x, _ in points],
             [y / y_size for _, y in points],
-            label=printable(name),
+            label=picture.printable(name),
             marker=None if is_dense else ".",
             linewidth=1.0 if is_dense else 1.5,
             alpha=0.75 if is_dense else 1.0,
@@ -134,7 +134,7 @@ def _draw(curves, x_unit, y_unit, path):
     # An offset beside the axis would hide the values themselves.
     axis.ticklabel_format(axis="y", useOffset=False)
     axis.legend(framealpha=0.8, edgecolor="none")
-    write_picture(figure, path)
+    picture.write_picture(figure, path)
 
 
 def _read_run(run):
@@ -179,13 +179,6 @@ def _epochs_per_update(run, rows):
     return newest / max(1, int(first["step"]))
 
 
-def _short_names(runs):
-    # The common folder of the parents, so that a single run keeps its name.
-    paths = [os.path.abspath(run) for run in runs]
-    common = os.path.commonpath([os.path.dirname(path) for path in paths])
-    return [os.path.relpath(path, common) for path in paths]
-
-
 def _x_unit(x_axis, curves):
     """Returns the size of the axis unit and the axis label."""
     if x_axis != "seconds":
@@ -195,9 +188,3 @@ def _x_unit(x_axis, curves):
         if longest >= 2 * seconds:
             return seconds, f"{name} of training"
     return 1, "seconds of training"
-
-
-def _y_unit(metric):
-    if metric == "memory_bytes":
-        return 1e9, "memory in GB"
-    return 1, name_metric(metric)

@@ -70,7 +70,11 @@ def write_head_page(scores, words, weights, path, text_name):
     parts = {
         "counts": f"{scores.num_words:,} words of {scores.num_sentences:,} "
         f"sentences of {html.escape(text_name)}",
-        "titles": "".join(_title(name) for name in names),
+        "titles": "".join(
+            f'<th><button type="button" data-score="{name}">{name}</button>'
+            "</th>"
+            for name in names
+        ),
         "rows": "\n".join(_row(scores, head) for head in heads),
         "pictures": "\n".join(
             _picture(words, weights, *head) for head in sorted(heads)
@@ -79,10 +83,6 @@ def write_head_page(scores, words, weights, path, text_name):
     names = ["paper_page", "head_page"]
     title = "Attention heads of the encoder"
     page.write_page(path, "head", parts, names, names, title)
-
-
-def _title(name):
-    return f'<th><button type="button" data-score="{name}">{name}</button></th>'
 
 
 def _row(scores, head):

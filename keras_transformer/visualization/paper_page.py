@@ -3,9 +3,8 @@
 import html
 
 from keras_transformer.visualization import page
+from keras_transformer.visualization import picture
 from keras_transformer.visualization.paper_figures import head_colour
-from keras_transformer.visualization.picture import num_columns
-from keras_transformer.visualization.picture import shorten_label
 
 # All lengths are in pixels.
 PITCH = 27  # from one word to the next
@@ -46,8 +45,8 @@ def _panel(panel, words):
 
 def lines_svg(panel, words):
     """Returns the SVG of a panel: two rows of words and the lines between."""
-    labels = [shorten_label(word) for word in words]
-    room = CHARACTER * max(map(num_columns, labels)) + SPACE
+    labels = [picture.shorten_label(word) for word in words]
+    room = CHARACTER * max(map(picture.num_columns, labels)) + SPACE
     width = PITCH * len(words)
     upper = room  # where the lines begin
     lower = room + min(300, max(130, 0.32 * width))  # where they end

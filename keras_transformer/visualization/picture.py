@@ -6,8 +6,7 @@ import unicodedata
 import warnings
 
 from keras_transformer.errors import UserError
-from keras_transformer.files.writing import atomic_write
-from keras_transformer.files.writing import check_writable
+from keras_transformer.files import writing
 
 FORMATS = ("png", "pdf", "svg")
 MAX_MARKERS = 40  # a curve with more points has no markers
@@ -26,7 +25,7 @@ def check_picture_path(path, name="A picture's name"):
             f"{name} must end in .png, .pdf or .svg. Received: {path}. Choose "
             "one of these endings."
         )
-    check_writable(path, name)
+    writing.check_writable(path, name)
 
 
 def make_axes(size, rows=1, columns=1, dpi=150, layout="tight", **options):
@@ -53,7 +52,7 @@ def write_picture(figure, path):
     Characters that are missing in the installed fonts appear as boxes.
     """
     check_picture_path(path)
-    with atomic_write(path, "wb") as file, warnings.catch_warnings():
+    with writing.atomic_write(path, "wb") as file, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
         figure.savefig(file, format=_format(path))
 

@@ -28,48 +28,45 @@ class Example:
     other: Translation
 
 
-@dataclasses.dataclass(frozen=True)
-class SystemsComparison:
-    """All that the page says about two systems."""
-
-    text_name: str  # what the page calls the text, such as "test"
-    num_sentences: int
-    this: str  # what the systems are called
-    other: str
-    differences: list  # of `scoring.comparison.Difference`
-    meaning: str  # of the p-values
-    side: str  # whose length counts: "source" or "reference"
-    by_length: list  # of `scoring.analysis.Group`
-    counted_text: str  # whose words are counted, such as "training text"
-    by_frequency: list  # of `scoring.analysis.Group`
-    better: list  # of `Example`, on which this system is better
-    worse: list  # of `Example`, on which the other is better
-
-
-def write_systems_page(comparison, path):
+def write_systems_page(
+    path, texts, num_sentences, differences, by_length, by_frequency, examples
+):
     """Writes a page that compares two systems on one text.
 
     The page is a single HTML file that needs neither another file nor a network
     nor JavaScript. It follows the light or dark theme of the system.
+
+    Args:
+        path: Path of the page.
+        texts: Dictionary of the texts `text_name`, such as "test"; `this` and
+            `other`, what the systems are called; `meaning` of the p-values;
+            `side`, "source" or "reference", whose length counts; and
+            `counted_text`, whose words are counted.
+        num_sentences: Number of sentences of the text.
+        differences: List of `scoring.comparison.Difference`.
+        by_length, by_frequency: Lists of `scoring.analysis.Group`.
+        examples: Two lists of `Example`: those on which this system is better,
+            and those on which the other is.
     """
-    escaped = ("text_name", "this", "other", "meaning", "side", "counted_text")
-    parts = {n: html.escape(getattr(comparison, n)) for n in escaped}
+    parts = {name: html.escape(text) for name, text in texts.items()}
+    better, worse = (
+        _lines(_example, some) or "<p>None.</p>" for some in examples
+    )
     parts |= {
-        "num_sentences": f"{comparison.num_sentences:,}",
-        "scores": _lines(_scores, comparison.differences),
+        "num_sentences": f"{num_sentences:,}",
+        "scores": _lines(_scores, differences),
         "in_words": "\n".join(
             f"<li>{html.escape(f'{row.title}: {row.in_words}.')}</li>"
-            for row in comparison.differences
+            for row in differences
         ),
         "signatures": "\n".join(
-            html.escape(f"{row.title}: {row.signature}")
-            for row in comparison.differences
+            html.escape(f"{row.title}: {row.signature}") for row in differences
         ),
-        "by_length": _lines(_group, comparison.by_length),
-        "by_frequency": _lines(_group, comparison.by_frequency),
+        "by_length": _lines(_group, by_length),
+        "by_frequency": _lines(_group, by_frequency),
         "legend": ", ".join(_mark(text, n) for n, text in ORDERS.items()),
-        "better": _lines(_example, comparison.better) or "<p>None.</p>",
-        "worse": _lines(_example, comparison.worse) or "<p>None.</p>",
+        "better": better,
+        "worse": worse,
     }
     styles = ["paper_page", "head_page", "systems_page"]
     title = "Two systems on {{text_name}}"

@@ -182,14 +182,10 @@ def from_dict(values):
     """
     values = dict(values)
     if "neighbourhood_size" not in values:
-        values["neighbourhood_size"] = _size(values.pop("neighbourhood", 0))
+        radius = values.pop("neighbourhood", 0)
+        # Any other value is left to the check of `HParams`.
+        is_radius = type(radius) is int and radius > 0
+        values["neighbourhood_size"] = 2 * radius + 1 if is_radius else radius
     for name in values:
         fields.find_field(HParams, name, "hparams")
     return HParams(**values)
-
-
-def _size(radius):
-    """Returns the size of the neighbourhood of a radius, 0 if it is 0."""
-    # Any other value is left to the check of `HParams`.
-    is_size = type(radius) is int and radius > 0
-    return 2 * radius + 1 if is_size else radius

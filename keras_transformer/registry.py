@@ -89,7 +89,6 @@ def register_problem(name=None):
     >>> TranslateMyText.name
     'translate_my_text'
     """
-
     # Bare, the decorator gets the class instead of a name.
     if callable(name):
         return register_problem()(name)
@@ -123,13 +122,22 @@ def get_problem(name, data_dir=None):
     Raises:
         UserError: If the name is unknown, or not that of such a class.
     """
+    # Imported here, because commands import the registry to parse their flags.
+    from keras_transformer.problem import Problem
+
     base = base_name(name)
-    if base == name:
-        return _problem_class(name)(data_dir=data_dir)
-    if name.endswith("_rev"):
-        return _problem_class(base)(data_dir=data_dir, reverse=True)
-    problem = _problem_class(base)(data_dir=data_dir)
-    problem.use_both_directions()
+    suffix = name.removeprefix(base)
+    entry = problems.get(base)
+    if not (isinstance(entry, type) and issubclass(entry, Problem)):
+        raise UserError(
+            "A problem must be a subclass of `Problem`. Received: "
+            f"problem={base!r}, under which {entry.__name__!r} is registered. "
+            "Derive it from keras_transformer.problem.Problem."
+        )
+    options = {"reverse": True} if suffix == "_rev" else {}
+    problem = entry(data_dir=data_dir, **options)
+    if suffix == "_both":
+        problem.use_both_directions()
     return problem
 
 
@@ -144,20 +152,6 @@ def base_name(name):
         if base != name and base in problems.names():
             return base
     return name
-
-
-def _problem_class(name):
-    # Imported here, because commands import the registry to parse their flags.
-    from keras_transformer.problem import Problem
-
-    entry = problems.get(name)
-    if not (isinstance(entry, type) and issubclass(entry, Problem)):
-        raise UserError(
-            "A problem must be a subclass of `Problem`. Received: "
-            f"problem={name!r}, under which {entry.__name__!r} is registered. "
-            "Derive it from keras_transformer.problem.Problem."
-        )
-    return entry
 
 
 def get_hparams(name):

@@ -63,7 +63,8 @@ def time_decoding(
         results = batching.run_in_parallel(
             lambda batch: search(*batch), batches, num_threads
         )
-        return _count_tokens(results)
+        # The tokens of the best translations.
+        return sum(np.count_nonzero(ids[:, 0]) for ids, _ in results)
 
     return time_translation(
         translate,
@@ -74,11 +75,6 @@ def time_decoding(
         target_length=target_length,
         num_parameters=model.count_params(),
     )
-
-
-def _count_tokens(results):
-    """Returns the number of tokens in the best translations."""
-    return sum(np.count_nonzero(ids[:, 0]) for ids, _ in results)
 
 
 def _batch(sources, options, target_length):

@@ -7,8 +7,7 @@ from keras_transformer.benchmark import machine
 from keras_transformer.benchmark import workload
 from keras_transformer.cost.arithmetic import training_flops
 from keras_transformer.cost.devices import find_matrix_peak
-from keras_transformer.data.update_batches import Layout
-from keras_transformer.data.update_batches import UpdateBatches
+from keras_transformer.data import update_batches
 from keras_transformer.data.update_size import update_positions
 from keras_transformer.engines.cluster import read_cluster
 from keras_transformer.engines.make_engine import make_engine
@@ -40,8 +39,8 @@ def time_training(
         hparams.packed,
     )
     engine = _make_engine(hparams, vocab_size, precision, num_devices, xla)
-    layout = Layout.from_plan(plan, hparams.batch_tokens, engine)
-    updates = UpdateBatches(token_pairs, plan, layout)
+    layout = update_batches.Layout.from_plan(plan, hparams.batch_tokens, engine)
+    updates = update_batches.UpdateBatches(token_pairs, plan, layout)
     batches = list(engine.feed(updates))
     startup_seconds = _warm_up(engine, batches)
     losses = []

@@ -12,9 +12,7 @@ from keras_transformer.data import batch_plan
 from keras_transformer.data import packing
 from keras_transformer.data import subwords
 from keras_transformer.data import text_files
-from keras_transformer.data.token_arrays import TokenArray
-from keras_transformer.data.token_arrays import TokenArrayWriter
-from keras_transformer.data.token_arrays import TokenPairs
+from keras_transformer.data import token_arrays
 from keras_transformer.errors import UserError
 
 VOCAB_SIZE = 8000
@@ -52,11 +50,11 @@ def load_text(
         arrays = []
         for number, lines in enumerate(texts):
             path = os.path.join(folder, str(number))
-            with TokenArrayWriter(path, len(new_ids)) as writer:
+            with token_arrays.TokenArrayWriter(path, len(new_ids)) as writer:
                 for ids in processor.encode(list(lines), add_eos=True):
                     writer.append(new_ids[ids])
-            arrays.append(TokenArray(path))
-    return TokenPairs(*arrays), len(new_ids)
+            arrays.append(token_arrays.TokenArray(path))
+    return token_arrays.TokenPairs(*arrays), len(new_ids)
 
 
 def read_sentences(path):

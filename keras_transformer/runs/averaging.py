@@ -7,8 +7,8 @@ import os
 from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
-from keras_transformer.files.directories import check_directory
-from keras_transformer.files.directories import replace_directory
+from keras_transformer.files import directories
+from keras_transformer.runs import weights
 from keras_transformer.runs.checkpoint_file import check_shapes
 from keras_transformer.runs.checkpoints import find_newest_without_gap
 from keras_transformer.runs.metrics_table import COSTS
@@ -16,8 +16,6 @@ from keras_transformer.runs.run_directory import HPARAMS_FILE
 from keras_transformer.runs.run_directory import RUN_FILE
 from keras_transformer.runs.run_directory import TAGGERS
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.weights import read_weights
-from keras_transformer.runs.weights import select_decoding_weights
 
 # What belongs to one average. Everything else in its directory, such as the
 # user's own README or an export, stays when the average is replaced.
@@ -40,7 +38,7 @@ def average_run(run, num_last, path, evaluate=None, kind="evaluated"):
     """
     _check_place(path, run)
     check = functools.partial(_check_replaceable, path)
-    with replace_directory(path, check, OWN) as aside:
+    with directories.replace_directory(path, check, OWN) as aside:
         steps, arrays = average(run.checkpoints, num_last, kind)
         figures = evaluate(steps, arrays) if evaluate else {}
         averaged = RunDirectory.create(
@@ -110,13 +108,13 @@ def _compute_mean(checkpoints, steps):
         )
     # The newest comes first, since a run in progress deletes it soonest.
     newest, *others = reversed(steps)
-    sums = read_weights(checkpoints, newest)
+    sums = weights.read_weights(checkpoints, newest)
     dtypes = {name: array.dtype for name, array in sums.items()}
     # A sum in float32 would lose digits.
     sums = {name: array.astype("float64") for name, array in sums.items()}
     # Only one checkpoint at a time is in memory beside the sums.
     for step in others:
-        arrays = read_weights(checkpoints, step)
+        arrays = weights.read_weights(checkpoints, step)
         for name, array in arrays.items():
             sums[name] += array
     return {
@@ -153,7 +151,7 @@ def _make_record(run, steps, figures):
 
 
 def _read_shapes(checkpoints, step):
-    headers = select_decoding_weights(checkpoints.headers(step))
+    headers = weights.select_decoding_weights(checkpoints.headers(step))
     return {name: header.shape for name, header in headers.items()}
 
 
@@ -167,7 +165,7 @@ def _check_place(path, run):
             f"{path!r}, output_dir={run.path!r}. Name another directory, or "
             "leave --averaged_dir out."
         )
-    check_directory(
+    directories.check_directory(
         os.path.dirname(place), "The directory around `averaged_dir`"
     )
 

@@ -13,11 +13,10 @@ import typing
 import numpy as np
 
 from keras_transformer.errors import UserError
+from keras_transformer.files import writing
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
-from keras_transformer.files.writing import INCOMPLETE
-from keras_transformer.files.writing import atomic_write
 from keras_transformer.runs import checkpoint_file
 
 # The names that `Checkpoints.path` gives. A file of another name, such as
@@ -124,7 +123,7 @@ class Checkpoints:
         os.makedirs(self.directory, exist_ok=True)
         path = self.path(step)
         # An open file, since NumPy adds `.npz` to a path that ends otherwise.
-        with atomic_write(path, "wb") as file:
+        with writing.atomic_write(path, "wb") as file:
             np.savez(file, **arrays)
         return path
 
@@ -143,7 +142,7 @@ class Checkpoints:
         lines = ",\n".join(
             json.dumps(by_step[step]._asdict()) for step in sorted(by_step)
         )
-        with atomic_write(self._evaluations_path) as file:
+        with writing.atomic_write(self._evaluations_path) as file:
             file.write(f"[\n{lines}\n]\n")
 
     def add_timed_steps(self, *steps):
@@ -152,7 +151,7 @@ class Checkpoints:
         if steps or os.path.lexists(self._timed_path):
             os.makedirs(self.directory, exist_ok=True)
             timed_steps = sorted({*self.timed_steps, *steps})
-            with atomic_write(self._timed_path) as file:
+            with writing.atomic_write(self._timed_path) as file:
                 file.write(f"{json.dumps(timed_steps)}\n")
 
     def remove_outdated(self, keep_max=None, keep_every_n_hours=0.0):
@@ -204,7 +203,7 @@ class Checkpoints:
         if os.path.isdir(self.directory):
             for name in os.listdir(self.directory):
                 is_file = not CONVERTED_NAME.fullmatch(name)
-                if name.endswith(INCOMPLETE) and is_file:
+                if name.endswith(writing.INCOMPLETE) and is_file:
                     os.remove(os.path.join(self.directory, name))
 
     def find(self, step=None):

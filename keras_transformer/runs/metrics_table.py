@@ -5,14 +5,11 @@ import csv
 import io
 import os
 
-from keras_transformer.fields import parse_integer
-from keras_transformer.fields import parse_number
-from keras_transformer.files.reading import file_error
-from keras_transformer.files.reading import read_text
+from keras_transformer import fields
+from keras_transformer.files import reading
+from keras_transformer.files import writing
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import find_fault
-from keras_transformer.files.writing import atomic_write
-from keras_transformer.files.writing import explain_disk_errors
 
 METRICS_FILE = "metrics.csv"
 # Scores such as dev_bleu depend on the problem; the rows add their columns.
@@ -60,13 +57,13 @@ class MetricsTable:
         columns = _add_columns(self._columns, row)
         if self._is_written and columns == self._columns:
             with (
-                explain_disk_errors(self.path),
+                writing.explain_disk_errors(self.path),
                 open(self.path, "a", encoding="utf-8", newline="") as file,
             ):
                 self._make_writer(file).writerow(self.rows[-1])
             return
         self._columns = columns
-        with atomic_write(self.path) as file:
+        with writing.atomic_write(self.path) as file:
             writer = self._make_writer(file)
             writer.writeheader()
             writer.writerows(self.rows)
@@ -87,22 +84,22 @@ def read_rows(path):
     """
     if not os.path.lexists(path):
         return []
-    text = read_text(path, remedy=_REMEDY)
+    text = reading.read_text(path, remedy=_REMEDY)
     complete = text[: text.rfind("\n") + 1]
     reader = csv.DictReader(io.StringIO(complete, newline=""))
     try:
         rows = list(reader)
     except csv.Error as error:
         fault = f"where line {reader.line_num} is not CSV ({error})"
-        raise file_error(path, fault, remedy=_REMEDY) from error
+        raise reading.file_error(path, fault, remedy=_REMEDY) from error
     names = reader.fieldnames or ()
     if complete and ("step" not in names or len(set(names)) < len(names)):
         fault = "whose first line does not name each column once, with step"
-        raise file_error(path, fault, remedy=_REMEDY)
+        raise reading.file_error(path, fault, remedy=_REMEDY)
     for number, row in enumerate(rows, 1):
         fault = _find_fault(row, number)
         if fault:
-            raise file_error(path, fault, remedy=_REMEDY)
+            raise reading.file_error(path, fault, remedy=_REMEDY)
     return rows
 
 
@@ -125,7 +122,7 @@ def _parse(name, text):
             return text
     elif text in ("nan", "inf", "-inf"):  # of a diverging run
         return 0
-    for parse in (parse_integer, parse_number):
+    for parse in (fields.parse_integer, fields.parse_number):
         with contextlib.suppress(ValueError):
             return parse(text)
     return text

@@ -5,9 +5,8 @@ import json
 import os
 
 from keras_transformer import hparam
+from keras_transformer.data import subwords
 from keras_transformer.data import vocabularies
-from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
-from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
@@ -92,25 +91,18 @@ class RunDirectory(vocabularies.HasVocabularies):
     def create(
         cls, path, record, hparams, model_bytes, source_model_bytes=None
     ):
-        """Creates the directory of a new run.
+        """Creates the directory of a new run, and returns the `RunDirectory`.
 
-        Args:
-            path: Path of the directory, which may exist.
-            record: Dictionary for `run.json`; `problem` is required.
-            hparams: `HParams` of the run.
-            model_bytes: The SentencePiece model (`Subwords.model_bytes`).
-            source_model_bytes: That of the source, if that is separate.
-                Defaults to None.
-
-        Returns:
-            The new `RunDirectory`.
+        The path may exist. The `record` becomes `run.json`, and the model bytes
+        are SentencePiece models (`Subwords.model_bytes`): that of both sides,
+        or of the target and of the source.
         """
         os.makedirs(path, exist_ok=True)
         # Copies of the vocabulary and of all hyperparameters: the run decodes
         # even if its data are gone or its hparams set has changed.
-        _write(os.path.join(path, VOCABULARY_FILE), model_bytes)
+        _write(os.path.join(path, subwords.VOCABULARY_FILE), model_bytes)
         if source_model_bytes is not None:
-            source_path = os.path.join(path, SOURCE_VOCABULARY_FILE)
+            source_path = os.path.join(path, subwords.SOURCE_VOCABULARY_FILE)
             _write(source_path, source_model_bytes)
         text = hparam.to_json(hparams)
         _write(os.path.join(path, HPARAMS_FILE), text.encode())
@@ -148,17 +140,12 @@ class RunDirectory(vocabularies.HasVocabularies):
         return self.record.get("imported", {}).get("origin")
 
     def read_training(self, step):
-        """Returns the figures of the training up to a checkpoint.
+        """Returns the figures of the training up to the checkpoint of a step.
 
-        Args:
-            step: Step of the checkpoint.
-
-        Returns:
-            A dictionary with as many of these entries as are recorded:
-            `seconds` of training, the number of complete `epochs`, its cost as
-            `device_flops`, `token_flops` and `position_flops`, and for the
-            last evaluation its step, `dev_step`, and a dictionary of its
-            figures, `dev`.
+        The dictionary has as many of these entries as are recorded: `seconds`
+        of training, the number of complete `epochs`, its cost as
+        `device_flops`, `token_flops` and `position_flops`, and for the last
+        evaluation its step, `dev_step`, and a dictionary of its figures, `dev`.
         """
         rows = [
             row

@@ -175,12 +175,8 @@ def _spell(piece, ids):
             spelling.append(ids[piece[:size]])
         else:
             size = 1
-            spelling += _spell_bytes(piece[0], ids)
+            names = (f"<0x{byte:02X}>" for byte in piece[0].encode())
+            # A vocabulary of given symbols has no bytes.
+            spelling += [ids.get(name, UNKNOWN_ID) for name in names]
         piece = piece[size:]
     return spelling
-
-
-def _spell_bytes(character, ids):
-    names = (f"<0x{byte:02X}>" for byte in character.encode("utf-8"))
-    # A vocabulary of given symbols has no bytes.
-    return [ids.get(name, UNKNOWN_ID) for name in names]

@@ -8,10 +8,7 @@ from keras_transformer import markdown
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.sweep.results import SPLITS
 from keras_transformer.sweep.results import is_trained
-from keras_transformer.visualization.picture import make_axes
-from keras_transformer.visualization.picture import name_metric
-from keras_transformer.visualization.picture import printable
-from keras_transformer.visualization.picture import write_picture
+from keras_transformer.visualization import picture
 
 # The columns of the paper's Table 3 that describe a model.
 MODEL = ("num_layers", "d_model", "d_ff", "num_heads", "d_k", "d_v")
@@ -137,7 +134,9 @@ def _list_columns(lines):
 
 def _make_heading(column):
     is_figure = column.startswith((*MEASURED, PAPER))
-    return HEADINGS.get(column, name_metric(column) if is_figure else column)
+    return HEADINGS.get(
+        column, picture.name_metric(column) if is_figure else column
+    )
 
 
 def _make_cell(column, value):
@@ -173,7 +172,8 @@ def _describe_spreads(lines):
 
 def _describe_spread(column, values):
     low, mean, high = min(values), statistics.mean(values), max(values)
-    return f"{name_metric(column)} {low:.2f} to {high:.2f}, mean {mean:.2f}"
+    name = picture.name_metric(column)
+    return f"{name} {low:.2f} to {high:.2f}, mean {mean:.2f}"
 
 
 def plot_lines(lines, path, base=None):
@@ -184,27 +184,23 @@ def plot_lines(lines, path, base=None):
     own. A grey band is the range of the seeds of our base.
     """
     names = list(dict.fromkeys(line["row"] for line in lines))
-    columns = _find_columns(lines)
+    columns = dict.fromkeys(column for line in lines for column in line)
+    columns = [name for name in columns if name.startswith(MEASURED)]
     size = 2.5 + 3.2 * len(columns), 1.2 + 0.24 * len(names)
-    figure, (axes,) = make_axes(size, 1, len(columns), sharey=True)
+    figure, (axes,) = picture.make_axes(size, 1, len(columns), sharey=True)
     for axis, column in zip(axes, columns):
         _draw(axis, lines, names, column, base)
-    axes[0].set_yticks(range(len(names)), list(map(printable, names)))
+    axes[0].set_yticks(range(len(names)), list(map(picture.printable, names)))
     axes[0].invert_yaxis()  # the first row on top
     axes[-1].legend(framealpha=0.8, edgecolor="none")
-    write_picture(figure, path)
-
-
-def _find_columns(lines):
-    columns = dict.fromkeys(column for line in lines for column in line)
-    return [column for column in columns if column.startswith(MEASURED)]
+    picture.write_picture(figure, path)
 
 
 def _draw(axis, lines, names, column, base):
     ours = _find_points(lines, column)
     # The paper has one column for all splits.
     paper = _find_points(lines, PAPER + column.partition("_")[2])
-    label = name_metric(column)
+    label = picture.name_metric(column)
     if any(name == base for name, _ in ours):
         is_ratio = column.endswith("perplexity")
         label += ", % above base" if is_ratio else ", points above base"

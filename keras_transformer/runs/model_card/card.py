@@ -146,14 +146,24 @@ def _make_summary(run, task):
 
 
 def _make_overview(run, step, data, training, export, decode):
+    changed = facts.list_changed_hparams(run)
+    hparams = code(run.record.get("hparams_set"))
+    if changed:
+        hparams += f", with {len(changed)} changed"
+    if not run.record.get("hparams_set"):
+        hparams = "those of the model that it began as"
+    updates = f"{step:,}"
+    if run.averaged_steps:
+        listed = ", ".join(f"{step:,}" for step in run.averaged_steps)
+        updates += f"; the weights are the average of updates {listed}"
     rows = [
         *_describe_model(run.hparams.model),
         ("Parameters", f"{facts.count_parameters(run, step):,}"),
         ("Vocabulary", _describe_vocabulary(run)),
         ("Training pairs", sections.count_training_pairs(data)),
         ("Corpus weights", "; ".join(run.record.get("corpus_weights", []))),
-        ("Hyperparameters", _describe_hparams_set(run)),
-        ("Updates", _describe_updates(run, step)),
+        ("Hyperparameters", hparams),
+        ("Updates", updates),
         ("Training time", _describe_time(training)),
         *describe_cost(training),
         ("Training precision", run.record.get("precision", "float32")),
@@ -189,22 +199,6 @@ def _describe_vocabulary(run):
         f"{source:,} SentencePiece subwords of the source and {target:,} of "
         "the target"
     )
-
-
-def _describe_hparams_set(run):
-    if not run.record.get("hparams_set"):
-        return "those of the model that it began as"
-    changed = facts.list_changed_hparams(run)
-    with_changes = f", with {len(changed)} changed" if changed else ""
-    return code(run.record.get("hparams_set")) + with_changes
-
-
-def _describe_updates(run, step):
-    steps = run.averaged_steps
-    if not steps:
-        return f"{step:,}"
-    listed = ", ".join(f"{step:,}" for step in steps)
-    return f"{step:,}; the weights are the average of updates {listed}"
 
 
 def _describe_time(training):

@@ -24,17 +24,21 @@ def describe_data(problem):
     # Both directions share one manifest, which counts the forward direction.
     inputs, targets = zip(*problem.directions)
     has_both = len(problem.directions) == 2
+    sizes = [n for n in ("vocab_size", "source_vocab_size") if manifest.get(n)]
+    values = [manifest[name] for name in sizes]
+    if problem.reverse:
+        values.reverse()
     return {
         **({"both_directions": True} if has_both else {}),
         "languages": [problem.inputs_language, problem.targets_language],
-        **_get_vocab_sizes(manifest, problem.reverse),
+        **dict(zip(sizes, values)),
         "files": manifest["made_from"]["files"],
         "settings": manifest["made_from"].get("settings", {}),
         "splits": {
             split: {
                 "pairs": counts["pairs"] * len(problem.directions),
-                "source_tokens": _count_tokens(counts, inputs),
-                "target_tokens": _count_tokens(counts, targets),
+                "source_tokens": sum(counts[f"{s}_tokens"] for s in inputs),
+                "target_tokens": sum(counts[f"{s}_tokens"] for s in targets),
             }
             for split, counts in manifest["splits"].items()
         },
@@ -63,21 +67,6 @@ def find_changed_data(run, problem):
     recorded = {**run.record, **earlier}
     changed = (n for n, v in current.items() if recorded.get(n, v) != v)
     return next(changed, None)
-
-
-def _get_vocab_sizes(manifest, reverse):
-    size, source_size = (
-        manifest.get(name) for name in ("vocab_size", "source_vocab_size")
-    )
-    if source_size is None:
-        return {"vocab_size": size}
-    if reverse:
-        size, source_size = source_size, size
-    return {"vocab_size": size, "source_vocab_size": source_size}
-
-
-def _count_tokens(counts, sides):
-    return sum(counts[f"{side}_tokens"] for side in sides)
 
 
 def get_data(run):

@@ -135,23 +135,21 @@ def _list_training_scores(run, step, training):
     when = "during training"
     if run.averaged_steps:
         when = "when the checkpoints were averaged"
+    # `metrics.csv` has no signatures of its scores.
+    problem = facts.find_problem(run)
+    measure = run.record.get("measure")
+    signatures = problem.dev_signatures(measure) if problem else []
+    signatures = signatures and [
+        "The signatures of sacreBLEU:",
+        block(signatures),
+    ]
     return [
         f"On the dev split at update {training['dev_step']:,}, measured {when} "
         "with greedy decoding:",
         table(("Metric", "Value"), rows, numbers=True),
-        *_list_dev_signatures(run),
+        *signatures,
         *_describe_best(run, step),
     ]
-
-
-def _list_dev_signatures(run):
-    """Returns the signatures of the scores in metrics.csv, which has none."""
-    problem = facts.find_problem(run)
-    measure = run.record.get("measure")
-    signatures = problem.dev_signatures(measure) if problem else []
-    if not signatures:
-        return []
-    return ["The signatures of sacreBLEU:", block(signatures)]
 
 
 def _describe_best(run, step):

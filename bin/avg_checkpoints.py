@@ -54,14 +54,13 @@ FLAGS = flags.define(
 def main(argv):
     flags.require(FLAGS, "output_dir")
     from keras_transformer.runs.averaging import average_run
-    from keras_transformer.runs.model_card.card import check_model_card
-    from keras_transformer.runs.model_card.card import write_model_card
+    from keras_transformer.runs.model_card import card
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.runs.weights import check_checkpoint
 
     run = RunDirectory(FLAGS.output_dir)
     check_checkpoint(run)
-    check_model_card(run)
+    card.check_model_card(run)
     path = FLAGS.averaged_dir or run.file("averaged")
     # Data that cannot be used fail before the average is computed.
     problem, fault = _problem(run)
@@ -69,7 +68,7 @@ def main(argv):
     averaged_run = average_run(
         run, FLAGS.num_last_checkpoints, path, evaluate, FLAGS.checkpoints
     )
-    write_model_card(path, averaged_run)
+    card.write_model_card(path, averaged_run)
     if problem is None:
         _print_steps(averaged_run.averaged_steps)
     if fault:

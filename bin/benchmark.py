@@ -178,8 +178,7 @@ def _time_decoding():
     load_backend()
     import keras
 
-    from keras_transformer.benchmark.decode import random_model
-    from keras_transformer.benchmark.decode import time_decoding
+    from keras_transformer.benchmark import decode
     from keras_transformer.decoding import batching
     from keras_transformer.runs.weights import load_model
 
@@ -188,8 +187,8 @@ def _time_decoding():
     if run:
         model = load_model(run, precision=precision)
     else:
-        model = random_model(hparams, vocab_size, precision)
-    figures = time_decoding(
+        model = decode.random_model(hparams, vocab_size, precision)
+    figures = decode.time_decoding(
         model,
         sources,
         options,

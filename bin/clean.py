@@ -11,7 +11,7 @@ their flags are given: pairs in another script or another language than
 expected, and pairs whose text occurs in held-out files.
 
 A pair is dropped by the first rule that applies. docs/cleaning.md describes the
-rules. --rejected writes each dropped pair with its rule to a file.
+rules.
 
 The files are UTF-8, plain or gzip-compressed, and may be pipes. They are read
 once; memory holds 8 bytes for each distinct pair. The outputs are plain. They

@@ -22,15 +22,11 @@ temperature=0.8,top_k=10 samples translations; the same --random_seed gives the
 same samples. --decode_hparams=mbr_samples=32 draws 32 and writes the one with
 the greatest mean chrF against the others, which is then its score. A parsing
 run joins the samples into one tree.
---write_alignments and --write_word_scores add links and scores of words.
 
 If the command stops early, by an error, a signal or a kill, the lines that are
 done remain in the file of --decode_to_file with the suffix .partial. The same
 command with --resume goes on from there. The output is the same as without the
 stop.
-
---rerank_by=reverse_run reorders the hypotheses of the beam by how well a run of
-the opposite direction translates them back.
 
 --document translates a whole document, plain text, Markdown or HTML: its
 sentences are translated, and its paragraphs and markup are kept.
@@ -44,19 +40,6 @@ but has lines or sentences that a message on standard error warns of.
 
 --format=jsonl reads a JSON object with "text" from each line and writes one
 with "translation", "score" and "warnings".
-
---target_language=fr asks a model of many languages for French, by the tag <fr>
-before each text.
-
---prefix_file names a file with the beginning of each translation.
---score_file=pairs.tsv scores the pairs of a file instead of translating. Each
-of its lines is a source, a tab and a translation.
-
---glossary=terms.tsv names terms whose translations are prescribed. Each of its
-lines is a term, a tab and its translation, or a term that stays as it is.
-
---protect keeps tags, URLs, e-mail addresses and placeholders such as {name}.
---protected_patterns=patterns.txt names other regular expressions to keep.
 
 A parsing run turns each line into a tree in brackets. The lines are raw text,
 or, with --tokenized, words separated by spaces.

@@ -27,13 +27,10 @@ or the other run. kt-evaluate must have decoded the same text with that run:
 
     kt-evaluate --output_dir=run --compare=other_run --report=page.html
 
---report writes a page for a browser about where the two differ.
-
 --output_dir=a,b,c scores an ensemble of runs. No run's directory changes then:
 the scores go to standard output alone.
 
-F1 follows the rules of EVALB. --evalb_files writes SPLIT.gold and SPLIT.test
-beside the outputs, as input for EVALB itself.
+F1 follows the rules of EVALB.
 """
 
 import os
@@ -72,7 +69,8 @@ FLAGS = flags.define(
         decode_hparams=flags.SHARED,
         engine=flags.SHARED,
         evalb_files=flags.switch(
-            "Also write the gold trees and the parsed trees for EVALB."
+            "Also write the gold trees and the parsed trees for EVALB, as "
+            "SPLIT.gold and SPLIT.test beside the outputs."
         ),
     ),
     flags.group(

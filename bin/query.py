@@ -4,8 +4,7 @@
     kt-query --server=translator.example:8501 --protocol=rest <news.en >news.de
 
 Without --text, the command reads sentences from standard input, one per line.
-It prints the best translation of each on a line of its own, in order. With
---write_scores, a tab and the score follow each translation.
+It prints the best translation of each on a line of its own, in order.
 
 --glossary=terms.tsv names terms whose translations are prescribed, as in
 kt-decoder. The server needs a SavedModel for it, exported with a beam of at

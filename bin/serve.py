@@ -23,8 +23,6 @@ The server serves all versions in --export_dir. A request that names no version
 gets the newest. A new version is loaded while the others serve, and takes over
 once it is ready. A version whose folder is deleted is dropped.
 
---tls_certificate and --tls_key encrypt both protocols.
-
 The server puts sentences of concurrent requests into one batch. It writes one
 line to standard error once it is ready. While it loads the first version, GET
 /v1/models/translate tells so, and other requests are refused as UNAVAILABLE,

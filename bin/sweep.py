@@ -221,19 +221,15 @@ def _make_variants(problem):
     elif FLAGS.table == "3":
         return make_table3(problem)
     else:
-        _check_parses(problem)
+        if problem.measure != "f1":
+            raise UserError(
+                "`--table=4` must go with a parsing problem. Received: "
+                f"--problem={problem.name}. Use parsing_wsj or parsing_files."
+            )
         hparams_set = FLAGS.hparams_set or "transformer_parsing"
         semi_problem = _find_semi_problem()
         return make_table4(problem, semi_problem, hparams_set)
     return make_points(problem, FLAGS.hparams_set, points)
-
-
-def _check_parses(problem):
-    if problem.measure != "f1":
-        raise UserError(
-            "`--table=4` must go with a parsing problem. Received: "
-            f"--problem={problem.name}. Use parsing_wsj or parsing_files."
-        )
 
 
 def _find_semi_problem():
@@ -261,14 +257,17 @@ def _select_rows(rows):
         return rows
     wanted = FLAGS.rows.split(",")
     names = [row.variant.name for row in rows]
-    for name in wanted:
-        if name not in names:
-            raise UserError(
-                "`--rows` must name rows of the sweep. Received: "
-                f"{fields.quote(name)}. The rows are: "
-                f"{', '.join(dict.fromkeys(names))}."
-            )
+    _check_names("`--rows` must name rows of the sweep", wanted, names)
     return [row for row in rows if row.variant.name in wanted]
+
+
+def _check_names(rule, names, known):
+    for name in names:
+        if name not in known:
+            raise UserError(
+                f"{rule}. Received: {fields.quote(name)}. Use one or several "
+                f"of {', '.join(dict.fromkeys(known))}."
+            )
 
 
 def _check_rows(rows):
@@ -305,13 +304,8 @@ def _select_splits(problem):
 
     text_splits = [name for name in SPLITS if name in problem.splits]
     splits = FLAGS.splits.split(",") if FLAGS.splits else text_splits
-    for split in splits:
-        if split not in text_splits:
-            raise UserError(
-                "`--splits` must name splits of the problem that kt-evaluate "
-                f"takes. Received: {fields.quote(split)}. Use "
-                f"{' or '.join(text_splits)}."
-            )
+    rule = "`--splits` must name splits of the problem that kt-evaluate takes"
+    _check_names(rule, splits, text_splits)
     return tuple(splits)
 
 

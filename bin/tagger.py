@@ -25,10 +25,7 @@ from keras_transformer.errors import UserError
 FLAGS = flags.define(
     output_dir=flags.SHARED,
     checkpoint_step=flags.SHARED,
-    train_trees=flags.paths(
-        "Files or directories of the training trees, separated by commas. "
-        "wsj:02-21 selects folders or files by their numbers.",
-    ),
+    train_trees=flags.SHARED,
     dev_trees=flags.paths(
         "Files or directories of the development trees. Default: none."
     ),
@@ -43,15 +40,15 @@ def main(argv):
     flags.require(FLAGS, "output_dir", "train_trees")
     from keras_transformer.data.progress import Progress
     from keras_transformer.files.directories import check_directory
+    from keras_transformer.runs import weights
     from keras_transformer.runs.run_directory import TAGGERS
     from keras_transformer.runs.run_directory import RunDirectory
-    from keras_transformer.runs.weights import check_checkpoint
     from keras_transformer.trees.treebank import read_tagged_sentences
 
     run = RunDirectory(FLAGS.output_dir)
     _check_needs_tags(run)
     check_directory(run.file(TAGGERS), "The directory of the tagger")
-    check_checkpoint(run, FLAGS.checkpoint_step)
+    weights.check_checkpoint(run, FLAGS.checkpoint_step)
     step = run.checkpoints.find(FLAGS.checkpoint_step)
     train, dev = (
         read_tagged_sentences(paths) if paths else []
@@ -59,10 +56,9 @@ def main(argv):
     )
     load_backend()
     from keras_transformer.decoding.pos_tagger import save_tagger
-    from keras_transformer.runs.weights import load_model
     from keras_transformer.training import pos_tagger_training
 
-    model = load_model(run, step)
+    model = weights.load_model(run, step)
     num_updates = pos_tagger_training.NUM_UPDATES
     with Progress("updates", num_updates) as progress:
         tagger = pos_tagger_training.train_tagger(

@@ -312,18 +312,16 @@ def _make_hparams(hparams_set, earlier_run, is_new):
     else:
         hparams = registry.get_hparams(hparams_set)
         hparams = hparam.parse_overrides(hparams, FLAGS.hparams)
-    batch = {"effective_batch_tokens": FLAGS.effective_batch_tokens}
-    batch["batch_tokens"] = _choose_batch_tokens(earlier_run, is_new)
+    tokens = FLAGS.batch_tokens
+    if tokens == "auto":
+        # A new run checks its data with the most that auto can choose.
+        tokens = MOST_TOKENS if is_new else earlier_run.hparams.batch_tokens
+    batch = {
+        "batch_tokens": tokens,
+        "effective_batch_tokens": FLAGS.effective_batch_tokens,
+    }
     batch = {name: value for name, value in batch.items() if value is not None}
     return dataclasses.replace(hparams, **batch)
-
-
-def _choose_batch_tokens(earlier_run, is_new):
-    """Returns the number of --batch_tokens, or None without the flag."""
-    if FLAGS.batch_tokens != "auto":
-        return FLAGS.batch_tokens
-    # A new run checks its data with the most that auto can choose.
-    return MOST_TOKENS if is_new else earlier_run.hparams.batch_tokens
 
 
 def _make_options(settings):

@@ -15,6 +15,7 @@ modules itself, so that `--help` answers at once:
 """
 
 import difflib
+import errno
 import functools
 import logging
 import os
@@ -28,15 +29,16 @@ from absl import logging as absl_logging
 
 from keras_transformer import fields
 from keras_transformer import registry
-from keras_transformer.bin.shared import failures
 from keras_transformer.bin.shared import flags
-from keras_transformer.bin.shared import signals
-from keras_transformer.bin.shared import streams
+from keras_transformer.bin.shared import process
 from keras_transformer.bin.shared import usr_dir
 from keras_transformer.errors import UserError
+from keras_transformer.errors import is_out_of_memory
+from keras_transformer.files.writing import CANNOT_WRITE
 
 HELP_FLAGS = {"-h", "-?", "-help", "--help", "--helpshort", "--helpfull"}
 BAD_INPUT = 2  # exit status
+TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
 
 
 def run(main, values, argv=None):
@@ -52,8 +54,8 @@ def run(main, values, argv=None):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     with (
-        streams.guard_streams() as has_output,
-        signals.raise_signals(is_process=argv is None) as stop,
+        process.guard_streams() as has_output,
+        process.raise_signals(is_process=argv is None) as stop,
     ):
         try:
             try:
@@ -129,15 +131,61 @@ def _end(main, values, stop, error):
     """Ends the process as an exception demands, or returns if it is a bug."""
     if stop.number or isinstance(error, KeyboardInterrupt):
         # No traceback: the user asked for it. The notes say what was kept.
-        if notes := failures.notes(error):
+        if notes := _join_notes(error):
             print(f"{_command(main)}: stopped.{notes}", file=sys.stderr)
         sys.exit(128 + (stop.number or signal.SIGINT))
-    if isinstance(error, streams.OutputError):
+    if isinstance(error, process.OutputError):
         sys.exit(1) if error.is_closed_pipe else _fail(main, error)
-    if line := failures.explain(error):
-        _fail(main, f"{line}{failures.notes(error)}")
+    if line := explain(error):
+        _fail(main, f"{line}{_join_notes(error)}")
     if user_error := usr_dir.explain(error, values["usr_dir"].value):
         _fail(main, *user_error.args)
+
+
+def explain(error):
+    """Returns the line about an exception, or None if it is a bug.
+
+    Bad input is a `UserError`, an `OSError`, or a lack of memory.
+    """
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, OSError):
+        return _explain_system_error(error)
+    if is_out_of_memory(error):
+        reason = " ".join(str(error).split())
+        reason = f": {reason[:200]}" if reason else ""
+        return f"Out of memory{reason}. Use a smaller batch or a smaller model."
+    return None
+
+
+def _explain_system_error(error):
+    reason = error.strerror
+    if error.errno in TOO_MANY_FILES:
+        return f"{reason}. Raise the limit, for example with `ulimit -n 4096`."
+    has_no_room = error.errno in CANNOT_WRITE
+    if error.filename is not None:
+        path = os.fspath(error.filename)
+        if has_no_room:
+            return (
+                f"Cannot write {path}: {reason}. Make room or choose another "
+                "disk, then start again."
+            )
+        return (
+            f"Cannot use {path}: {reason}. Check the path and its permissions."
+        )
+    if error.errno is None:
+        return str(error)
+    if has_no_room:
+        return f"Cannot write to standard output: {reason}."
+    return (
+        f"Cannot read or write: {reason}. Check the paths, the streams and the "
+        "disk."
+    )
+
+
+def _join_notes(error):
+    """Returns the notes of an exception, each after a space."""
+    return "".join(f" {note}" for note in getattr(error, "__notes__", ()))
 
 
 def _fail(main, message, trace=""):

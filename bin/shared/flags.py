@@ -27,8 +27,7 @@ from absl import flags
 
 from keras_transformer import fields
 from keras_transformer.errors import UserError
-from keras_transformer.search.options import MAX_ALPHA
-from keras_transformer.search.options import MAX_HYPOTHESES
+from keras_transformer.search import options
 
 MAX_VOCAB_SIZE = 1_000_000
 UNGROUPED = "Flags"  # title of the flags without a group
@@ -299,6 +298,10 @@ SHARED_FLAGS = dict(
     ),
     train_source=path("Source side of the training text."),
     train_target=path("Target side of the training text."),
+    train_trees=paths(
+        "Files or directories of the training trees, separated by commas. "
+        "wsj:02-21 means the folders or files 02 to 21 in wsj.",
+    ),
     source_language=text("Language of the sources in TMX files, such as en."),
     target_language=text("Language of the targets in TMX files, such as de."),
     hparams=text(
@@ -312,11 +315,11 @@ SHARED_FLAGS = dict(
     ),
     beam_size=count(
         "Number of hypotheses in the beam. Default: the run's beam size.",
-        maximum=MAX_HYPOTHESES,
+        maximum=options.MAX_HYPOTHESES,
     ),
     alpha=amount(
         "Exponent of the length penalty. Default: the run's alpha.",
-        maximum=MAX_ALPHA,
+        maximum=options.MAX_ALPHA,
     ),
     decode_hparams=text(
         "Changes to the run's decoding options, such as "

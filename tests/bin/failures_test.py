@@ -6,7 +6,7 @@ import resource
 
 import pytest
 
-from keras_transformer.bin.shared import failures
+from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.errors import UserError
 from keras_transformer.serving.errors import RequestError
@@ -30,7 +30,7 @@ def test_too_many_open_files_name_the_limit(tmp_path, few_open_files):
         with pytest.raises(OSError) as raised:
             for number in range(1_000):
                 files.enter_context(open(tmp_path / str(number), "w"))
-    line = failures.explain(raised.value)
+    line = command.explain(raised.value)
     assert line.startswith("Too many open files. ")
     assert "ulimit -n" in line
 
@@ -39,7 +39,7 @@ def test_too_many_open_files_name_the_limit(tmp_path, few_open_files):
     "error", [ValueError("not enough values to unpack"), TypeError("x")]
 )
 def test_errors_of_python_and_of_layers_are_bugs(error):
-    assert failures.explain(error) is None
+    assert command.explain(error) is None
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_errors_of_python_and_of_layers_are_bugs(error):
     ],
 )
 def test_what_a_user_can_mend_is_shown(error):
-    assert failures.explain(error) == str(error)
+    assert command.explain(error) == str(error)
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_what_a_user_can_mend_is_shown(error):
     ],
 )
 def test_events_say_what_to_do(error, line):
-    assert failures.explain(error).startswith(line)
+    assert command.explain(error).startswith(line)

@@ -7,7 +7,7 @@ import pytest
 
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
-from keras_transformer.bin.shared import signals
+from keras_transformer.bin.shared import process
 
 FLAGS = flags.define()
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
@@ -45,7 +45,7 @@ class SignalTest:
         assert capsys.readouterr() == ("", "")
 
     def test_the_second_one_would_end_the_process_at_once(self, number):
-        with signals.raise_signals(is_process=False) as stop:
+        with process.raise_signals(is_process=False) as stop:
             with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(number)
             assert signal.getsignal(number) is signal.SIG_DFL
@@ -53,6 +53,6 @@ class SignalTest:
 
     def test_its_handler_is_the_earlier_one_afterwards(self, number):
         before = signal.getsignal(number)
-        with signals.raise_signals(is_process=False):
+        with process.raise_signals(is_process=False):
             assert signal.getsignal(number) != before
         assert signal.getsignal(number) is before

@@ -10,7 +10,7 @@ from processes import environment
 
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
-from keras_transformer.bin.shared import streams
+from keras_transformer.bin.shared import process
 
 FLAGS = flags.define(word=flags.text("Word to print.", default="word"))
 ARGUMENTS = ["--help", "--registry_help", "--word=x", "--word=" + "x" * 10**5]
@@ -103,15 +103,15 @@ class ErrorsTest:
 class GuardedTest:
     def test_streams_are_as_before_afterwards(self):
         before = sys.stdout, sys.stderr
-        with streams.guard_streams():
+        with process.guard_streams():
             assert sys.stdout is not before[0]
         assert (sys.stdout, sys.stderr) == before
 
     def test_no_file_takes_the_place_of_a_closed_descriptor(self, tmp_path):
         script = (
             "import os\n"
-            "from keras_transformer.bin.shared import streams\n"
-            "with streams.guard_streams():\n"
+            "from keras_transformer.bin.shared import process\n"
+            "with process.guard_streams():\n"
             f"    file = open({str(tmp_path / 'file')!r}, 'w')\n"
             "    os._exit(file.fileno())\n"
         )
@@ -123,6 +123,6 @@ class GuardedTest:
         assert status > 2
 
     def test_an_error_of_standard_output_is_no_error_of_a_file(self):
-        error = streams.OutputError(OSError(errno.ENOSPC, FULL))
+        error = process.OutputError(OSError(errno.ENOSPC, FULL))
         assert not isinstance(error, OSError)
         assert not error.is_closed_pipe

@@ -265,8 +265,8 @@ def _check_names(rule, names, known):
     for name in names:
         if name not in known:
             raise UserError(
-                f"{rule}. Received: {fields.quote(name)}. Use one or several "
-                f"of {', '.join(dict.fromkeys(known))}."
+                f"{rule}. Received: {fields.quote(name)}. Use "
+                f"{' or '.join(dict.fromkeys(known))}."
             )
 
 

@@ -159,20 +159,9 @@ def _time_decoding():
     path = FLAGS.output_dir
     if path and find_export_format(path) == "ctranslate2":
         return _time_export()
-    from keras_transformer.benchmark import workload
-
     run = _open_run() if path else None
-    if run:
-        hparams, vocabularies = run.hparams, run.vocabularies
-        lines = workload.read_sentences(FLAGS.decode_from_file)
-        sources = run.source_vocabulary.encode(lines)
-    else:
-        flags.require(FLAGS, "hparams_set", "vocabulary")
-        # Without a vocabulary of trees, nothing constrains the search.
-        hparams, vocabularies = _make_hparams(), ()
-        sources, vocab_size = workload.load_sentences(
-            FLAGS.decode_from_file, FLAGS.vocabulary
-        )
+    hparams = run.hparams if run else _make_hparams()
+    sources, vocab_size = _read_sources(run)
     # The search alone is timed, not the choice among its samples.
     options = model_flags.decode_options(FLAGS, hparams).to_search_options()
     load_backend()
@@ -196,7 +185,8 @@ def _time_decoding():
         FLAGS.target_length,
         FLAGS.sort_by_length,
         FLAGS.num_passes,
-        vocabularies,
+        # Without a vocabulary of trees, nothing constrains the search.
+        run.vocabularies if run else (),
     )
     return {
         "output_dir": path,
@@ -205,6 +195,18 @@ def _time_decoding():
         "decode": dataclasses.asdict(options),
         **figures,
     }
+
+
+def _read_sources(run):
+    """Returns the text as token ids, and the size of the vocabulary."""
+    from keras_transformer.benchmark import workload
+
+    if not run:
+        flags.require(FLAGS, "vocabulary")
+        return workload.load_sentences(FLAGS.decode_from_file, FLAGS.vocabulary)
+    lines = workload.read_sentences(FLAGS.decode_from_file)
+    vocabulary = run.source_vocabulary
+    return vocabulary.encode(lines), vocabulary.vocab_size
 
 
 def _open_run():

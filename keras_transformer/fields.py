@@ -189,7 +189,7 @@ def find_field(cls, name, flag):
     raise UserError(
         f"`{flag}` must name fields of {cls.__name__}. Received: "
         f"{flag}={quote(name)}. {did_you_mean(name, fields)}"
-        f"The fields are: {', '.join(fields)}."
+        f"The fields are: {', '.join(fields)}.{getattr(cls, 'advice', '')}"
     )
 
 

@@ -1,7 +1,9 @@
 """Hyper-parameters: frozen dataclasses with strict overrides, and JSON."""
 
 import dataclasses
+import functools
 import json
+import typing
 
 from keras_transformer import fields
 from keras_transformer.errors import UserError
@@ -70,6 +72,9 @@ class HParams(DecodingConfig, TrainingConfig, ModelConfig):
     with `dataclasses.replace`. What needs one part alone takes `model`,
     `training` or `decoding`.
 
+    A user's subclass adds fields, which become arguments of its `model_class`,
+    a subclass of `Transformer`. It reads runs that have these fields.
+
     Raises:
         UserError: If a value has the wrong type or is out of range.
 
@@ -78,6 +83,16 @@ class HParams(DecodingConfig, TrainingConfig, ModelConfig):
     >>> HParams(d_model=256, num_heads=4).d_ff
     2048
     """
+
+    # Ends the error about an unknown field.
+    advice: typing.ClassVar[str] = (
+        " For a field of your own pass its --usr_dir; see docs/problems.md."
+    )
+    subclasses: typing.ClassVar[list] = []
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        HParams.subclasses.append(cls)
 
     def __post_init__(self):
         for part in (ModelConfig, TrainingConfig, DecodingConfig):
@@ -107,7 +122,7 @@ class HParams(DecodingConfig, TrainingConfig, ModelConfig):
     @property
     def model(self):
         """The `ModelConfig` alone."""
-        return self._part(ModelConfig)
+        return self._part(_find_model_config(type(self)))
 
     @property
     def training(self):
@@ -122,6 +137,42 @@ class HParams(DecodingConfig, TrainingConfig, ModelConfig):
     def _part(self, cls):
         names = [field.name for field in dataclasses.fields(cls)]
         return cls(**{name: getattr(self, name) for name in names})
+
+
+@functools.cache
+def _find_model_config(cls):
+    """Returns `ModelConfig`, with the fields that a subclass of `HParams` has.
+
+    They are in none of the other parts, so they belong to the model.
+    """
+    known = HParams.__dataclass_fields__
+    own = [
+        field for field in dataclasses.fields(cls) if field.name not in known
+    ]
+    if not own:
+        return ModelConfig
+    return dataclasses.make_dataclass(
+        f"{cls.__name__}Model",
+        [
+            (field.name, field.type, dataclasses.field(default=field.default))
+            for field in own
+        ],
+        bases=(ModelConfig,),
+        namespace={"model_class": cls.model_class},
+        frozen=True,
+    )
+
+
+def find_class(names):
+    """Returns `HParams`, or the smallest of its subclasses with all names."""
+    candidates = [
+        cls
+        for cls in (HParams, *HParams.subclasses)
+        if set(names) <= {field.name for field in dataclasses.fields(cls)}
+    ]
+    return min(
+        candidates, key=lambda c: len(dataclasses.fields(c)), default=HParams
+    )
 
 
 # The upper limits are as generous as those of a model.
@@ -160,7 +211,7 @@ def parse_overrides(hparams, text):
     >>> parse_overrides(HParams(), "dropout=0.3, num_layers=2").num_layers
     2
     """
-    changes = fields.parse_changes(HParams, text, "hparams")
+    changes = fields.parse_changes(type(hparams), text, "hparams")
     return dataclasses.replace(hparams, **changes)
 
 
@@ -186,6 +237,7 @@ def from_dict(values):
         # Any other value is left to the check of `HParams`.
         is_radius = type(radius) is int and radius > 0
         values["neighbourhood_size"] = 2 * radius + 1 if is_radius else radius
+    cls = find_class(values)
     for name in values:
-        fields.find_field(HParams, name, "hparams")
-    return HParams(**values)
+        fields.find_field(cls, name, "hparams")
+    return cls(**values)

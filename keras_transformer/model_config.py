@@ -1,6 +1,7 @@
 """The description of a model, from which all else about it is derived."""
 
 import dataclasses
+import typing
 
 from keras_transformer import fields
 from keras_transformer.errors import UserError
@@ -25,6 +26,9 @@ class ModelConfig:
     Raises:
         UserError: If a value has the wrong type or is out of range.
     """
+
+    # The class of the model, None for `Transformer`; see `HParams`.
+    model_class: typing.ClassVar[type | None] = None
 
     num_layers: int = 6  # number of layers of the encoder (N)
     d_model: int = 512  # width of embeddings and sub-layer outputs
@@ -149,6 +153,8 @@ def list_weights(config, vocab_size, input_vocab_size=None):
     shapes |= _stack("encoder", config.num_layers, ["self_attention"], config)
     attentions = ["self_attention", "cross_attention"]
     shapes |= _stack("decoder", config.decoder_depth, attentions, config)
+    if config.model_class:
+        shapes |= config.model_class.list_own_weights(config)
     return {f"model/{name}": shape for name, shape in shapes.items()}
 
 

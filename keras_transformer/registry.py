@@ -163,16 +163,23 @@ def get_hparams(name):
     from keras_transformer.hparam import HParams
 
     hparams = hparams_sets.get(name)()
-    # Not a subclass either: a run is read as an `HParams`, which would have
-    # neither its fields nor its methods.
-    if type(hparams) is not HParams:
+    if not isinstance(hparams, HParams):
         kind = type(hparams).__name__
         result = "nothing" if hparams is None else f"an object of type {kind}"
         raise UserError(
-            "The function of an hparams set must return an `HParams` itself. "
+            "The function of an hparams set must return an `HParams`. "
             f"Received: hparams_set={name!r}, which returns {result}. Return "
-            "an `HParams`, for example by dataclasses.replace of another one, "
-            "and keep values of your own in your own code."
+            "an `HParams`, for example by dataclasses.replace of another one."
+        )
+    # A run would be read as another class without the fields, and its model
+    # could not take them without a class of its own.
+    is_own = type(hparams).__dataclass_fields__ != HParams.__dataclass_fields__
+    if type(hparams) is not HParams and not (is_own and hparams.model_class):
+        raise UserError(
+            "A subclass of `HParams` must be a dataclass with fields of its "
+            "own and a `model_class` that takes them. Received: "
+            f"hparams_set={name!r}, which returns a {type(hparams).__name__}. "
+            "See docs/problems.md."
         )
     return hparams
 

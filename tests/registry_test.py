@@ -153,16 +153,22 @@ class GetHParamsTest:
         with pytest.raises(ValueError, match="mine.*type dict.*Return"):
             registry.get_hparams("mine")
 
-    def test_set_with_a_field_of_its_own_is_refused(self, monkeypatch):
+    def test_subclass_without_fields_and_a_model_is_refused(self, monkeypatch):
         @dataclasses.dataclass(frozen=True)
-        class MyHParams(HParams):
-            gate: float = 0.5
+        class WithoutModel(HParams):
+            own_gate: float = 0.5
+
+        class WithoutFields(HParams):
+            model_class = HParams
 
         sets = registry.Registry("hparams_set")
         monkeypatch.setattr(registry, "hparams_sets", sets)
-        registry.register_hparams("mine")(MyHParams)
-        with pytest.raises(ValueError, match="'mine'.*MyHParams.*replace"):
-            registry.get_hparams("mine")
+        for cls in (WithoutModel, WithoutFields):
+            registry.register_hparams(cls.__name__)(cls)
+            with pytest.raises(
+                ValueError, match=f"model_class.*a {cls.__name__}"
+            ):
+                registry.get_hparams(cls.__name__)
 
     def test_listing_imports_neither_tensorflow_nor_keras(self):
         script = (

@@ -1,6 +1,7 @@
 """The code in a user's directory: its import, and what it raises."""
 
 import contextlib
+import dataclasses
 import os
 import sys
 import traceback
@@ -39,9 +40,13 @@ def explain(error, path):
     if not place:
         return None
     reason = traceback.format_exception_only(error)[-1].strip()
+    advice = "Correct it"
+    if isinstance(error, dataclasses.FrozenInstanceError):
+        advice = "Use dataclasses.replace, and a subclass of HParams for "
+        advice += "fields of your own, as docs/problems.md shows"
     lines = traceback.format_exception(type(error), error, trace)
     return UserCodeError(
-        f"The code in `--usr_dir` fails: {reason}, from {place}. Correct it; "
+        f"The code in `--usr_dir` fails: {reason}, from {place}. {advice}; "
         "its traceback follows.",
         "".join(lines),
     )

@@ -9,6 +9,7 @@ from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import read_record
+from keras_transformer.model_config import ModelConfig
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
@@ -166,6 +167,12 @@ def check_understood(config, understood, where, advice):
     field = find_unknown_field(config, understood)
     if not field:
         return
+    if config.model_class:
+        raise UserError(
+            f"A model must be a plain `Transformer` {where}. Received: "
+            f"{config.model_class.__name__} with the field `{field.name}`. "
+            f"{advice}"
+        )
     value = getattr(config, field.name)
     *others, last = map(repr, understood.get(field.name, (field.default,)))
     allowed = f"{', '.join(others)} or {last}" if others else last
@@ -179,6 +186,9 @@ def find_unknown_field(config, understood):
     """Returns the first field whose value is not understood, or None."""
     for field in dataclasses.fields(config):
         values = understood.get(field.name, (field.default,))
+        # A user's model may compute something else with any value.
+        if config.model_class and not hasattr(ModelConfig, field.name):
+            values = ()
         if values is not ANY and getattr(config, field.name) not in values:
             return field
     return None

@@ -49,12 +49,13 @@ def export_saved_model(
     """
     versions.check_saved_model(precision, keras.backend.backend())
     versions.check_export_dir(export_dir, "saved_model")
-    check_understood(
-        run.hparams.model,
-        UNDERSTOOD,
-        "in a SavedModel",
-        "Translate with the run itself.",
-    )
+    if not run.hparams.model_class:  # whose graph holds all it computes
+        check_understood(
+            run.hparams.model,
+            UNDERSTOOD,
+            "in a SavedModel",
+            "Translate with the run itself.",
+        )
     options = options or DecodeOptions.from_hparams(run.hparams)
     check_exportable(options)
     step = run.checkpoints.find(step)

@@ -6,8 +6,8 @@ import math
 import random
 
 from keras_transformer import fields
+from keras_transformer import hparam
 from keras_transformer.errors import UserError
-from keras_transformer.hparam import HParams
 
 _MAX_DRAWS = 1000  # for each point, before a space counts as too small
 
@@ -145,4 +145,5 @@ def _parse_range(name, values):
 
 def _parse_value(name, text, flag):
     # The parser of --hparams, so that a wrong value has the same message.
-    return fields.parse_changes(HParams, f"{name}={text}", flag)[name]
+    cls = hparam.find_class({name})
+    return fields.parse_changes(cls, f"{name}={text}", flag)[name]

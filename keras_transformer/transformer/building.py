@@ -25,7 +25,7 @@ def build_transformer(config, vocab_size, dtype=None, input_vocab_size=None):
             to None, which means `vocab_size`.
 
     Returns:
-        A `Transformer`.
+        A `Transformer`, or the subclass that is the config's `model_class`.
 
     Example:
 
@@ -37,7 +37,7 @@ def build_transformer(config, vocab_size, dtype=None, input_vocab_size=None):
     options = dataclasses.asdict(config)
     for name in ("d_k", "d_v", "num_decoder_layers"):
         options[name] = options[name] or None  # 0 stands for the default
-    model = Transformer(
+    model = (config.model_class or Transformer)(
         vocab_size, input_vocab_size=input_vocab_size, dtype=dtype, **options
     )
     model.build()

@@ -154,6 +154,14 @@ class Transformer(keras.Model):
         for part in parts:
             getattr(self, part).trainable = False
 
+    @classmethod
+    def list_own_weights(cls, config):
+        """Returns the shapes of weights that a subclass adds, by their names.
+
+        Runs check their checkpoints by them, see `model_config.list_weights`.
+        """
+        return {}
+
     def build(self, features_shape=None):
         # The order matters: each kernel takes the next numbers of a seed.
         self.embedding.build((None, None))

@@ -105,9 +105,9 @@ def list_changed_hparams(run):
     ours = dataclasses.asdict(run.hparams)
     of_set = dataclasses.asdict(registry.get_hparams(name))
     return [
-        (field, value, of_set[field])
+        (field, value, of_set.get(field))
         for field, value in ours.items()
-        if value != of_set[field]
+        if value != of_set.get(field)
     ]
 
 

@@ -208,7 +208,8 @@ def _train(is_chief):
     measure = settings["measure"] or problem.measure
     start.check_metrics(problem, measure, options["early_stopping_metric"])
     start.check_vocabularies(problem, hparams)
-    start.check_memory(hparams, problem.vocabularies.sizes)
+    path = FLAGS.output_dir if is_chief else None
+    start.check_memory(hparams, problem.vocabularies.sizes, path)
     record = _make_record(problem, settings)
     if is_new:
         start.check_warm_start(hparams, options["warm_start_from"])

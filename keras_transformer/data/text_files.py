@@ -16,6 +16,7 @@ MAX_LINE_BYTES = 16 * 2**20  # far more than any sentence or tree has
 MAX_GZIP_BYTES = 2**30
 MAX_GZIP_RATIO = 200
 
+_MAX_COUNTED = 1_000_000  # lines, which takes a second
 _GZIP_START = b"\x1f\x8b"  # never the start of UTF-8 text
 
 
@@ -123,14 +124,27 @@ def read_parallel_lines(path, num_lines, other):
 
     Another number of lines is a `UserError`.
     """
-    lines = list(read_lines(path))
-    if len(lines) != num_lines:
+    rest = read_lines(path)
+    lines = list(itertools.islice(rest, num_lines))
+    count = _count_lines(len(lines), rest)
+    if count != f"{num_lines:,}":
         raise UserError(
             "Files of the same text must have the same number of lines. "
-            f"Received: {path} with {len(lines):,} lines and {other} with "
+            f"Received: {path} with {count} lines and {other} with "
             f"{num_lines:,} lines. Name the file for this text."
         )
     return lines
+
+
+def _count_lines(number, rest):
+    """Returns how many lines a file has, as text, after some were read.
+
+    The rest is counted so that an error shows which file is short, but not for
+    minutes where it is very long.
+    """
+    number += sum(1 for _ in itertools.islice(rest, _MAX_COUNTED))
+    is_all = next(rest, None) is None
+    return f"{number:,}" if is_all else f"more than {number:,}"
 
 
 def unescape(text):
@@ -158,15 +172,14 @@ def read_pairs(source_path, target_path, exact=False):
         if None not in pair:
             yield pair
             continue
-        # The rest is counted so that the message shows which file is short.
         counts = [
-            number + (line is not None) + sum(1 for _ in side)
+            _count_lines(number + (line is not None), side)
             for line, side in zip(pair, sides)
         ]
         raise UserError(
             "Parallel files must have the same number of lines. Received: "
-            f"{paths[0]} with {counts[0]:,} lines and {paths[1]} with "
-            f"{counts[1]:,} lines. Align them again: line n of one file must "
+            f"{paths[0]} with {counts[0]} lines and {paths[1]} with "
+            f"{counts[1]} lines. Align them again: line n of one file must "
             "translate line n of the other."
         )
 

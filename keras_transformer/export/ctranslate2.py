@@ -57,9 +57,10 @@ def export_ctranslate2(
         "in a model for CTranslate2",
         "Export it with --format=saved_model.",
     )
-    versions.check_export_dir(export_dir, FORMAT)
     step = run.checkpoints.find(step)
     check_checkpoint(run, step)
+    # A weight takes a byte or more.
+    versions.check_export_dir(export_dir, FORMAT, count_parameters(run, step))
     export = {
         "format": FORMAT,
         "decode": options,

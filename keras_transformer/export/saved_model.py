@@ -15,6 +15,7 @@ from keras_transformer.export import versions
 from keras_transformer.files.standard_error import silence_stderr
 from keras_transformer.model_config import ModelConfig
 from keras_transformer.runs.model_card.card import write_model_card
+from keras_transformer.runs.model_card.facts import count_parameters
 from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
 from keras_transformer.search.options import DecodeOptions
@@ -48,7 +49,9 @@ def export_saved_model(
     weights are stored in float32.
     """
     versions.check_saved_model(precision, keras.backend.backend())
-    versions.check_export_dir(export_dir, "saved_model")
+    step = run.checkpoints.find(step)
+    num_bytes = 4 * count_parameters(run, step)  # its weights are in float32
+    versions.check_export_dir(export_dir, "saved_model", num_bytes)
     if not run.hparams.model_class:  # whose graph holds all it computes
         check_understood(
             run.hparams.model,
@@ -58,7 +61,6 @@ def export_saved_model(
         )
     options = options or DecodeOptions.from_hparams(run.hparams)
     check_exportable(options)
-    step = run.checkpoints.find(step)
     model = load_model(run, step, precision)
     format = "saved_model" if of_text else "saved_model_ids"
     export = {"format": format, "decode": options, "precision": precision}

@@ -65,11 +65,12 @@ def write_record(directory, run, step, options, packages, **more):
         file.write(json.dumps(record, indent=2) + "\n")
 
 
-def check_export_dir(export_dir, format):
+def check_export_dir(export_dir, format, num_bytes=0):
     """Checks that the next version can be written to a directory.
 
     It must not be a run, a file, or a directory of other files or of another
-    format, and no other process may be writing a version.
+    format, and no other process may be writing a version. `num_bytes` have to
+    fit on the disk.
     """
     # Version 1 beside `checkpoints/` would make the run look like an export.
     if RunDirectory.exists(export_dir):
@@ -89,8 +90,11 @@ def check_export_dir(export_dir, format):
     if os.path.isdir(os.path.dirname(os.path.abspath(export_dir))):
         # Fails if another process is exporting. It also makes the directory,
         # which tells more than permissions do, and removes it again.
-        with locks.lock_directory(export_dir, wait=False):
-            pass
+        with (
+            locks.lock_directory(export_dir, wait=False),
+            writing.explain_disk_errors(export_dir),
+        ):
+            writing.check_space(export_dir, num_bytes)
 
 
 def check_saved_model(precision, backend):

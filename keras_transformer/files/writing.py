@@ -50,6 +50,27 @@ def check_writable(path, name="An output"):
             os.remove(aside)
 
 
+def check_space(directory, num_bytes):
+    """Checks that a disk takes a file of a size, before the work for it begins.
+
+    The file is made and removed again, so quotas and limits count, too. Its
+    error is for `explain_disk_errors`.
+    """
+    if not hasattr(os, "posix_fallocate"):  # macOS
+        return
+    path = os.path.join(directory, f"space{INCOMPLETE}")
+    try:
+        with open(path, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, max(1, num_bytes))
+    except OSError as error:
+        # Not every file system can reserve space.
+        if error.errno in CANNOT_WRITE:
+            raise
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
+
+
 @contextlib.contextmanager
 def atomic_write(path, mode="w"):
     """Opens a file that appears under its name once it is complete.

@@ -8,6 +8,7 @@ from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
+from keras_transformer.files.writing import check_space
 from keras_transformer.runs import weights
 from keras_transformer.runs.checkpoint_file import check_shapes
 from keras_transformer.runs.checkpoints import find_newest_without_gap
@@ -39,6 +40,9 @@ def average_run(run, num_last, path, evaluate=None, kind="evaluated"):
     _check_place(path, run)
     check = functools.partial(_check_replaceable, path)
     with directories.replace_directory(path, check, OWN) as aside:
+        headers = weights.select_decoding_weights(run.checkpoints.headers())
+        num_bytes = sum(header.total_bytes for header in headers.values())
+        check_space(aside, num_bytes)
         steps, arrays = average(run.checkpoints, num_last, kind)
         figures = evaluate(steps, arrays) if evaluate else {}
         averaged = RunDirectory.create(

@@ -9,6 +9,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.hparam import HParams
 from keras_transformer.hparams import table3
 
+MAX_ROWS = 10_000
 SCALES = ("none", "tiny")
 _DIVISORS = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v", "warmup_steps"), 4)
 _DIVISORS["effective_batch_tokens"] = 40
@@ -68,6 +69,13 @@ def make_rows(variants, scale, overrides, train_steps, seeds_of):
     `train_steps` may be None for the number of each variant. `seeds_of` returns
     the seeds of the variant of a name.
     """
+    num_rows = sum(len(seeds_of(variant.name)) for variant in variants)
+    if num_rows > MAX_ROWS:
+        raise UserError(
+            f"A sweep must have at most {MAX_ROWS:,} rows. Received: "
+            f"{num_rows:,}, of {len(variants):,} models. Train fewer models, "
+            "or lower --seeds."
+        )
     rows = []
     for variant in variants:
         hparams = scale_down(registry.get_hparams(variant.hparams_set), scale)

@@ -9,7 +9,9 @@ from keras_transformer import fields
 from keras_transformer import hparam
 from keras_transformer.errors import UserError
 
-_MAX_DRAWS = 1000  # for each point, before a space counts as too small
+MAX_POINTS = 10_000  # of a grid; --random has the same limit
+# Before a space counts as too small: in all, and for each point.
+_MAX_DRAWS, _MAX_DRAWS_OF_POINT = 100_000, 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +47,14 @@ def list_grid(text):
         name: _parse_choices(name, values, "grid")
         for name, values in _split(text, "grid").items()
     }
+    # Counted first, because nine names with nine values fill the memory.
+    sizes = [len(values) for values in choices.values()]
+    if math.prod(sizes) > MAX_POINTS:
+        raise UserError(
+            f"`--grid` must have at most {MAX_POINTS:,} combinations. "
+            f"Received: {' × '.join(map(str, sizes))} = {math.prod(sizes):,}. "
+            "List fewer values, or draw some with --random and --ranges."
+        )
     return [
         dict(zip(choices, values))
         for values in itertools.product(*choices.values())
@@ -66,18 +76,17 @@ def draw_points(text, num_points, seed):
         for name, values in _split(text, "ranges").items()
     }
     generator = random.Random(seed)
-    points = []
-    for _ in range(_MAX_DRAWS * num_points):
+    points = {}
+    for _ in range(_MAX_DRAWS + _MAX_DRAWS_OF_POINT * num_points):
         point = {
             name: space.draw(generator)
             if isinstance(space, Range)
             else generator.choice(space)
             for name, space in spaces.items()
         }
-        if point not in points:
-            points.append(point)
+        points.setdefault(tuple(point.values()), point)
         if len(points) == num_points:
-            return points
+            return list(points.values())
     raise UserError(
         "`--ranges` must have as many different combinations as --random asks "
         f"for. Received: --random={num_points} and --ranges="

@@ -16,6 +16,8 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
 from keras_transformer.files.reading import file_error
+from keras_transformer.files.writing import check_space
+from keras_transformer.files.writing import explain_disk_errors
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.model_card.card import check_model_card
 from keras_transformer.runs.model_card.facts import describe_data
@@ -150,8 +152,11 @@ def check_vocabularies(problem, hparams):
     )
 
 
-def check_memory(hparams, vocab_sizes):
-    """Checks that this machine has memory for the model and its optimizer."""
+def check_memory(hparams, vocab_sizes, path=None):
+    """Checks that this machine has memory for the model and its optimizer.
+
+    So must the disk of the run's `path`, if it is given, for a checkpoint.
+    """
     needed = memory.minimum_bytes(
         hparams.model, *vocab_sizes, hparams.optimizer
     )
@@ -165,6 +170,9 @@ def check_memory(hparams, vocab_sizes):
             f"{hparams.decoder_depth} and {max(vocab_sizes):,} token ids. "
             "Lower one of them."
         )
+    if path:
+        with explain_disk_errors(path):
+            check_space(path, needed)
 
 
 def check_warm_start(hparams, path):

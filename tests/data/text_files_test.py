@@ -166,6 +166,16 @@ class PairsTest:
             with pytest.raises(ValueError, match="with 4 lines .*with 2 lines"):
                 list(text_files.read_pairs(source, target))
 
+    def test_a_very_long_rest_is_not_counted_to_its_end(self, tmp_path):
+        size = 5_000_000
+        longer = write(tmp_path / "text.en", gzip.compress(b"\n" * size))
+        shorter = write(tmp_path / "text.de", b"1\n2\n")
+        lines = "text.en with more than 1,000,003 lines"
+        with pytest.raises(ValueError, match=lines):
+            list(text_files.read_pairs(longer, shorter))
+        with pytest.raises(ValueError, match="more than 1,000,002 lines"):
+            text_files.read_parallel_lines(longer, 2, "a text")
+
     def test_every_message_is_one_line(self, tmp_path):
         source = write(tmp_path / "text.en", b"1\n")
         target = write(tmp_path / "text.de", b"")

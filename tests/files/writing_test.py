@@ -6,6 +6,7 @@ import pytest
 from keras_transformer.files import writing
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.files.writing import atomic_write_together
+from keras_transformer.files.writing import check_space
 
 
 class WrittenAsideTest:
@@ -47,6 +48,14 @@ class WrittenAsideTest:
                 file.write(b"x" * 100_000)
         assert path.read_bytes() == b"before"
         assert os.listdir(tmp_path) == ["a"]
+
+    def test_space_is_found_before_it_is_needed(self, tmp_path, limit_files):
+        limit_files(10_000)
+        check_space(str(tmp_path), 10_000)
+        with pytest.raises(OSError) as caught:
+            check_space(str(tmp_path), 10_001)
+        assert caught.value.errno == errno.EFBIG
+        assert os.listdir(tmp_path) == []
 
     def test_limit_on_the_size_is_named_with_the_file(
         self, tmp_path, limit_files

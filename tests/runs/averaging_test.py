@@ -30,6 +30,22 @@ def run(tmp_path, model_bytes):
     return run
 
 
+def test_a_full_disk_is_noticed_before_the_evaluation(run, limit_files):
+    weights = {"model/a": np.zeros(100_000)}
+    run.checkpoints.save(3, weights)
+    limit_files(200_000)
+    evaluations = []
+
+    def evaluate(*arguments):
+        evaluations.append(arguments)
+        return {}
+
+    path = run.file("averaged")
+    with pytest.raises(OSError, match="Cannot write .*averaged: .* Make room"):
+        average_run(run, 1, path, evaluate)
+    assert not evaluations and not os.path.exists(path)
+
+
 @pytest.fixture
 def averaged(run):
     """An average with files of the user's own."""

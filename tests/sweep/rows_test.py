@@ -76,6 +76,10 @@ class RowsTest:
             "tiny_seed4",
         ]
 
+    def test_too_many_rows_are_refused_before_they_are_made(self):
+        with pytest.raises(ValueError, match="10,000 rows. .* 20,000,000"):
+            rows_of(make_table3(COPY), seeds=range(10**6))
+
     def test_two_equal_rows_are_refused(self):
         with pytest.raises(ValueError, match="base and d_dropout0"):
             rows_of(make_table3(COPY), overrides="dropout=0.2")

@@ -2,6 +2,14 @@ import pytest
 
 from keras_transformer.sweep import spaces
 
+NINE = ";".join(
+    f"{name}=1,2,3,4,5,6,7,8,9"
+    for name in (
+        *("num_layers", "num_heads", "d_model", "d_ff", "d_k", "d_v"),
+        *("warmup_steps", "train_steps", "max_length"),
+    )
+)
+
 
 class GridTest:
     def test_all_values_are_combined(self):
@@ -23,6 +31,8 @@ class GridTest:
             ("dropout=0.1..0.3", "a finite number"),
             ("dropout=0.1,0.10", "each value once"),
             ("dropout=0.1;dropout=0.2", "twice"),
+            # 9 names with 9 values each; a list of them would fill the memory.
+            (NINE, "at most 10,000 .* = 387,420,489"),
         ],
     )
     def test_a_wrong_text_is_explained(self, text, words):
@@ -50,6 +60,13 @@ class DrawTest:
         plain = "learning_rate=0.3..3.0 log;num_layers=2..6"
         points = spaces.draw_points(plain, 5, seed=0)
         assert spaces.draw_points(spaced, 5, seed=0) == points
+
+    def test_a_space_is_drawn_to_its_last_point(self):
+        space = "num_layers=1..100;norm=pre,post"
+        points = spaces.draw_points(space, 200, seed=0)
+        assert len({tuple(point.items()) for point in points}) == 200
+        with pytest.raises(ValueError, match="200 were found"):
+            spaces.draw_points(space, 201, seed=0)
 
     def test_a_seed_repeats_its_points_and_more_points_continue_them(self):
         points = spaces.draw_points(self.RANGES, 5, seed=7)

@@ -167,6 +167,7 @@ def main(argv):
     )
     wanted = _select_rows(rows)
     check_directory(FLAGS.output_dir, "`--output_dir`")
+    _check_no_run()
     _check_rows(rows)
     sweep = _make_sweep(problem, rows)
     # Imported here because it imports NumPy, which would slow --help down.
@@ -182,6 +183,17 @@ def main(argv):
     with open(sweep.file(MARKDOWN_FILE), encoding="utf-8") as file:
         print(file.read(), end="")
     return 1 if failures else 0
+
+
+def _check_no_run():
+    from keras_transformer.runs.run_directory import RunDirectory
+
+    if RunDirectory.exists(FLAGS.output_dir):
+        raise UserError(
+            "`--output_dir` must be the directory of a sweep, which holds a "
+            f"run for each row. Received: --output_dir={FLAGS.output_dir}, "
+            "which is a run itself. Name another directory."
+        )
 
 
 def _find_kind():

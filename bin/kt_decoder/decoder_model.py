@@ -1,6 +1,7 @@
 """The model that the flags of kt-decoder name, and what its output obeys."""
 
 import os
+import sys
 
 from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_flags import OF_WORDS
@@ -49,6 +50,7 @@ def check_model(changes, constraints):
     from keras_transformer.decoding.loading import check_loadable
     from keras_transformer.decoding.loading import load_checker
     from keras_transformer.decoding.steps.glossary import check_glossary
+    from keras_transformer.decoding.steps.glossary import check_term_lengths
     from keras_transformer.decoding.steps.placeholders import check_protect
 
     paths = model_flags.output_dirs(FLAGS)
@@ -71,6 +73,7 @@ def check_model(changes, constraints):
         flags.refuse(FLAGS, OF_WORDS, rule)
     if "glossary" in constraints:
         check_glossary(constraints["glossary"], options, checker.linearization)
+        check_term_lengths(constraints["glossary"], checker.count_tokens)
     if "protect" in constraints:
         check_protect(constraints["protect"], checker.linearization)
     runs = keras_engine.open_runs(paths)
@@ -78,6 +81,7 @@ def check_model(changes, constraints):
     if FLAGS.rerank_by:
         runs = keras_engine.open_runs(model_flags.directories(FLAGS.rerank_by))
         steps["rerank_by"] = keras_engine.find_steps(runs)
+        _warn_of_direction(keras_engine.open_runs(paths), runs)
     request = {**chosen, **changes}
     # The markup of a document follows the attention of the model.
     request["return_alignments"] = FLAGS.document and _has_markup()
@@ -85,6 +89,42 @@ def check_model(changes, constraints):
         keras_engine.open_runs(paths), FLAGS.engine, FLAGS.precision, request
     ).engine
     return checker, steps
+
+
+def _warn_of_direction(runs, reverse_runs):
+    """Says that `--rerank_by` names a run of the same direction, if it does.
+
+    The data of some problems hold both directions, or tell them by tags.
+    """
+    problems = {
+        run.problem_name
+        for run in runs
+        if not run.problem_name.endswith("_both")
+        and not run.source_vocabulary.language_codes
+    }
+    for run in reverse_runs:
+        if run.problem_name in problems:
+            print(
+                f"kt-decoder: warning: --rerank_by={FLAGS.rerank_by} and "
+                f"--output_dir are both of {run.problem_name}, but reranking "
+                "needs a run of the reverse direction. Train it with "
+                f"--problem={run.problem_name}_rev.",
+                file=sys.stderr,
+            )
+
+
+def report_wider_beam(translator, changes):
+    """Says that the beam grows with the number of hypotheses, if it does."""
+    before, after = translator.options, translator.change_options(**changes)
+    is_beam = not (after.temperature or after.mbr_samples)
+    if is_beam and "beam_size" not in changes:
+        if after.beam_size > before.beam_size:
+            print(
+                f"kt-decoder: the beam is {after.beam_size} wide in the place "
+                f"of {before.beam_size}, because num_hypotheses="
+                f"{after.num_hypotheses} needs as many.",
+                file=sys.stderr,
+            )
 
 
 def _has_markup():

@@ -43,7 +43,7 @@ def single_output_dir(values, purpose):
 def decode_changes(values):
     """Returns the decoding options that the flags change, a dictionary.
 
-    `beam_size` and `alpha`, which some commands lack, have precedence.
+    Some commands have `--beam_size` and `--alpha` as well.
     """
     single = {
         name: values[name].value

@@ -49,10 +49,12 @@ def split_lines(file, name, errors="strict", exact=False):
     yielded as soon as it is complete, while a pipe is still open.
 
     `name` is what error messages call the file. `errors` tells how to treat
-    bytes that are not UTF-8, as for `bytes.decode`. Zero bytes are errors only
-    if it is "strict". The lines before an error are yielded.
+    bytes that are not UTF-8, as for `bytes.decode`. If it is "strict", text in
+    which all lines are full of zero bytes is an error, and other zero bytes
+    become U+FFFD unless `exact` is set. The lines before an error are yielded.
     """
     number = 0
+    may_be_utf16 = True
     # A binary file may have no line end at all.
     while line := file.readline(MAX_LINE_BYTES + 1):
         number += 1
@@ -71,9 +73,14 @@ def split_lines(file, name, errors="strict", exact=False):
             text = line.decode(errors=errors)
         except UnicodeDecodeError as error:
             raise encoding_error(name, number, line, error.start) from error
-        # UTF-16 without a byte order mark is full of them.
-        if errors == "strict" and "\0" in text:
-            raise encoding_error(name, number, line, line.index(b"\0"))
+        # UTF-16 without a byte order mark is full of zero bytes.
+        num_zeros = text.count("\0")
+        may_be_utf16 = may_be_utf16 and (3 * num_zeros >= len(text))
+        if errors == "strict" and num_zeros:
+            if may_be_utf16:
+                raise encoding_error(name, number, line, line.index(b"\0"))
+            # A single one is a fault of its line, as in HTML.
+            text = text if exact else text.replace("\0", "\ufffd")
         yield text
 
 

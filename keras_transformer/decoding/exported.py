@@ -124,8 +124,11 @@ def find_newest_version(path):
     """
     if os.path.isfile(os.path.join(path, CTRANSLATE2_FILE)):
         return path
-    numbers = list_versions(path)
-    return os.path.join(path, str(numbers[-1])) if numbers else path
+    for number in reversed(list_versions(path)):
+        version = os.path.join(path, str(number))
+        if os.path.isdir(version):  # not a link to nothing, nor a loop
+            return version
+    return path
 
 
 def read_export(path):

@@ -14,6 +14,7 @@ from keras_transformer.decoding.engines import check_capabilities
 from keras_transformer.decoding.selection import sort_by_agreement
 from keras_transformer.decoding.steps import check_translates
 from keras_transformer.decoding.steps.glossary import check_glossary
+from keras_transformer.decoding.steps.glossary import check_term_lengths
 from keras_transformer.decoding.steps.glossary import find_missing_terms
 from keras_transformer.decoding.steps.glossary import merge_hypotheses
 from keras_transformer.decoding.steps.placeholders import Protection
@@ -331,6 +332,7 @@ class Translator(Preparation):
             check_translates("prefixes", self.linearization)
         if glossary:
             check_glossary(glossary, options, self.linearization)
+            check_term_lengths(glossary, self.count_tokens)
         if not protect:
             return self.steps
         # A tag such as <fr> looks like something that has to be kept.

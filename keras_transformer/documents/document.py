@@ -196,6 +196,7 @@ def get_parser(format):
     return {"text": plain_text, "html": html_text}[format]
 
 
+_LANGUAGE = re.compile("[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*")
 _STAND_IN = "\ufffc"  # for what is no text, while sentences are split
 
 
@@ -228,6 +229,13 @@ def check_package(module, package):
 
 
 def _segmenter(language):
+    if not _LANGUAGE.fullmatch(language):
+        raise UserError(
+            "The language of a document must be a code of two or three "
+            f"letters. Received: {language!r}. Write for example en or pt-BR."
+        )
+    # The library knows no regions.
+    language = re.split("[-_]", language.lower())[0]
     check_package("sentencex", "sentencex")
     # Imported here because it is an optional dependency.
     import sentencex

@@ -140,13 +140,19 @@ _RULES = (
 def parse_decode_hparams(text, **flags):
     """Returns the changes that `name=value` pairs and single flags ask for.
 
-    Flags take precedence; None means that a flag is not set.
+    None means that a flag is not set. Two values of one option are an error.
 
     >>> parse_decode_hparams("temperature=0.8,top_k=10", alpha=None)
     {'temperature': 0.8, 'top_k': 10}
     """
     changes = fields.parse_changes(DecodeOptions, text, "decode_hparams")
     flags = {name: value for name, value in flags.items() if value is not None}
-    changes.update(flags)
+    for name, value in flags.items():
+        if changes.setdefault(name, value) != value:
+            raise UserError(
+                f"`{name}` must have one value. Received: --decode_hparams="
+                f"{name}={changes[name]} and --{name}={value}. Leave one of "
+                "them out."
+            )
     fields.check_ranges(DecodeOptions, changes, _RULES)
     return changes

@@ -198,7 +198,8 @@ def _scan(directory):
         return {
             int(entry.name): entry.path
             for entry in entries
-            if _is_version(entry.name) and entry.is_dir()
+            # `entry.is_dir` raises an error for a loop of links.
+            if _is_version(entry.name) and os.path.isdir(entry.path)
         }
 
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from keras_transformer.cleaning.rules import is_broken
 from keras_transformer.data import text_files
 
 
@@ -88,6 +89,14 @@ class ReadLinesTest:
         path = write(tmp_path / "text", "gut\n".encode("utf-16-le"))
         with pytest.raises(ValueError, match="line 1 .* 2 is 0x00.* UTF-16"):
             list(text_files.read_lines(path))
+
+    def test_a_single_zero_byte_is_a_fault_of_its_line(self, tmp_path):
+        path = write(tmp_path / "text", b"a dog\na\0cat\n\0\nend\n")
+        lines = list(text_files.read_lines(path))
+        assert lines == ["a dog", "a\ufffdcat", "\ufffd", "end"]
+        assert is_broken(lines[1], "eine Katze")  # kt-clean drops the pair
+        (_, cat, *_) = text_files.read_lines(path, exact=True)
+        assert cat == "a\0cat"
 
     @pytest.mark.parametrize(
         "mark, encoding",

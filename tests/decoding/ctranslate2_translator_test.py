@@ -330,6 +330,7 @@ class RefusalTest:
             ("shared_vocabulary.json", "[1]", "`\\[0\\]` must be text"),
             ("config.json", "[]", "must be an object"),
             ("config.json", '{"add_source_eos": 1}', "must be true or false"),
+            ("config.json", '{"add_source_eso": true}', "_eso' is unknown"),
         ],
     )
     def test_edited_settings_are_refused(self, name, content, message, copied):

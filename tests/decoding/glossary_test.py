@@ -13,6 +13,7 @@ from small_translators import rerank_translator
 
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.steps.glossary import Glossary
+from keras_transformer.decoding.steps.glossary import check_term_lengths
 from keras_transformer.decoding.steps.glossary import find_missing_terms
 from keras_transformer.decoding.steps.glossary import holds
 from keras_transformer.decoding.steps.glossary import merge_hypotheses
@@ -36,6 +37,16 @@ def read(tmp_path, text):
     path = tmp_path / "terms.tsv"
     path.write_text(text, encoding="utf-8")
     return Glossary.read(str(path))
+
+
+def test_a_term_is_as_short_as_an_export_takes():
+    def count_tokens(texts, of_targets):
+        assert of_targets
+        return [len(text.split()) + 1 for text in texts]
+
+    check_term_lengths(Glossary({"a": "b " * 32, "c": None}), count_tokens)
+    with pytest.raises(ValueError, match="at most 32 tokens.* with 33"):
+        check_term_lengths(Glossary({"a": "b " * 33}), count_tokens)
 
 
 def assert_obeys(translations, expected=EXPECTED):

@@ -100,6 +100,19 @@ class SmallDocumentsTest:
             Document("A dog. A cat.", format).replace_sentences(["Ja."])
 
 
+class LanguageTest:
+    def test_a_region_does_not_hide_the_language(self):
+        text = "Das ist z.B. Herr Dr. Klein. Er geht."
+        for language in ("de", "DE", "de-AT", "de_CH"):
+            document = Document(text, language=language)
+            assert document.sentences == [text[:28], text[29:]]
+
+    def test_what_is_no_code_is_refused(self):
+        for language in ("klingon", "", "d", "de-"):
+            with pytest.raises(ValueError, match="two or three letters"):
+                Document("A dog.", language=language)
+
+
 class FormatTest:
     def test_an_unknown_format_is_an_error(self):
         with pytest.raises(ValueError, match="text, markdown, html. .*'docx'"):

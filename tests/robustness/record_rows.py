@@ -18,7 +18,7 @@ AVERAGE += "--noevaluate"
 EXPORT = "kt-exporter --output_dir={run} --format=ctranslate2"
 EVALUATE = "kt-evaluate --output_dir={run} --data_dir={data}"
 RESUME = "kt-trainer --output_dir={run} --data_dir={data} --train_steps=16000"
-SWEEP = "kt-sweep --output_dir={run} --data_dir={data} --problem=copy "
+SWEEP = "kt-sweep --output_dir={box}/s --data_dir={data} --problem=copy "
 SWEEP += "--hparams_sets=transformer_tiny"
 PLOT = "kt-plot --runs={run} --plot_to_file={box}/plot.png"
 DEEP = "[" * 100_000
@@ -141,17 +141,17 @@ ROWS = [
     row(EXPORT, writes("{run}/scores/test.json", b"[1]"), says="test.json"),
     row(EXPORT, writes("{run}/scores/test.json", b'{"scores":{"a":"b"}}')),
     # A sweep, and the run of one of its rows.
-    row(SWEEP, writes("{run}/sweep.json", b"[1]"), says="sweep.json"),
+    row(SWEEP, writes("{box}/s/sweep.json", b"[1]"), says="sweep.json"),
     row(
         SWEEP,
-        writes("{run}/sweep.json", b'{"scale": "tiny"}'),
+        writes("{box}/s/sweep.json", b'{"scale": "tiny"}'),
         says="no --problem",
     ),
     row(
         SWEEP,
-        copies("{run}/transformer_tiny", "{run}"),
-        writes("{run}/transformer_tiny/hparams.json", b"{"),
+        copies("{box}/s/transformer_tiny", "{run}"),
+        writes("{box}/s/transformer_tiny/hparams.json", b"{"),
         says="hparams.json",
-        writes="run/sweep.json",
+        writes="s/sweep.json",
     ),
 ]

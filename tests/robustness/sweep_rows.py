@@ -17,6 +17,7 @@ ROWS = [
     row(SWEEP + "--table=3 --hparams=dropout=0.1", says="d_dropout0"),
     row(SWEEP + "--table=3 --data_dir={box}/gone", says="kt-datagen"),
     row(SWEEP + "--table=3 --output_dir=/proc/s", says="/proc"),
+    row(SWEEP + "--table=3 --output_dir={run}", says="a run itself"),
     row(SWEEP + "--hparams_sets=transformer_huge", says="transformer_huge"),
     row(SWEEP + "--hparams_sets=transformer_tiny,", says="hparams_set"),
     row(SWEEP + "--grid=dropout=0.1", says="`--hparams_set`"),

@@ -106,9 +106,10 @@ ROWS = [
     accepted(DECODE, writes(IN, "a\x0bb\n\u2028c\x85d\re"), **WRITES),
     row(
         DECODE,
-        writes(IN, b"a\nb\0"),
-        says="line 2 is not UTF-8: byte 2 is 0x00",
+        writes(IN, "a\nb".encode("utf-16-be")),
+        says="line 1 is not UTF-8: byte 1 is 0x00",
     ),
+    accepted(DECODE, writes(IN, b"a\nb\0"), **WRITES),
     accepted(DECODE, writes(IN, "\U0001f600 \u202e \ufffe"), **WRITES),
     accepted(DECODE, pipes(IN, b"a b\nc d\n"), **WRITES),
     accepted(STDIN, stdin=b"", cpu_seconds=30),

@@ -76,11 +76,15 @@ class DecodeOptionsTest:
 class ParseDecodeHparamsTest:
     def test_pairs_and_flags_are_changes(self):
         changes = parse_decode_hparams(
-            "alpha=1, num_hypotheses=6", alpha=0.5, beam_size=None
+            "alpha=0.5, num_hypotheses=6", alpha=0.5, beam_size=None
         )
         assert changes == {"alpha": 0.5, "num_hypotheses": 6}
         expected = DecodeOptions(alpha=0.5, num_hypotheses=6, beam_size=6)
         assert DecodeOptions().replace(**changes) == expected
+
+    def test_two_values_of_an_option_are_an_error(self):
+        with pytest.raises(ValueError, match="beam_size=2 and --beam_size=3"):
+            parse_decode_hparams("beam_size=2", beam_size=3)
 
     def test_trees_may_be_left_unconstrained(self):
         assert DecodeOptions().constrained

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from keras_transformer.decoding.exported import find_newest_version
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.versions import Versions
 
@@ -126,6 +127,16 @@ class VersionsTest:
         write(tmp_path, "99999999999999999999")
         write(tmp_path, 2**63 - 1)
         assert start().list_statuses().keys() == {2**63 - 1}
+
+    def test_links_that_lead_nowhere_hide_no_version(self, tmp_path, start):
+        write(tmp_path, 1)
+        versions = start()
+        (tmp_path / "7").symlink_to("7")
+        (tmp_path / "8").symlink_to("gone")
+        write(tmp_path, "2.incomplete")
+        os.rename(tmp_path / "2.incomplete", tmp_path / "2")
+        wait_until(lambda: versions.get() == (2, "model of 2"))
+        assert find_newest_version(str(tmp_path)) == str(tmp_path / "2")
 
     def test_a_bad_version_is_reported_and_the_old_one_stays(
         self, tmp_path, start

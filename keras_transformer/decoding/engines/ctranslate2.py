@@ -2,6 +2,7 @@
 
 import os
 
+from keras_transformer import fields
 from keras_transformer.data import vocabularies
 from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
@@ -21,6 +22,14 @@ from keras_transformer.token_ids import END_ID
 from keras_transformer.trees.target_text import find_linearization
 
 SETTINGS_FILE = "config.json"
+# What CTranslate2 writes to it.
+_SETTINGS = {
+    **dict.fromkeys(("add_source_bos?", "add_source_eos?"), bool),
+    **dict.fromkeys(("bos_token?", "eos_token?", "unk_token?"), str),
+    "decoder_start_token?": (str, None),
+    "layer_norm_epsilon?": (float, None),
+    "multi_query_attention?": bool,
+}
 TOKENS_FILE = "{}_vocabulary.json"
 # The fields of a model that `RunConverter` lays out for CTranslate2.
 UNDERSTOOD = dict.fromkeys(
@@ -98,11 +107,7 @@ class CTranslate2Engine:
         self._device = device
         self._compute_type = compute_type
         self._pieces = self._read_pieces()
-        settings = read_record(
-            os.path.join(path, SETTINGS_FILE),
-            {"add_source_eos?": bool},
-            exported.REMEDY,
-        )
+        settings = _read_settings(os.path.join(path, SETTINGS_FILE))
         # Exports of version 0.1 do not let CTranslate2 add the end to sources.
         self._adds_end = settings.get("add_source_eos", False)
         self._has_shortlist = self._check_shortlist()
@@ -253,3 +258,12 @@ def _count_gpus(device):
     import ctranslate2
 
     return 0 if device == "cpu" else ctranslate2.get_cuda_device_count()
+
+
+def _read_settings(path):
+    settings = read_record(path, _SETTINGS, exported.REMEDY)
+    for name in settings:
+        if f"{name}?" not in _SETTINGS:
+            fault = f"where {fields.quote(name)} is unknown"
+            raise file_error(path, fault, exported.REMEDY)
+    return settings

@@ -9,6 +9,7 @@ from keras_transformer.data.normalization import normalize
 from keras_transformer.data.tags import find_tag_end
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.decoding.attention import WORD
+from keras_transformer.decoding.exported import MAX_TERM_TOKENS
 from keras_transformer.decoding.steps import check_translates
 from keras_transformer.errors import UserError
 
@@ -137,6 +138,24 @@ def check_glossary(glossary, options, linearization):
             "are divided among hypotheses with few and with many terms. "
             f"Received: beam_size={options.beam_size}. Use for example 8."
         )
+
+
+def check_term_lengths(glossary, count_tokens):
+    """Checks that all translations of terms are as short as an export takes.
+
+    `count_tokens` is that of a translator. A model that must write a term of
+    hundreds of tokens repeats it until its translation is full.
+    """
+    terms = sorted(
+        {target or source for source, target in glossary.terms.items()}
+    )
+    for term, num_tokens in zip(terms, count_tokens(terms, of_targets=True)):
+        if num_tokens - 1 > MAX_TERM_TOKENS:  # the end is counted
+            raise UserError(
+                f"A term of a glossary must have at most {MAX_TERM_TOKENS} "
+                f"tokens. Received: {fields.quote(term)} with "
+                f"{num_tokens - 1}. Shorten it, or remove its line."
+            )
 
 
 def find_missing_terms(glossary, texts, hypotheses, normalize=str):

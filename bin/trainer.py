@@ -199,9 +199,8 @@ def _train(is_chief):
     options = _make_options(settings)
     start.check_device(options["device"])
     # The run records this path, and another command may start elsewhere.
-    problem = registry.get_problem(
-        settings["problem"], os.path.abspath(settings["data_dir"])
-    )
+    data_dir = os.path.abspath(settings["data_dir"])
+    problem = registry.get_problem(settings["problem"], data_dir)
     if FLAGS.generate_data:
         problem.generate(FLAGS.tmp_dir)
     start.check_data(problem, hparams)

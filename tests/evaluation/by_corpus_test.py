@@ -12,7 +12,7 @@ CORPORA = [
     {"name": "a.tsv", "pairs": 2, "weight": 1},
     {"name": "b.tsv", "pairs": 2, "weight": 1, "tag": "de"},
 ]
-TEXTS = Texts("test", "here", ["x"] * 4, REFERENCES, {}, None, CORPORA)
+TEXTS = Texts("test", "here", ["x"] * 4, REFERENCES, {}, corpora=CORPORA)
 
 
 def cells(table):

@@ -57,8 +57,8 @@ FLAGS = flags.define(
         data_dir=flags.SHARED,
         split=flags.choice(
             ["train", "dev", "test"],
-            "Split to decode: dev or test.",
-            default="test",
+            "Split to decode: dev or test. Default: test, or dev if the data "
+            "has no test.",
         ),
         test_set=flags.text(
             "Test set of sacreBLEU to decode in place of a split, such as "
@@ -340,7 +340,8 @@ def _texts(problem, output_dirs):
         _refuse(["split"], "a problem's own data, not --test_set")
         text = texts.test_set_texts(problem, FLAGS.test_set)
     else:
-        text = texts.split_texts(problem, FLAGS.split)
+        default = "test" if "test" in problem.manifest["splits"] else "dev"
+        text = texts.split_texts(problem, FLAGS.split or default)
     if len(output_dirs) == 1:
         outputs.check_files(output_dirs[0], text.name, FLAGS.evalb_files)
     texts.check_texts(text, problem, output_dirs)

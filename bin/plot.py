@@ -1,6 +1,6 @@
 """Draws one metric of several runs into one picture, with a curve per run.
 
-    kt-plot --runs=run_base,run_big --metric=dev_bleu --plot_to_file=bleu.png
+    kt-plot run_base run_big --metric=dev_bleu --plot_to_file=bleu.png
 
 The command reads metrics.csv of each run; a run may still be training. Common
 metrics are train_loss, dev_loss, dev_bleu, tokens_per_second and gradient_norm.
@@ -16,22 +16,30 @@ from keras_transformer.visualization.curves import plot_comparison
 from keras_transformer.visualization.picture import check_picture_path
 
 FLAGS = flags.define(
-    runs=flags.paths("Directories of the runs to draw, separated by commas."),
+    runs=flags.paths(
+        "Directories of the runs to draw, separated by commas; or name them "
+        "without a flag, separated by spaces."
+    ),
     metric=flags.text("Column of metrics.csv to draw.", default="dev_bleu"),
     x_axis=flags.choice(
         ["step", "seconds", "epoch"],
         "Horizontal axis: step, seconds of training, or epoch.",
         default="step",
     ),
-    plot_to_file=flags.path("Picture to write, a .png, .pdf or .svg file."),
+    plot_to_file=flags.path(
+        "Picture to write, a .png, .pdf or .svg file. Default: the metric with "
+        ".png, such as dev_bleu.png.",
+    ),
 )
+POSITIONAL = "runs"
 
 
 def main(argv):
-    flags.require(FLAGS, "runs", "plot_to_file")
-    check_picture_path(FLAGS.plot_to_file, "`--plot_to_file`")
-    plot_comparison(FLAGS.runs, FLAGS.metric, FLAGS.x_axis, FLAGS.plot_to_file)
-    print(f"Picture: {FLAGS.plot_to_file}", file=sys.stderr)
+    flags.require(FLAGS, "runs")
+    path = FLAGS.plot_to_file or f"{FLAGS.metric}.png"
+    check_picture_path(path, "`--plot_to_file`")
+    plot_comparison(FLAGS.runs, FLAGS.metric, FLAGS.x_axis, path)
+    print(f"Picture: {path}", file=sys.stderr)
 
 
 def run(argv=None):

@@ -101,6 +101,11 @@ def _parse(main, values, has_output, argv):
                 "lists all flags."
             )
         _fail(main, message)
+    # A command may take one list of paths without its flag, as `kt-plot` does.
+    positional = getattr(_module(main), "POSITIONAL", None)
+    if len(remaining) > 1 and positional and not values[positional].present:
+        values[positional].parse(",".join(remaining[1:]))
+        remaining = remaining[:1]
     if len(remaining) > 1:
         _fail(
             main,

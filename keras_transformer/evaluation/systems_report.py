@@ -47,7 +47,7 @@ def compare_systems(systems, tokenize, lowercase, path=None, problem=None):
             analysis.Words(tokenize, lowercase),
             problem and training_targets(problem),
         )
-    return comparison.comparison_text(differences, systems.names[1])
+    return comparison.comparison_text(differences, systems.names)
 
 
 def write_systems_report(

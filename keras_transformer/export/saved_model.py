@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import logging
 import os
 import re
 
@@ -23,6 +24,7 @@ from keras_transformer.serving.messages import PredictionLog
 from keras_transformer.serving.messages import to_proto
 from keras_transformer.trees.target_text import find_linearization
 
+_log = logging.getLogger(__name__)
 EXTRA = "assets.extra"  # TensorFlow leaves this folder to other programs
 # A SavedModel holds the graphs of the Keras model, which has all these fields.
 UNDERSTOOD = {field.name: ANY for field in dataclasses.fields(ModelConfig)}
@@ -99,11 +101,13 @@ def _save(model, run, options, facts, directory):
         facts["max_tokens"],
     )
     signatures = module.make_signatures(facts["of_text"])
+    _log.info("Writing the graphs and the weights")
     extra = os.path.join(directory, EXTRA)
     try:
         with _quiet_log():
             tf.saved_model.save(module, directory, signatures)
         os.mkdir(extra)
+        _log.info("Running the requests that warm up a server")
         _write_warmup(extra, signatures, run, facts["max_tokens"])
     except tf.errors.OpError as error:
         # TensorFlow's file system reports a full disk by an error of its own,

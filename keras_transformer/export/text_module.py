@@ -1,6 +1,7 @@
 """The TensorFlow graphs of an exported model, from text to text."""
 
 import functools
+import logging
 
 import tensorflow as tf
 
@@ -20,6 +21,7 @@ from keras_transformer.search.tree_constraint import make_constraint
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 
+_log = logging.getLogger(__name__)
 TEXTS = tf.TensorSpec([None], tf.string)
 IDS = tf.TensorSpec([None, None], tf.int32)
 LISTS = tf.TensorSpec([None, None], tf.string)
@@ -93,10 +95,11 @@ class TextModule(tf.Module):
         if not self._is_shared:
             counter = _make_counter(self._targets)
             specs["target_lengths"] = (counter, {"text": TEXTS})
-        return {
-            name: _trace(function, arguments)
-            for name, (function, arguments) in specs.items()
-        }
+        functions = {}
+        for number, (name, spec) in enumerate(specs.items(), 1):
+            _log.info("Graph %d of %d: %s", number, len(specs), name)
+            functions[name] = _trace(*spec)
+        return functions
 
     def _tokenizers(self):
         """Makes the tokenizers of source and target, perhaps a single one."""

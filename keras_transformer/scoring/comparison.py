@@ -9,6 +9,9 @@ from keras_transformer.scoring.translations import bleu_metric
 
 NUM_SAMPLES = 1000
 SEED = 12345  # sacreBLEU's default
+# Share of the references' characters below which TER says little: whoever
+# leaves words out has fewer to edit.
+MIN_LENGTH = 0.8
 LEVEL = 0.05  # a difference with a smaller p-value is called significant
 MEANING = (
     "p estimates how often chance alone makes so large a difference. "
@@ -29,6 +32,7 @@ class Difference:
     p_value: float  # see `MEANING`
     signature: str  # names the seed and the number of samples
     lower_is_better: bool = False
+    is_cut: bool = False  # whether TER met outputs shorter than `MIN_LENGTH`
 
     @property
     def cells(self):
@@ -47,6 +51,11 @@ class Difference:
         """What the figures mean, a sentence without its end."""
         if self.this == self.other:
             return "both are equal"
+        if self.is_cut:
+            return (
+                f"no judgement, because {self.title} favours outputs that are "
+                "too short, as some are"
+            )
         if self.p_value >= LEVEL:
             return "the difference is not significant"
         better, worse = "this", "other"
@@ -90,18 +99,24 @@ def compare(
         n_samples=NUM_SAMPLES,
     )
     signatures, results = test()
+    min_length = MIN_LENGTH * sum(map(len, references))
+    is_cut = min(sum(map(len, hypotheses)), sum(map(len, others))) < min_length
     return [
-        _difference(title, *results[name], signatures[name])
+        _difference(title, *results[name], signatures[name], is_cut)
         # sacreBLEU uses other names for the scores, in the same order.
         for title, name in zip(metrics, signatures)
     ]
 
 
-def comparison_text(differences, other_name):
-    """Returns a table of differences, and what each means in words."""
+def comparison_text(differences, names):
+    """Returns a table of differences, and what each means in words.
+
+    The names are those of this system and of the other.
+    """
     rows = [HEAD, *((row.title, *row.cells) for row in differences)]
     width = max(len(title) for title, *_ in rows)
-    lines = [f"Other outputs: {other_name}", "", *align_columns(rows)]
+    lines = [f"this: {names[0]}", f"other: {names[1]}", ""]
+    lines += align_columns(rows)
     lines.append("")
     lines += [f"{row.title}: {row.in_words}." for row in differences]
     lines += [MEANING, ""]
@@ -109,7 +124,7 @@ def comparison_text(differences, other_name):
     return "\n".join(lines)
 
 
-def _difference(title, other, this, signature):
+def _difference(title, other, this, signature, is_cut):
     return Difference(
         title,
         this.score,
@@ -120,4 +135,5 @@ def _difference(title, other, this, signature):
         this.p_value if this.score != other.score else 1.0,
         signature.format(),
         lower_is_better=title == "TER",
+        is_cut=is_cut and title == "TER",
     )

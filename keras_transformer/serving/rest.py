@@ -63,7 +63,11 @@ class RestApp:
         match = _PATH.fullmatch(path)
         expected = match and (["POST"] if match["method"] else ["GET", "HEAD"])
         if not match or method not in expected:
-            raise InvalidRequest(f"Malformed request: {method} {path}")
+            raise InvalidRequest(
+                f"Malformed request: {method} {path}. This server has "
+                "GET /v1/models/NAME for the state of a model and POST "
+                "/v1/models/NAME:predict for its outputs."
+            )
         requested_model = (
             urllib.parse.unquote(match["name"]),
             int(match["version"]) if match["version"] else None,

@@ -68,11 +68,18 @@ class Sweep:
         }
         lines = table.make_lines(self.rows, results, self.measure, self.quoted)
         table.write_csv(self.file(CSV_FILE), lines)
-        table.write_markdown(
-            self.file(MARKDOWN_FILE), self.title, lines, failures
-        )
-        if any("dev_perplexity" in line for line in lines):
-            table.plot_lines(lines, self.file(PLOT_FILE), self.base)
+        # Lines without a seed quote figures.
+        shown = [
+            line
+            for line in lines
+            if "dev_perplexity" in line or "seed" not in line
+        ] or lines
+        title = self.title
+        if len(shown) < len(lines):
+            title += f" Rows without figures yet are in {CSV_FILE} alone."
+        table.write_markdown(self.file(MARKDOWN_FILE), title, shown, failures)
+        if any("dev_perplexity" in line for line in shown):
+            table.plot_lines(shown, self.file(PLOT_FILE), self.base)
 
 
 def check_settings(directory, settings):

@@ -156,7 +156,7 @@ class EvaluateTest:
         )
         assert status == 0
         output = capsys.readouterr().out
-        assert f"Other outputs: {run}" in output
+        assert f"other: {run}" in output
         assert "BLEU 13a: both are equal." in output
 
     def test_a_report_is_written_for_two_runs_and_for_files(

@@ -21,6 +21,7 @@ def damaged(share):
     ]
 
 
+NAMES = "a.txt", "b.txt"
 GOOD, POOR, ALIKE = damaged(0.1), damaged(0.4), damaged(0.1)
 
 
@@ -56,13 +57,20 @@ class CompareTest:
         ],
     )
     def test_words_say_what_the_figures_mean(self, this, other, words):
-        text = comparison_text(compare(this, other, REFERENCES), "b.txt")
-        assert text.startswith("Other outputs: b.txt\n")
+        text = comparison_text(compare(this, other, REFERENCES), NAMES)
+        assert text.startswith("this: a.txt\nother: b.txt\n\n")
         assert f"BLEU 13a: {words}" in text
         assert f"chrF2: {words}" in text
         assert f"TER: {words}" in text
 
+    def test_outputs_that_are_cut_do_not_win_by_ter(self):
+        cut = [text[: len(text) // 3] for text in REFERENCES]
+        wrong = ["x " * 12 for _ in REFERENCES]
+        *_, ter = compare(cut, wrong, REFERENCES)
+        assert ter.this < ter.other
+        assert ter.in_words.startswith("no judgement, because TER favours")
+
     def test_columns_of_the_table_are_aligned(self):
-        text = comparison_text(compare(GOOD, POOR, REFERENCES), "b.txt")
+        text = comparison_text(compare(GOOD, POOR, REFERENCES), NAMES)
         head, *rows = text.split("\n\n")[1].splitlines()
         assert {len(row) for row in rows} == {len(head)}

@@ -182,3 +182,11 @@ class PlotTest:
         assert words in err
         assert err.count("\n") == 1
         assert not os.path.exists("a.png")
+
+    def test_runs_need_no_flag_and_the_picture_no_name(
+        self, make_run, tmp_path, monkeypatch
+    ):
+        paths = [make_run(name) for name in "ab"]
+        monkeypatch.chdir(tmp_path)
+        assert run_plot(*paths) == 0
+        assert (tmp_path / "dev_bleu.png").stat().st_size > 1000

@@ -106,7 +106,6 @@ ROWS = [
     row(CLEAN + "--clean_source={texts}/dev.de", says="must differ"),
     row(CLEAN + "--rejected={box}/b", says="must differ"),
     row("kt-plot", says="`--runs` must be given"),
-    row("kt-plot --runs={run}", says="`--plot_to_file` must be given"),
     row("kt-plot --runs= --plot_to_file={box}/a.png", says="runs"),
     row("kt-attention", says="`--output_dir` must be given"),
     row("kt-attention --output_dir={run}", says="`--text` must be given"),

@@ -143,7 +143,6 @@ class PlotTest:
         [
             ([], "`--runs` must be given"),
             (["--runs=base,", PICTURE], "'', which has no metrics.csv"),
-            (["--runs=base"], "`--plot_to_file` must be given"),
             (
                 ["--runs=base,no_run", PICTURE],
                 "'no_run', which has no metrics.csv",

@@ -32,9 +32,14 @@ source. Translations consist of these and of frequent subwords alone.
 
 A SavedModel also contains the requests that TensorFlow Serving and kt-serve
 warm it up with.
+
+--push_to_hub=OWNER/NAME also uploads the model to Hugging Face's hub, with the
+token of huggingface_hub, which pip install '.[hub]' installs. A new model there
+is public. Anyone can read it, so state a --licence.
 """
 
 import os
+import sys
 
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import corpus_flags
@@ -96,6 +101,24 @@ FLAGS = flags.define(
         source_language=flags.SHARED,
         target_language=flags.SHARED,
     ),
+    flags.group(
+        "Model card and hub",
+        licence=flags.text(
+            "Licence of the model for its card, as hubs name it, such as "
+            "apache-2.0. Default: none, which states no licence.",
+        ),
+        datasets=flags.several(
+            "Name on the hub of data that the model was trained on, for its "
+            "card. Repeat the flag for several. Default: those that the "
+            "problem names, if any.",
+            str,
+            "a name on the hub",
+        ),
+        push_to_hub=flags.text(
+            "Name on Hugging Face's hub to upload the model to, such as "
+            "OWNER/NAME. Default: none, which uploads nothing.",
+        ),
+    ),
 )
 DEFAULT_DIRS = {
     "saved_model": "export",
@@ -110,6 +133,8 @@ def main(argv):
     _check_flags()
     from keras_transformer.decoding import exported
     from keras_transformer.export import versions
+    from keras_transformer.pretrained import hub
+    from keras_transformer.runs.model_card.card import FILE_NAME
     from keras_transformer.runs.model_card.card import check_model_card
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.runs.weights import check_checkpoint
@@ -119,7 +144,11 @@ def main(argv):
     exported.check_exportable(options)
     # A missing or faulty checkpoint fails here, before the backend loads.
     check_checkpoint(run, FLAGS.checkpoint_step)
+    for name in ("licence", "datasets"):
+        _note_for_card(run, name)
     check_model_card(run, FLAGS.checkpoint_step)
+    if FLAGS.push_to_hub:
+        hub.check_upload(FLAGS.push_to_hub)
     # Each format has its own directory, since a server takes all folders of one
     # directory as versions of the same model.
     export_dir = FLAGS.export_dir or run.file(DEFAULT_DIRS[FLAGS.format])
@@ -133,7 +162,21 @@ def main(argv):
             model_flags.export_precision(FLAGS), read_backend()
         )
         versions.check_export_dir(export_dir, "saved_model")
-    print(_export(run, export_dir, options))
+    path = _export(run, export_dir, options)
+    print(path)
+    if FLAGS.push_to_hub:
+        card = os.path.join(export_dir, FILE_NAME)
+        address = hub.upload(path, FLAGS.push_to_hub, card)
+        print(f"The model is at {address}.", file=sys.stderr)
+
+
+def _note_for_card(run, name):
+    """Adds a flag to what a run records, for the card of this export alone."""
+    value = FLAGS[name].value
+    if run.record.get(name, value) != value and value:
+        rule = f"must be what the run records, {run.record[name]}"
+        flags.refuse(FLAGS, [name], rule)
+    run.record.setdefault(name, value)
 
 
 def _check_flags():

@@ -47,6 +47,8 @@ class Problem(GeneratedData):
         measure: Name of the score that decides which checkpoint is best unless
             a run records another, one of those that `score` returns. Defaults
             to "bleu".
+        hub_datasets: Tuple of names that the data have on Hugging Face's hub,
+            for the model card. Defaults to none.
         splits: Names of the splits that `text_pairs` provides, "train" first.
         encoder: Encoder of the training text, a `LocalEncoder` by default. A
             `DistributedEncoder` uses several machines.
@@ -79,6 +81,7 @@ class Problem(GeneratedData):
     targets_language = "de"
     is_tokenized = False
     measure = "bleu"
+    hub_datasets = ()
     splits = ("train", "dev", "test")
     encoder = LocalEncoder()
 

@@ -181,6 +181,7 @@ class TranslateEndeWmt14(TranslateWmt):
 
     vocab_size = 37000
     tfds_name = "wmt14_translate/de-en"
+    hub_datasets = ("wmt/wmt14",)
     num_pairs = {"train": 4_508_785, "dev": 3000, "test": 3003}
 
 
@@ -204,6 +205,7 @@ class TranslateEndeWmtT2t(TranslateWmt):
 
     vocab_size = 37000
     tfds_name = "wmt_t2t_translate/de-en"
+    hub_datasets = ("wmt/wmt_t2t",)
     num_pairs = {"train": 4_592_289, "dev": 3000, "test": 3003}
 
 
@@ -290,6 +292,7 @@ class TranslateEnfrWmt14(TranslateWmt):
     vocab_size = 32000
     targets_language = "fr"
     tfds_name = "wmt14_translate/fr-en"
+    hub_datasets = ("wmt/wmt14",)
     num_pairs = {"dev": 3000, "test": 3003}
 
 

@@ -18,7 +18,7 @@ from keras_transformer.pretrained import marian_weights
 from keras_transformer.pretrained import safetensors
 from keras_transformer.pretrained.marian import WEIGHTS_FILE
 from keras_transformer.runs.model_card.card import write_model_card
-from keras_transformer.runs.model_card.facts import get_data
+from keras_transformer.runs.model_card.facts import find_languages
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.token_ids import END_ID
@@ -81,7 +81,7 @@ def export_marian(run, export_dir, options, step=None):
         write_marian_vocabularies(
             run.vocabularies,
             aside,
-            _find_languages(run),
+            find_languages(run) or ["source", "target"],
             separate_vocabs=config.tied_embeddings != "all",
         )
         for name, content in zip(names, contents):
@@ -187,11 +187,3 @@ def _list_special_ids(vocabularies):
     """Returns the ids of padding on both sides, and of the targets' end."""
     targets, sources = (side.original_ids.tolist() for side in vocabularies)
     return sources[PAD_ID], targets[PAD_ID], targets[END_ID]
-
-
-def _find_languages(run):
-    imported = run.record.get("imported")
-    if imported:
-        return imported["languages"]
-    data = get_data(run)
-    return data["languages"] if data else ["source", "target"]

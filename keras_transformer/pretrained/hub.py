@@ -1,6 +1,8 @@
-"""Downloads of models from Hugging Face's hub, by its own client."""
+"""Downloads from Hugging Face's hub, and uploads, by its own client."""
 
+import contextlib
 import importlib.util
+import logging
 import os
 import sys
 
@@ -27,14 +29,8 @@ def download(name):
         UserError: If the client is not installed, or if there is no such model
             or no connection to it.
     """
-    if importlib.util.find_spec("huggingface_hub") is None:
-        raise UserError(
-            "huggingface_hub is not installed. Install it with pip install "
-            "'.[hub]'."
-        )
-    import huggingface_hub
-    from huggingface_hub import errors
-
+    huggingface_hub = _load_client()
+    errors = huggingface_hub.errors
     model, _, revision = name.removeprefix(SCHEME).partition("@")
     print(f"Downloading {model} by huggingface_hub ...", file=sys.stderr)
     try:
@@ -49,3 +45,105 @@ def download(name):
         ) from error
     print(f"{model} is in {directory}.", file=sys.stderr)
     return directory
+
+
+def check_upload(name):
+    """Checks that models can be uploaded, before one is made.
+
+    Raises:
+        UserError: If the client or a token is missing, if `name` cannot be the
+            name of a model, or if the hub does not answer.
+    """
+    huggingface_hub = _load_client()
+    with _explain(name):
+        huggingface_hub.utils.validate_repo_id(name)
+        huggingface_hub.HfApi().whoami()
+
+
+def upload(directory, name, card):
+    """Uploads a model and returns its address on the hub.
+
+    A model of the name is created if there is none. Files of an earlier upload
+    remain in its history. The token is that of `huggingface_hub`.
+
+    Args:
+        directory: Directory of the exported model.
+        name: Name on the hub, such as "organisation/model".
+        card: Path of the model card, for a `directory` without one.
+
+    Raises:
+        UserError: If the hub refuses the model or does not answer.
+    """
+    huggingface_hub = _load_client()
+    api = huggingface_hub.HfApi()
+    print(f"Uploading {directory} by huggingface_hub ...", file=sys.stderr)
+    with _explain(name, f" {directory} is complete."):
+        address = api.create_repo(name, exist_ok=True)
+        if not os.path.exists(os.path.join(directory, "README.md")):
+            api.upload_file(
+                path_or_fileobj=card,
+                path_in_repo="README.md",
+                repo_id=address.repo_id,
+            )
+        api.upload_folder(
+            folder_path=directory,
+            repo_id=address.repo_id,
+            commit_message="Upload a model of keras_transformer",
+        )
+    return str(address)
+
+
+def _load_client():
+    if importlib.util.find_spec("huggingface_hub") is None:
+        raise UserError(
+            "huggingface_hub is not installed. Install it with pip install "
+            "'.[hub]'."
+        )
+    import huggingface_hub.constants
+    import huggingface_hub.errors
+    import huggingface_hub.utils
+
+    # Otherwise, a line for each request would stand in the log of commands.
+    for library in ("httpx", "httpx2"):
+        logging.getLogger(library).setLevel(logging.WARNING)
+    return huggingface_hub
+
+
+@contextlib.contextmanager
+def _explain(name, ending=""):
+    """Turns errors of an upload into a `UserError` that says what to do."""
+    huggingface_hub = _load_client()
+    errors = huggingface_hub.errors
+    try:
+        yield
+    # The bases include the error of the HTTP library, which is httpx or
+    # requests; it also stands for a connection that failed.
+    except (OSError, ValueError, *errors.HfHubHTTPError.__bases__) as error:
+        response = getattr(error, "response", None)
+        status = getattr(response, "status_code", None)
+        reason = " ".join(str(error).split())[:300].rstrip(".")
+        if isinstance(error, errors.HFValidationError):
+            message = (
+                "The name of a model on the hub must be NAME or OWNER/NAME of "
+                "letters, digits and single marks of `-_.`. Received: "
+                f"{name!r}. Choose another name."
+            )
+        elif status == 401 or isinstance(error, errors.LocalTokenNotFoundError):
+            message = (
+                "The hub received no valid token. Log in with `hf auth login`, "
+                "or set HF_TOKEN to a token that may write."
+            )
+        elif status in (403, 404, 409):
+            message = (
+                f"The hub does not let you write {name}, which may be taken. "
+                "Use a name of your account or organisation, and a token "
+                "that may write."
+            )
+        elif status is None and not isinstance(error, ValueError):
+            message = (
+                f"No answer from {huggingface_hub.constants.ENDPOINT}: "
+                f"{reason}. Check the connection and HF_ENDPOINT."
+            )
+        else:
+            message = f"Cannot upload {name}: {reason}."
+        raise UserError(message + ending) from error

@@ -291,14 +291,15 @@ class WriteModelCardTest:
         first = open(path, encoding="utf-8").read()
         assert write_model_card(str(tmp_path), run, 200) == path
         assert open(path, encoding="utf-8").read() != first
-        rest = first.partition("\n")[2]
+        head, mark, rest = first.split("\n", 2)
+        assert mark.startswith("# Written by")
         with open(path, "w", encoding="utf-8") as file:
             file.write(f"{MARK_OF_VERSION_0_1}\n{rest}")
         assert write_model_card(str(tmp_path), run) == path
         with open(path, "w", encoding="utf-8") as file:
-            file.write(rest)
+            file.write(f"{head}\n{rest}")
         assert write_model_card(str(tmp_path), run) is None
-        assert open(path, encoding="utf-8").read() == rest
+        assert open(path, encoding="utf-8").read() == f"{head}\n{rest}"
 
 
 class ScoresTest:

@@ -3,23 +3,18 @@
 import dataclasses
 import datetime
 import os
-import re
 
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.markdown import code
 from keras_transformer.markdown import table
 from keras_transformer.runs.model_card import facts
+from keras_transformer.runs.model_card import header
 from keras_transformer.runs.model_card import sections
 from keras_transformer.trees.target_text import find_linearization
 
 FILE_NAME = "README.md"
-# The first line of a card begins with this in every version, so a later version
-# recognises the cards of earlier ones.
-MARK_BEGINNING = "<!-- Written by keras_transformer"
-MARK = (
-    f"{MARK_BEGINNING}, which replaces this file after each training and "
-    "evaluation. Remove this line to keep your own changes. -->"
-)
+# One of these is at the beginning of every card; version 0.1 wrote no header.
+_BEGINNINGS = (header.BEGINNING, "<!-- Written by keras_transformer")
 _EMBEDDINGS = {
     "all": "one matrix for source, target and softmax",
     "target": "one matrix for target and softmax, one for the source",
@@ -43,10 +38,11 @@ UNKNOWN_DEVICE = (
 def write_model_card(directory, run, step=None, export=None):
     """Writes the model card, `README.md`, into a directory; returns its path.
 
-    A card describes the purpose of the model, its data and training, its scores
+    A card begins with the YAML that model hubs read; see `make_header`. It
+    describes the purpose of the model, its data and training, its scores
     with sacreBLEU's signatures, its limits, its use and its hyperparameters. A
     `README.md` that is not a card remains unchanged, and the result is None. So
-    does a card without its first line, which users remove to keep their own
+    does a card without its second line, which users remove to keep their own
     text.
 
     `export` is about an exported model. It holds `format` as kt-exporter takes
@@ -81,7 +77,7 @@ def make_model_card(run, step=None, export=None):
     title, task = _describe_task(run, data)
     text = sections.fill_template(
         "card",
-        mark=MARK,
+        header=header.make_header(run, step, title, export),
         title=title,
         summary=_make_summary(run, task),
         overview=_make_overview(run, step, data, training, export, decode),
@@ -99,28 +95,20 @@ def _is_card(path):
         return False  # opening a pipe would wait for ever
     # A user's own README may be in any encoding, and have any size.
     with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read(len(MARK_BEGINNING)) == MARK_BEGINNING
-
-
-def _list_languages(data):
-    """Returns the names of both languages, or None if they are unknown."""
-    codes = data["languages"] if data else []
-    # Problems other than translation have words here, such as "symbols".
-    if not codes or not all(re.fullmatch("[a-z]{2,3}", c) for c in codes):
-        return None
-    return [LANGUAGES.get(code, code) for code in codes]
+        return file.read(max(map(len, _BEGINNINGS))).startswith(_BEGINNINGS)
 
 
 def _describe_task(run, data):
     """Says what the model does: in the title of its card, and in the text."""
-    languages = _list_languages(data)
+    codes = facts.list_language_codes(run)
+    languages = [LANGUAGES.get(code, code) for code in codes]
     if find_linearization(run.vocabulary):
         task = "that writes the constituency tree of an English sentence"
         return "that parses English", task
     if not languages:
         title = f"for the problem `{run.problem_name}`"
         return title, "that turns one text into another"
-    if data.get("both_directions"):
+    if data and data.get("both_directions"):
         return (f"that translates between {' and '.join(languages)}",) * 2
     return (
         f"that translates {' into '.join(languages)}",

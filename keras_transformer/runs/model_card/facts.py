@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 
 from keras_transformer import registry
 from keras_transformer.data import generation
@@ -84,6 +85,25 @@ def get_data(run):
     return describe_data(problem)
 
 
+def find_languages(run):
+    """Returns what a run calls its source and target languages, or None.
+
+    They are codes such as "en", or words such as "symbols".
+    """
+    if run.imported_from:
+        return run.record["imported"]["languages"]
+    data = get_data(run)
+    return data["languages"] if data else None
+
+
+def list_language_codes(run):
+    """Returns the codes of both languages; empty if they are unknown."""
+    codes = find_languages(run) or []
+    # Problems other than translation have words here.
+    is_known = all(re.fullmatch("[a-z]{2,3}", code) for code in codes)
+    return codes if is_known else []
+
+
 def find_problem(run):
     """Returns the problem of a run, or None if it is not registered."""
     # The registry lists a problem once, without its other directions.
@@ -91,6 +111,15 @@ def find_problem(run):
     if name not in registry.problems.names():
         return None
     return registry.get_problem(run.problem_name, run.record.get("data_dir"))
+
+
+def find_datasets(run):
+    """Lists the hub's names of the data that a run was trained on, if known."""
+    if run.record.get("datasets"):
+        return run.record["datasets"]
+    # An imported run names a problem only to be evaluated on its data.
+    problem = None if run.imported_from else find_problem(run)
+    return list(getattr(problem, "hub_datasets", ()))
 
 
 def list_changed_hparams(run):

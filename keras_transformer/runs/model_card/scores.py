@@ -76,6 +76,19 @@ def read_scores(run):
     return scores
 
 
+def list_scores(entry):
+    """Lists (name, score, sacreBLEU's signature or None) of an entry."""
+    names = [name for name in entry if name in TITLES]
+    lines = entry["lines"]
+    # There is a line for each score, in the same order.
+    if len(names) != len(lines):
+        lines = [""] * len(names)
+    return [
+        (name, entry[name], read_signature(line) if "|" in line else None)
+        for name, line in zip(names, lines)
+    ]
+
+
 def read_signature(line):
     """Returns the signature in a line of sacreBLEU.
 

@@ -1,0 +1,142 @@
+"""A small server of the part of the hub's protocol that uploads need."""
+
+import base64
+import contextlib
+import http.server
+import json
+import threading
+
+import pytest
+
+yaml = pytest.importorskip("yaml")
+
+TOKEN = "hf_right"
+ACCOUNT = "me"
+
+
+class HubServer(http.server.ThreadingHTTPServer):
+    """Holds the files of models by name, and asks for `TOKEN`.
+
+    Only models of `ACCOUNT` can be written, as on the hub. Weights go through
+    the requests of Git LFS and other files into the commit itself.
+    """
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.models = {}  # name to a dictionary of path to bytes
+        self.objects = {}  # SHA-256 to bytes
+        self.address = f"http://127.0.0.1:{self.server_port}"
+
+
+@contextlib.contextmanager
+def serve_hub():
+    """Yields a running `HubServer`."""
+    with HubServer() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        if not self._is_known():
+            return
+        if self.path == "/api/whoami-v2":
+            self._answer({"type": "user", "name": ACCOUNT, "orgs": []})
+        else:
+            self._answer({"error": "Not found"}, 404)
+
+    def do_PUT(self):
+        self.server.objects[self.path.rpartition("/")[2]] = self._read()
+        self._answer({})
+
+    def do_POST(self):
+        body = self._read()
+        if not self._is_known():
+            return
+        if self.path == "/api/repos/create":
+            request = json.loads(body)
+            owner = request.get("organization") or ACCOUNT
+            name = f"{owner}/{request['name']}"
+            if owner != ACCOUNT:
+                self._answer({"error": "Forbidden"}, 403)
+                return
+            is_new = name not in self.server.models
+            self.server.models.setdefault(name, {})
+            url = {"url": f"{self.server.address}/{name}", "name": name}
+            self._answer(url, 200 if is_new else 409)
+        elif self.path == "/api/validate-yaml":
+            self._validate(json.loads(body)["content"])
+        elif self.path.endswith("/preupload/main"):
+            files = [
+                {
+                    "path": file["path"],
+                    "uploadMode": self._choose_mode(file["path"]),
+                    "shouldIgnore": False,
+                }
+                for file in json.loads(body)["files"]
+            ]
+            self._answer({"files": files})
+        elif self.path.endswith("/info/lfs/objects/batch"):
+            objects = [
+                {**item, "actions": {"upload": self._place(item["oid"])}}
+                for item in json.loads(body)["objects"]
+            ]
+            self._answer({"transfer": "basic", "objects": objects})
+        elif self.path.endswith("/commit/main"):
+            self._commit(body)
+        else:
+            self._answer({"error": "Not found"}, 404)
+
+    def _choose_mode(self, path):
+        return "lfs" if path.endswith(".safetensors") else "regular"
+
+    def _place(self, oid):
+        return {"href": f"{self.server.address}/objects/{oid}"}
+
+    def _validate(self, content):
+        header = yaml.safe_load(content.split("---\n")[1])
+        if header.get("license") == "invented":
+            message = '"license" must be one of the known licences'
+            self._answer({"errors": [{"message": message}]}, 400)
+        else:
+            self._answer({"errors": [], "warnings": []})
+
+    def _commit(self, body):
+        name = self.path.removeprefix("/api/models/").partition("/commit")[0]
+        for line in body.splitlines():
+            operation = json.loads(line)
+            value = operation["value"]
+            if operation["key"] == "file":
+                content = base64.b64decode(value["content"])
+            elif operation["key"] == "lfsFile":
+                content = self.server.objects[value["oid"]]
+            else:
+                continue
+            self.server.models[name][value["path"]] = content
+        url = f"{self.server.address}/{name}/commit/{'0' * 40}"
+        self._answer({"success": True, "commitUrl": url, "commitOid": "0" * 40})
+
+    def _is_known(self):
+        if self.headers.get("Authorization") == f"Bearer {TOKEN}":
+            return True
+        self._answer({"error": "Invalid credentials"}, 401)
+        return False
+
+    def _read(self):
+        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+
+    def _answer(self, content, status=200):
+        body = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass

@@ -1,0 +1,158 @@
+"""Uploads by kt-exporter to a server on this machine, never to the hub."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from hub_server import TOKEN
+from hub_server import serve_hub
+from hub_server import yaml
+from processes import environment
+from tiny_marian import write_tiny_marian
+
+from keras_transformer.pretrained.marian import import_marian
+
+pytest.importorskip("huggingface_hub")
+
+# The client reads its variables when it is imported, so each case is a process.
+PROGRAM = """
+import sys
+from keras_transformer.bin import exporter
+exporter.run(["kt-exporter", "--format=marian", *sys.argv[1:]])
+"""
+UPLOAD = """
+import sys
+from keras_transformer.pretrained import hub
+sys.exit(hub.upload(*sys.argv[1:]) != f"{hub.os.environ['HF_ENDPOINT']}/me/a")
+"""
+WITHOUT_CLIENT = """
+import importlib.util as util
+find = util.find_spec
+util.find_spec = lambda name: None if name == "huggingface_hub" else find(name)
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("marian")
+    write_tiny_marian(directory / "source")
+    return import_marian(str(directory / "source"), str(directory / "run"))
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serve_hub() as server:
+        yield server
+
+
+@pytest.fixture
+def call(server, tmp_path):
+    def call(program, *args, **variables):
+        variables = {
+            "HF_ENDPOINT": server.address,
+            "HF_TOKEN": TOKEN,
+            "HF_HOME": str(tmp_path / "hf"),
+            "HF_HUB_DISABLE_XET": "1",
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+            **variables,
+        }
+        return subprocess.run(
+            [sys.executable, "-c", program, *args],
+            env=environment(__file__, **variables),
+            capture_output=True,
+            text=True,
+        )
+
+    return call
+
+
+@pytest.fixture
+def push(call, run, tmp_path):
+    def push(name, *flags, before="", **variables):
+        return call(
+            before + PROGRAM,
+            f"--output_dir={run.path}",
+            f"--export_dir={tmp_path / 'export'}",
+            f"--push_to_hub={name}",
+            *flags,
+            **variables,
+        )
+
+    return push
+
+
+class UploadTest:
+    def test_the_hub_gets_every_file(self, push, server, tmp_path):
+        for licence in ("apache-2.0", "mit"):  # the second push replaces
+            done = push(
+                "me/opus", f"--licence={licence}", "--datasets=wmt/wmt14"
+            )
+            assert done.returncode == 0, done.stderr
+            assert done.stdout == f"{tmp_path / 'export'}\n"
+            assert f"{server.address}/me/opus" in done.stderr
+            files = server.models["me/opus"]
+            assert files == {
+                name: (tmp_path / "export" / name).read_bytes()
+                for name in os.listdir(tmp_path / "export")
+            }
+            assert "model.safetensors" in files and "config.json" in files
+            header = yaml.safe_load(files["README.md"].split(b"---\n")[1])
+            assert header["license"] == licence
+            assert header["datasets"] == ["wmt/wmt14"]
+            assert header["library_name"] == "transformers"
+
+    def test_a_directory_without_a_card_gets_it(self, call, server, tmp_path):
+        # As in a SavedModel, whose card is in its folder assets.extra.
+        (tmp_path / "1").mkdir()
+        (tmp_path / "1" / "saved_model.pb").write_bytes(b"graph")
+        card = tmp_path / "README.md"
+        card.write_text("---\nlanguage: [en]\n---\n")
+        done = call(UPLOAD, str(tmp_path / "1"), "me/a", str(card))
+        assert done.returncode == 0, done.stderr
+        assert server.models["me/a"] == {
+            "README.md": card.read_bytes(),
+            "saved_model.pb": b"graph",
+        }
+
+    @pytest.mark.parametrize(
+        "name, words, variables",
+        [
+            ("me/b", "no valid token", {"HF_TOKEN": ""}),
+            ("me/b", "no valid token", {"HF_TOKEN": "hf_wrong"}),
+            ("a/b/c", "Received: 'a/b/c'", {}),
+            ("me/a--b", "Received: 'me/a--b'", {}),
+            (
+                "me/a",
+                "No answer from http://127.0.0.1:9",
+                {"HF_ENDPOINT": "http://127.0.0.1:9"},
+            ),
+            ("me/a", "pip install '.[hub]'", {"before": WITHOUT_CLIENT}),
+        ],
+    )
+    def test_what_is_wrong_is_said_before_the_export(
+        self, push, tmp_path, name, words, variables
+    ):
+        done = push(name, **variables)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.count("\n") == 1
+        assert words in done.stderr
+        assert not (tmp_path / "export").exists()
+
+    @pytest.mark.parametrize(
+        "name, licence, words",
+        [
+            ("others/model", "mit", "does not let you write others/model"),
+            ("me/model", "invented", "must be one of the known licences"),
+        ],
+    )
+    def test_a_refused_model_is_complete_here(
+        self, push, server, tmp_path, name, licence, words
+    ):
+        done = push(name, f"--licence={licence}")
+        assert done.returncode == 2
+        last = done.stderr.splitlines()[-1]
+        assert words in last
+        assert last.endswith(f"{tmp_path / 'export'} is complete.")
+        assert (tmp_path / "export" / "model.safetensors").exists()
+        assert not server.models.get(name)

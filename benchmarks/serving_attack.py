@@ -11,9 +11,9 @@ of JSON has the percentiles of each.
 
 import http.client
 import json
+import multiprocessing
 import statistics
 import sys
-import threading
 import time
 
 from serving_load import run_server
@@ -46,47 +46,55 @@ def ask_for(seconds, ask, texts):
     return latencies
 
 
-def attack(port, body, stop, seconds):
-    """Sends a body again and again; collects the seconds of each refusal."""
+def attack(port, name, ready, stop, num_refusals):
+    """Sends a body again and again; counts the refusals."""
+    body = ATTACKS[name]
     connection = http.client.HTTPConnection("localhost", port, timeout=120)
+    ready.wait()
     while not stop.is_set():
-        begin = time.monotonic()
         connection.request("POST", "/v1/models/translate:predict", body)
         response = connection.getresponse()
         response.read()
         if response.status != 400:
             raise RuntimeError(f"The status is {response.status}, not 400.")
-        seconds.append(time.monotonic() - begin)
+        with num_refusals:
+            num_refusals.value += 1
 
 
 def measure(port, texts):
     """Returns the figures of quiet and of each attack by their names."""
     latencies = {"quiet": [], **{name: [] for name in ATTACKS}}
-    refusals = {name: [] for name in ATTACKS}
+    # Processes, because threads would slow the client down, not the server.
+    context = multiprocessing.get_context("spawn")
+    refusals = {name: context.Value("i") for name in latencies}
     ask = connect(f"localhost:{port}", "rest", timeout_secs=120)
     ask_for(SECONDS, ask, texts)  # to warm up
     for _ in range(NUM_ROUNDS):
         for name in latencies:
-            stop = threading.Event()
-            threads = [
-                threading.Thread(
+            stop = context.Event()
+            num_attackers = NUM_ATTACKERS if name in ATTACKS else 0
+            # Their imports must not slow down what is measured.
+            ready = context.Barrier(num_attackers + 1)
+            attackers = [
+                context.Process(
                     target=attack,
-                    args=(port, ATTACKS[name], stop, refusals[name]),
+                    args=(port, name, ready, stop, refusals[name]),
                 )
-                for _ in range(NUM_ATTACKERS if name in ATTACKS else 0)
+                for _ in range(num_attackers)
             ]
-            for thread in threads:
-                thread.start()
+            for attacker in attackers:
+                attacker.start()
+            ready.wait()
             latencies[name] += ask_for(SECONDS, ask, texts)
             stop.set()
-            for thread in threads:
-                thread.join()
+            for attacker in attackers:
+                attacker.join()
     return {
         name: {
             "requests": len(seconds),
             "p50_ms": round(1000 * statistics.median(seconds), 1),
             "p99_ms": round(1000 * statistics.quantiles(seconds, n=100)[98], 1),
-            "refusals": len(refusals.get(name, ())),
+            "refusals": refusals[name].value,
         }
         for name, seconds in latencies.items()
     }

@@ -12,6 +12,7 @@ from keras_transformer.errors import UserError
 
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _LINES_AT_ONCE = 100
+TAB = "\t"
 
 
 def detect_kind(paths):
@@ -71,12 +72,12 @@ def check_pairs(paths, languages=(None, None)):
 def _read_tsv(path):
     for number, line in enumerate(text_files.read_lines(path), 1):
         # Some corpora separate their documents by empty lines.
-        columns = ["", ""] if text_files.is_blank(line) else line.split("\t")
+        columns = ["", ""] if text_files.is_blank(line) else line.split("\t", 2)
         if len(columns) != 2:
             raise UserError(
                 "Each line of a TSV file must be a source and a target with "
                 f"one tab in between. Received: {path}, line {number}, with "
-                f"{len(columns) - 1} tabs. Check the file, or choose two "
+                f"{line.count(TAB)} tabs. Check the file, or choose two "
                 "columns, for example with cut -f1,2."
             )
         yield tuple(columns)
@@ -129,14 +130,21 @@ def _translation_units(path):
     # A parser that is fed with text ignores the declaration of the encoding.
     lines = (line + "\n" for line in text_files.read_lines(path, recode=recode))
     parser = xml.etree.ElementTree.XMLPullParser(["start", "end"])
-    body = None
+    body, depth = None, 0
+    num_lines = _LINES_AT_ONCE
     try:
-        while chunk := list(itertools.islice(lines, _LINES_AT_ONCE)):
+        while chunk := list(itertools.islice(lines, num_lines)):
             parser.feed("".join(chunk))
-            for event, element in parser.read_events():
+            events = list(parser.read_events())
+            # A comment that goes on is parsed again from its start.
+            num_lines = _LINES_AT_ONCE if events else 2 * num_lines
+            for event, element in events:
                 if body is None and _name(element) == "body":
                     body = element
-                elif event == "end" and _name(element) == "tu":
+                if _name(element) != "tu":
+                    continue
+                depth += 1 if event == "start" else -1
+                if depth == 0:  # a unit within a unit is a part of it
                     yield element
                     # Otherwise the whole file would gather in memory.
                     if body is not None:
@@ -163,7 +171,8 @@ def _text_in(segments, language):
     for code, segment in sorted(segments.items(), key=lambda v: len(v[0])):
         if _parts(code)[: len(wanted)] == wanted:
             text = _plain_text(segment)
-            return re.sub(r"\s*[\t\r\n]\s*", " ", text).strip()
+            # Without the lookbehind, each space of a run would begin a search.
+            return re.sub(r"(?<!\s)\s*[\t\r\n]\s*", " ", text).strip()
     return None
 
 

@@ -211,7 +211,7 @@ def _separate_from_words(gaps, marks, space, is_first):
 # A start, end or empty tag of XML or HTML, a comment, or an entity.
 TAG = re.compile(
     r"</?[A-Za-z][\w:.-]*(?:\s+[^<>\s=]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'"
-    r"|[^\s<>\"']+))?)*\s*/?>|<!--.*?-->"
+    r"|[^\s<>\"']+))?)*\s*/?>|<!--.{0,2000}?-->"
 )
 _NAME = re.compile(r"</?([\w:.-]+)")
 

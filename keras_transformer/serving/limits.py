@@ -27,6 +27,9 @@ MAX_PARSED_AT_ONCE = 2
 # Larger bodies of REST are parsed in a thread, which takes 0.2 ms. A value that
 # nothing uses must not be larger either, because `json` parses it at once.
 MAX_BYTES_WITHOUT_THREAD = 2**15
+# The refusal of a larger body comes this late. To read 4 MiB takes the server
+# 10 ms, and clients that send them without pause would get most of its time.
+REFUSAL_SECONDS = 0.25
 
 # HTTP.
 MAX_HEADER_BYTES = 32 * 2**10  # that wait for the rest of the headers

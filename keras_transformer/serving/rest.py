@@ -36,7 +36,7 @@ class RestApp:
         )
 
     async def __call__(self, scope, receive, send):
-        status = 200
+        status, body = 200, b""
         try:
             body = await _read_body(scope, receive)
             content = await self._respond(scope, body, receive)
@@ -46,6 +46,8 @@ class RestApp:
             status, content = 503, format_error("The server is stopping.")
         except RequestError as error:
             status, content = error.http_status, format_error(error)
+            if status == 400 and len(body) > limits.MAX_BYTES_WITHOUT_THREAD:
+                await asyncio.sleep(limits.REFUSAL_SECONDS)
         except Exception as error:
             status, content = 500, format_error(f"Internal: {error!r}")
         headers = [

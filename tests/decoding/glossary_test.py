@@ -4,6 +4,7 @@ import dataclasses
 
 import keras
 import pytest
+from growth import assert_linear
 from small_translators import HPARAMS
 from small_translators import TEXTS
 from small_translators import make_run
@@ -37,6 +38,17 @@ def read(tmp_path, text):
     path = tmp_path / "terms.tsv"
     path.write_text(text, encoding="utf-8")
     return Glossary.read(str(path))
+
+
+def test_long_terms_are_found_in_linear_time():
+    # Each "a" could begin the term, which has more words than any sentence.
+    glossary = Glossary({"a " * 300 + "b": "x", "a c": "y"})
+
+    def find(size):
+        glossary.find("c a " * (size // 4))
+
+    assert_linear(find, 30_000)
+    assert glossary.find("b " + "a " * 300 + "b a c") == ["x", "y"]
 
 
 def test_a_term_is_as_short_as_an_export_takes():

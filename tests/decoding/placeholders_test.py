@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from growth import assert_linear
 from small_translators import make_translator
 from small_translators import make_tree_vocabulary
 
@@ -334,3 +335,14 @@ class TranslatorTest:
         (name,) = other
         with pytest.raises(ValueError, match=f"go without `{name}`"):
             translator(["a {dog}"], protect=Placeholders(), **other)
+
+
+class HostileTextTest:
+    @pytest.mark.parametrize(
+        "unit", ["<!--", "a.", "a<b>", '<a b="', "<a b", "{", "%(", "http://{"]
+    )
+    def test_texts_are_masked_in_linear_time(self, unit):
+        def mask(size):
+            Placeholders().mask(unit * (size // len(unit)))
+
+        assert_linear(mask, 30_000)

@@ -44,7 +44,13 @@ class Glossary:
             for source, target in self.terms.items()
             for spelling in (source, normalize(source))
         }
-        self._most_words = max(map(len, self._targets), default=0)
+        # The lengths of the terms that begin with a word, the longest first.
+        self._lengths = {}
+        for words in sorted(self._targets, key=len, reverse=True):
+            if words:
+                lengths = self._lengths.setdefault(words[0], [])
+                if len(words) not in lengths[-1:]:
+                    lengths.append(len(words))
 
     @classmethod
     def read(cls, path):
@@ -106,15 +112,21 @@ class Glossary:
 
         Without a term it ends at `start`.
         """
-        last = min(start + self._most_words, len(words))
-        for end in range(last, start, -1):
-            spellings = [tuple(words[start:end])]
-            if is_first:
-                word, *others = spellings[0]
-                spellings.append((word[0].lower() + word[1:], *others))
-            for spelling in spellings:
-                if spelling in self._targets:
-                    return end, self._targets[spelling]
+        word = words[start]
+        spellings = [word]
+        if is_first:
+            spellings.append(word[0].lower() + word[1:])
+        candidates = [
+            (length, spelling)
+            for spelling in spellings
+            for length in self._lengths.get(spelling, ())
+        ]
+        # Stable, so that the spelling of the text comes first.
+        for length, spelling in sorted(candidates, key=lambda c: -c[0]):
+            others = words[start + 1 : start + length]
+            term = (spelling, *others)
+            if len(term) == length and term in self._targets:
+                return start + length, self._targets[term]
         return start, None
 
 

@@ -27,7 +27,7 @@ _ADDRESSES = (
         rf"https?://(?:{_PAIRED}|[^\s<>\"{{}}()])*"
         rf"(?:{_PAIRED}|[^\s<>\"{{(.,;:!?)\]}}'])"
     ),
-    re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+    re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
 )
 # Names that stand for placeholders in what the model reads.
 STAND_INS = ("Tom", "Maria", "Peter", "Anna", "Paul", "Boston", "Paris")
@@ -94,7 +94,7 @@ class Placeholders:
                 stand_ins[name] = make_mark(text[start:end], len(masked))
                 masked += name
             else:
-                around = text[:start][-1:], text[end : end + 1]
+                around = text[max(0, start - 1) : start], text[end : end + 1]
                 tags.append(make_mark(text[start:end], len(masked), *around))
         masked = _append(masked, normalize(text[done:]))
         return Masked(masked.rstrip(), stand_ins, tags)

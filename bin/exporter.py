@@ -173,10 +173,11 @@ def main(argv):
 def _note_for_card(run, name):
     """Adds a flag to what a run records, for the card of this export alone."""
     value = FLAGS[name].value
-    if run.record.get(name, value) != value and value:
-        rule = f"must be what the run records, {run.record[name]}"
+    recorded = run.record.get(name) or value
+    if value and value != recorded:
+        rule = f"must be what the run records, {recorded}"
         flags.refuse(FLAGS, [name], rule)
-    run.record.setdefault(name, value)
+    run.record[name] = recorded
 
 
 def _check_flags():

@@ -10,7 +10,7 @@ from keras_transformer.errors import UserError
 
 SCHEME = "hf://"
 # What an import reads. Weights in other formats are large.
-_FILES = ("*.json", "*.spm", "model.safetensors")
+_FILES = ("*.json", "*.spm", "model.safetensors", "README.md")
 
 
 def is_hub_name(path):

@@ -1,6 +1,7 @@
 """Makes runs of models in the format of transformers' Marian."""
 
 import os
+import re
 
 import numpy as np
 
@@ -73,6 +74,7 @@ def import_marian(source, output_dir, origin=None, problem="translate_files"):
         hparams = marian_config.make_hparams(config, "padding")
     record = {
         "problem": problem,
+        "licence": _read_licence(source),
         "imported": {
             "origin": origin or os.path.abspath(source),
             "languages": _read_languages(source),
@@ -196,3 +198,17 @@ def _read_languages(source):
     config = read_record(os.path.join(source, CONFIG_FILE), shape, _REMEDY)
     names = (config.get("source_lang"), config.get("target_lang"))
     return [name or side for name, side in zip(names, ("source", "target"))]
+
+
+def _read_licence(source):
+    """Returns the licence in the header of a model's card, or None."""
+    path = os.path.join(source, "README.md")
+    if not os.path.isfile(path):
+        return None
+    with open(path, encoding="utf-8", errors="replace") as file:
+        header = re.match(r"---\n(.*?)^---$", file.read(), re.S | re.M)
+    # Cards state one name, such as `license: apache-2.0`. Other values need a
+    # reader of YAML, so none is recorded for them.
+    pattern = r"""^license: *(["']?)([\w.-]+)\1 *$"""
+    line = header and re.search(pattern, header[1], re.M)
+    return line[2] if line else None

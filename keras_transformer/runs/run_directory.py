@@ -44,6 +44,8 @@ _RECORD = {
     "data_dir?": (str, None),
     "data?": (_DATA, None),
     "averaged_steps?": [WHOLE],
+    "licence?": (str, None),
+    "datasets?": ([str], None),
     "imported?": {"origin": str, "languages": [str, str]},
     "training?": {
         "seconds?": float,

@@ -5,12 +5,14 @@ import subprocess
 import sys
 
 import pytest
+from commands import assert_fails
 from hub_server import TOKEN
 from hub_server import serve_hub
 from hub_server import yaml
 from processes import environment
 from tiny_marian import write_tiny_marian
 
+from keras_transformer.bin import exporter
 from keras_transformer.pretrained.marian import import_marian
 
 pytest.importorskip("huggingface_hub")
@@ -101,6 +103,15 @@ class UploadTest:
             assert header["license"] == licence
             assert header["datasets"] == ["wmt/wmt14"]
             assert header["library_name"] == "transformers"
+
+    def test_a_recorded_licence_is_not_replaced(self, tmp_path, capsys):
+        source = tmp_path / "source"
+        write_tiny_marian(source)
+        (source / "README.md").write_text("---\nlicense: apache-2.0\n---\n")
+        run = import_marian(str(source), str(tmp_path / "run"))
+        flags = [f"--output_dir={run.path}", "--licence=mit"]
+        words = ["must be what the run records, apache-2.0"]
+        assert_fails(capsys, words, exporter, *flags)
 
     def test_a_directory_without_a_card_gets_it(self, call, server, tmp_path):
         # As in a SavedModel, whose card is in its folder assets.extra.

@@ -81,6 +81,27 @@ class ImportMarianTest:
         assert again.hparams == run.hparams
         assert again.vocabularies.sizes == run.vocabularies.sizes
 
+    @pytest.mark.parametrize(
+        "card, licence",
+        [
+            ("---\n- a\nlicense: apache-2.0\n---\n# A\n", "apache-2.0"),
+            ('---\r\nlicense: "cc-by-4.0"\r\n---\r\n', "cc-by-4.0"),
+            ("---\nlanguage: en\n---\nlicense: mit\n", None),
+            ("---\nlicense:\n- mit\n---\n", None),
+            ("license: mit\n", None),
+        ],
+    )
+    def test_the_licence_is_that_of_the_card(self, card, licence, tmp_path):
+        source = tmp_path / "marian"
+        write_tiny_marian(source)
+        (source / "README.md").write_bytes(card.encode())
+        run = import_marian(str(source), str(tmp_path / "run"))
+        assert run.record["licence"] == licence
+        export = tmp_path / "export"
+        export_marian(run, str(export), DecodeOptions())
+        again = import_marian(str(export), str(tmp_path / "again"))
+        assert again.record["licence"] == licence
+
     def test_a_directory_loads_as_its_run_does(self, tmp_path):
         source = tmp_path / "marian"
         write_tiny_marian(source)

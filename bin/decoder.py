@@ -54,7 +54,7 @@ from keras_transformer.bin.kt_decoder.decoder_model import check_model
 from keras_transformer.bin.kt_decoder.decoder_model import list_settings
 from keras_transformer.bin.kt_decoder.decoder_model import load_model
 from keras_transformer.bin.kt_decoder.decoder_model import read_constraints
-from keras_transformer.bin.kt_decoder.decoder_model import report_wider_beam
+from keras_transformer.bin.kt_decoder.decoder_model import report_settings
 from keras_transformer.bin.kt_decoder.lines import LineFormat
 from keras_transformer.bin.kt_decoder.lines import LongLines
 from keras_transformer.bin.kt_decoder.lines import report_long
@@ -121,7 +121,7 @@ def _decode(checker, steps, changes, constraints):
                 output.follow("prefix_file", prefixes)
             )
         translator = translator or load_model(steps)
-        report_wider_beam(translator, changes)
+        report_settings(translator, changes)
         if num_lines:
             num_lines -= output.num_lines
         with Progress("sentences", num_lines, results=output) as progress:

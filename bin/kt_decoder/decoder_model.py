@@ -81,7 +81,6 @@ def check_model(changes, constraints):
     if FLAGS.rerank_by:
         runs = keras_engine.open_runs(model_flags.directories(FLAGS.rerank_by))
         steps["rerank_by"] = keras_engine.find_steps(runs)
-        _warn_of_direction(keras_engine.open_runs(paths), runs)
     request = {**chosen, **changes}
     # The markup of a document follows the attention of the model.
     request["return_alignments"] = FLAGS.document and _has_markup()
@@ -91,18 +90,20 @@ def check_model(changes, constraints):
     return checker, steps
 
 
-def _warn_of_direction(runs, reverse_runs):
+def _warn_of_direction():
     """Says that `--rerank_by` names a run of the same direction, if it does.
 
     The data of some problems hold both directions, or tell them by tags.
     """
+    from keras_transformer.decoding.engines.keras_engine import open_runs
+
     problems = {
         run.problem_name
-        for run in runs
+        for run in open_runs(model_flags.output_dirs(FLAGS))
         if not run.problem_name.endswith("_both")
         and not run.source_vocabulary.language_codes
     }
-    for run in reverse_runs:
+    for run in open_runs(model_flags.directories(FLAGS.rerank_by)):
         if run.problem_name in problems:
             print(
                 f"kt-decoder: warning: --rerank_by={FLAGS.rerank_by} and "
@@ -113,8 +114,13 @@ def _warn_of_direction(runs, reverse_runs):
             )
 
 
-def report_wider_beam(translator, changes):
-    """Says that the beam grows with the number of hypotheses, if it does."""
+def report_settings(translator, changes):
+    """Warns of a reranker of the same direction, and reports a wider beam.
+
+    The beam grows with the number of hypotheses.
+    """
+    if FLAGS.rerank_by:
+        _warn_of_direction()
     before, after = translator.options, translator.change_options(**changes)
     is_beam = not (after.temperature or after.mbr_samples)
     if is_beam and "beam_size" not in changes:

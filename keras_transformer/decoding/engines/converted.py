@@ -146,8 +146,8 @@ def _hide_torch():
         yield
     finally:
         del sys.modules["torch"]
-        for name in [
-            n for n in sys.modules if n.startswith("ctranslate2.spec")
-        ]:
-            del sys.modules[name]
+        # Copied at once, because other threads may be importing modules.
+        for name in list(sys.modules):
+            if name.startswith("ctranslate2.spec"):
+                del sys.modules[name]
         vars(ctranslate2).pop("specs", None)

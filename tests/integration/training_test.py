@@ -3,6 +3,7 @@ import glob
 import json
 import os
 import resource
+import shutil
 import signal
 
 import numpy as np
@@ -260,15 +261,16 @@ class FirstUpdateTest:
 
 
 class TrainerCommandTest:
-    def test_same_command_resumes_and_output_dir_suffices(self, make_run):
-        run = make_run(**TINY)
-        train(run, 20)
+    def test_same_command_resumes_and_output_dir_suffices(
+        self, trained_run, tmp_path
+    ):
+        path = shutil.copytree(trained_run, tmp_path / "run")
         status, out, messages = run_trainer(
-            f"--output_dir={run.path}", "--train_steps=30"
+            f"--output_dir={path}", "--train_steps=602"
         )
         assert status == 0, messages
-        assert "Resuming from step 20" in messages
-        assert json.loads(out)["step"] == 30
+        assert "Resuming from step 600" in messages
+        assert json.loads(out)["step"] == 602
 
     @pytest.mark.slow
     def test_run_keeps_the_batch_that_auto_chose(self, copy_data, tmp_path):

@@ -27,7 +27,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # minutes, so `make check` leaves it out.
 SLOW_TESTS = integration robustness benchmark decoding engines export layers \
 	losses pretrained serving sweep training transformer frozen_formats_test.py \
-	jax_backend_test.py optimizers_test.py serialization_test.py \
+	jax_backend_test.py optimizers_test.py paper_in_one_file_test.py \
+	serialization_test.py \
 	data/dataset_test.py data/large_corpora_page_test.py \
 	search/ensemble_test.py search/in_order_constraint_test.py \
 	search/lexicalised_constraint_test.py search/tree_constraint_test.py

@@ -90,7 +90,10 @@ def make_templates(path):
     for name in ("run", "averaged"):
         # Commands run in the box, where `data` may be.
         _set(path / name / "run.json", data_dir="data")
-    registry.get_problem("copy", str(path / "data")).generate(None)
+    problem = registry.get_problem("copy", str(path / "data"))
+    # A vocabulary that is trained today would not be that of the run.
+    problem.vocabulary_path = str(FROZEN / "run" / "vocab.model")
+    problem.generate(None)
     _make_texts(path / "texts")
     _make_text_data(path)
     _make_parser(path)

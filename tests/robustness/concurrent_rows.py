@@ -49,7 +49,7 @@ ROWS = [
         RESUME,
         beside=RESUME,
         until="step 3",
-        says="one",
+        says="Another process",
         writes="run/*",
         cpu_seconds=60,
     ),

@@ -205,6 +205,9 @@ def _running(row, box, variables):
     """Runs another command until the block ends."""
     name, *flags = map(box.fill, shlex.split(row.beside))
     module = name.removeprefix("kt-").replace("-", "_")
+    # Its temporary files are none of those that the row leaves.
+    variables = {**variables, "TMPDIR": f"{box.path}.beside"}
+    os.mkdir(variables["TMPDIR"])
     with contextlib.ExitStack() as stack:
         words = _words(module, flags)
         process, files = _start(words, box, b"", variables, stack)

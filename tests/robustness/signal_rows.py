@@ -28,8 +28,8 @@ ROWS = [
     stopped(COPY, TERM, "Trained a vocabulary"),
     stopped(ASK, INT, "Type one sentence", **WAITS),
     stopped(ASK, TERM, "Type one sentence", **WAITS),
-    stopped(RESUME, INT, "step 3", **STOPPED, **SLOW),
-    stopped(RESUME, TERM, "step 3", **STOPPED, **SLOW),
+    stopped(RESUME, INT, "step 3,", **STOPPED, **SLOW),
+    stopped(RESUME, TERM, "step 3,", **STOPPED, **SLOW),
     row(SERVE, status=0, signal=(INT, "Serving"), **SLOW),
     row(SERVE, status=0, signal=(TERM, "Serving"), **SLOW),
 ]

@@ -28,7 +28,7 @@ def data_dir(tmp_path_factory):
     generator = random.Random(0)
     words = ["".join(generator.choices(LATIN, k=2)) for _ in range(30)]
     script = str.maketrans(LATIN, KANA)
-    for split, num_lines in {"train": 1000, "dev": 20, "test": 20}.items():
+    for split, num_lines in {"train": 2000, "dev": 20, "test": 20}.items():
         lines = [generator.choices(words, k=4) for _ in range(num_lines)]
         sources = [" ".join(line) + "\n" for line in lines]
         targets = ["".join(line).translate(script) + "\n" for line in lines]

@@ -61,6 +61,7 @@ WRONG_VALUES = {
         clean=maybe
         dev=a.en a.en,a.de
         linearization=prolog normalised tagged
+        normalize_text=maybe
         registry_help=2
         runner=spork dataflow
         shared_vocabulary=maybe

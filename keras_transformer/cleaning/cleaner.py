@@ -16,10 +16,11 @@ _PAIRS_AT_ONCE = 10_000
 # In the order in which a pair meets them: cheap ones first, and only a pair
 # that passed all others makes a later one its duplicate.
 RULES = (
-    *("empty", "too_long", "length_ratio", "identical", "encoding"),
-    *("duplicate", "near_duplicate"),
+    *("empty", "too_long", "length_ratio", "identical", "encoding", "markup"),
+    *("duplicate", "near_duplicate", "repeated"),
 )
-DEFAULT_RULES = tuple(name for name in RULES if name != "near_duplicate")
+_OPTIONAL_RULES = ("near_duplicate", "repeated")
+DEFAULT_RULES = tuple(name for name in RULES if name not in _OPTIONAL_RULES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,6 +109,7 @@ def _make_rules(options):
         "length_ratio": rules.drop_uneven(options.max_ratio),
         "identical": rules.is_identical,
         "encoding": rules.is_broken,
+        "markup": rules.has_markup,
     }
     functions = {n: f for n, f in functions.items() if n in options.rules}
     scripts = options.source_scripts, options.target_scripts
@@ -121,11 +123,14 @@ def _make_rules(options):
     made = [rules.PairRule(*item) for item in functions.items()]
     # Imported here because it imports NumPy, which would slow --help down.
     from keras_transformer.cleaning.duplicates import DuplicateRule
+    from keras_transformer.cleaning.duplicates import RepeatedSideRule
 
     keys = {"duplicate": str, "near_duplicate": rules.normal_form}
     for name, key in keys.items():
         if name in options.rules:
             made.append(DuplicateRule(name, key))
+    if "repeated" in options.rules:
+        made.append(RepeatedSideRule("repeated"))
     return made
 
 

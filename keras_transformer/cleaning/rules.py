@@ -202,6 +202,29 @@ def _is_broken(text):
     return bool(_SUSPECT.search(text) and _BROKEN.search(text))
 
 
+# An opening or closing tag of HTML. The letter after "<" and the list of names
+# leave comparisons ("a < b") and placeholders ("<file>") alone.
+_MARKUP = re.compile(
+    r"</?(?:a|abbr|article|b|blockquote|body|br|caption|center|code|dd|div|dl"
+    r"|dt|em|figure|font|footer|form|h[1-6]|head|header|hr|html|i|iframe|img"
+    r"|input|label|li|link|meta|nav|ol|option|p|pre|script|section|small|span"
+    r"|strong|style|sub|sup|table|tbody|td|th|thead|title|tr|tt|u|ul)"
+    r"(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
+
+
+def has_markup(source, target):
+    """Returns whether one side has a tag of HTML.
+
+    >>> has_markup("<p class='x'>A bear</p>", "Ein Bär")
+    True
+    >>> has_markup("Open <file> if a < b.", "Öffne <file>, falls a < b.")
+    False
+    """
+    return bool(_MARKUP.search(source) or _MARKUP.search(target))
+
+
 def drop_wrong_script(source_scripts, target_scripts):
     """Returns the function of a rule against sides mostly in other scripts."""
 

@@ -19,6 +19,7 @@ BAD = {
     "length_ratio": ("@@", "Girls weave corn stalks into designs."),
     "identical": ("Nobody has translated this sentence.",) * 2,
     "encoding": ("A bear", "Ein BÃ¤r"),
+    "markup": ("<p class='x'>A bear</p>", "<p class='x'>Ein Bär</p>"),
     "script": ("Москва", "Moskau"),
     "held_out": ("a man sleeps", "Er schläft."),
     "duplicate": ("Yes.", "Ja."),
@@ -54,7 +55,10 @@ class CleanerTest:
         assert list(nothing.filter_pairs(BAD.values())) == list(BAD.values())
 
     def test_near_duplicates_stay_by_default(self):
-        assert set(RULES) - set(DEFAULT_RULES) == {"near_duplicate"}
+        assert set(RULES) - set(DEFAULT_RULES) == {
+            "near_duplicate",
+            "repeated",
+        }
         pairs = [
             ("You're here?", "Du bist da?"),
             ("You're here.", "Du bist da."),
@@ -83,7 +87,9 @@ class CleanerTest:
         assert list(cleaner.filter_pairs([*GOOD, *BAD.values()])) == GOOD
         assert cleaner.report.num_read == len(GOOD) + len(BAD)
         assert cleaner.report.num_kept == len(GOOD)
-        assert cleaner.report.dropped == dict.fromkeys(BAD, 1)
+        # One pair alone repeats nothing.
+        expected = dict.fromkeys(BAD, 1) | {"repeated": 0}
+        assert cleaner.report.dropped == expected
 
     @pytest.mark.parametrize(
         "options, words",

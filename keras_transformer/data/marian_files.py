@@ -174,7 +174,7 @@ def _read_table(path):
     """Returns the ordinary pieces of a table in order, and the table."""
     table = read_record(path, {str: WHOLE}, _REMEDY)
     if sorted(table.values()) != list(range(len(table))):
-        raise file_error(path, "whose ids are not 0, 1, 2, ...", _REMEDY)
+        raise file_error(path, "whose ids do not count up from 0", _REMEDY)
     for text in _SPECIAL.values():
         if text not in table:
             raise file_error(path, f"which lacks {text}", _REMEDY)

@@ -91,9 +91,10 @@ def _find_weights(source):
     if os.path.lexists(os.path.join(source, PICKLE_FILE)):
         fault = f"which does not exist, and {PICKLE_FILE} can run code"
         remedy = (
-            "Convert it where you trust it: python -c 'from transformers "
-            "import MarianMTModel as M; "
-            f'M.from_pretrained("{source}").save_pretrained("{source}")\''
+            "To convert it, run python -c 'from transformers import "
+            "MarianMTModel as M; "
+            f'M.from_pretrained("{source}").save_pretrained("{source}")\' '
+            "where you trust it."
         )
     if os.path.lexists(os.path.join(source, INDEX_FILE)):
         fault = "which is divided into several files"

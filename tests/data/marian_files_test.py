@@ -244,8 +244,8 @@ class BadFilesTest:
         [
             ("{", "which is not JSON"),
             ('{"a": -1}', "must be an integer of at least 0"),
-            ('{"<pad>": 0, "</s>": 1, "<unk>": 3}', "ids are not 0, 1, 2"),
-            ('{"<pad>": 0, "</s>": 1, "<unk>": 1}', "ids are not 0, 1, 2"),
+            ('{"<pad>": 0, "</s>": 1, "<unk>": 3}', "do not count up"),
+            ('{"<pad>": 0, "</s>": 1, "<unk>": 1}', "do not count up"),
             ('{"a": 0, "</s>": 1, "<unk>": 2}', "which lacks <pad>"),
             (
                 '{"<pad>": 0, "</s>": 1, "<unk>": 2, "": 3}',

@@ -10,6 +10,7 @@ import shutil
 import stat
 
 import numpy as np
+from tiny_marian import write_tiny_marian
 
 from keras_transformer import registry
 from keras_transformer.data.subwords import Subwords
@@ -97,6 +98,7 @@ def make_templates(path):
     _make_texts(path / "texts")
     _make_text_data(path)
     _make_parser(path)
+    write_tiny_marian(path / "marian")
 
 
 def _set(path, **changes):

@@ -5,6 +5,7 @@ import dataclasses
 import fnmatch
 import importlib
 import io
+import keyword
 import os
 import re
 import resource
@@ -52,8 +53,13 @@ class HangError(BaseException):
 def arguments(row, box):
     """Returns the name of the command's module, and the flags."""
     name, *flags = shlex.split(row.command)
+    return _module(name), [box.fill(flag) for flag in flags]
+
+
+def _module(name):
     module = name.removeprefix("kt-").replace("-", "_")
-    return module, [box.fill(flag) for flag in flags]
+    # The module of kt-import cannot have the name of a keyword.
+    return f"{module}_" if keyword.iskeyword(module) else module
 
 
 def run_here(row, box, patch):
@@ -204,12 +210,11 @@ def _start(words, box, stdin, variables, stack):
 def _running(row, box, variables):
     """Runs another command until the block ends."""
     name, *flags = map(box.fill, shlex.split(row.beside))
-    module = name.removeprefix("kt-").replace("-", "_")
     # Its temporary files are none of those that the row leaves.
     variables = {**variables, "TMPDIR": f"{box.path}.beside"}
     os.mkdir(variables["TMPDIR"])
     with contextlib.ExitStack() as stack:
-        words = _words(module, flags)
+        words = _words(_module(name), flags)
         process, files = _start(words, box, b"", variables, stack)
         _wait(process, files[1], row.until)
         yield

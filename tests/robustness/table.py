@@ -11,6 +11,7 @@ import environment_rows
 import flag_rows
 import glossary_rows
 import hparam_rows
+import import_rows
 import permission_rows
 import protect_rows
 import record_rows
@@ -33,6 +34,7 @@ COMMANDS = {
     "run directory": run_rows.ROWS + record_rows.ROWS + data_rows.ROWS,
     "vocabulary": vocabulary_rows.ROWS,
     "checkpoint": checkpoint_rows.ROWS,
+    "model to import": import_rows.ROWS,
     "tree": tree_rows.ROWS,
     "environment": environment_rows.ROWS,
     "streams": stream_rows.ROWS,

@@ -32,17 +32,39 @@ def download(name):
     huggingface_hub = _load_client()
     errors = huggingface_hub.errors
     model, _, revision = name.removeprefix(SCHEME).partition("@")
-    print(f"Downloading {model} by huggingface_hub ...", file=sys.stderr)
     try:
+        huggingface_hub.utils.validate_repo_id(model)
+        print(f"Downloading {model} by huggingface_hub ...", file=sys.stderr)
         directory = huggingface_hub.snapshot_download(
             model, revision=revision or None, allow_patterns=list(_FILES)
         )
-    except (OSError, ValueError, errors.HfHubHTTPError) as error:
-        reason = " ".join(str(error).split())
+    except errors.HFValidationError as error:
         raise UserError(
-            f"Cannot download {name}: {reason[:300]} Check the name and the "
+            "A model on the hub must be named hf://OWNER/NAME or "
+            f"hf://OWNER/NAME@REVISION. Received: {name}. Check the name."
+        ) from error
+    except errors.LocalEntryNotFoundError as error:
+        raise UserError(
+            f"Cannot download {name}, since it is not in the cache and "
+            f"{huggingface_hub.constants.ENDPOINT} does not answer. Check the "
             "connection, or download it elsewhere and name its directory."
         ) from error
+    # The bases include the error of the HTTP library; see `_explain`.
+    except (OSError, ValueError, *errors.HfHubHTTPError.__bases__) as error:
+        reason = " ".join(str(error).split())[:300].rstrip(".")
+        raise UserError(
+            f"Cannot download {name}: {reason}. Check the name and the "
+            "connection, or download it elsewhere and name its directory."
+        ) from error
+    if not os.path.exists(os.path.join(directory, "model.safetensors")):
+        raise UserError(
+            f"{name} has no model.safetensors. Name a revision that has it, "
+            f"often hf://{model}@refs/pr/1, or convert a pickle where you "
+            "trust it: python -c 'import transformers as t; "
+            f'[k.from_pretrained("{model}").save_pretrained("DIRECTORY") for '
+            "k in (t.MarianMTModel, t.MarianTokenizer)]'. Then use "
+            "--source=DIRECTORY."
+        )
     print(f"{model} is in {directory}.", file=sys.stderr)
     return directory
 

@@ -1,4 +1,4 @@
-"""A small server of the part of the hub's protocol that uploads need."""
+"""A small server of the part of the hub's protocol that transfers need."""
 
 import base64
 import contextlib
@@ -12,6 +12,7 @@ yaml = pytest.importorskip("yaml")
 
 TOKEN = "hf_right"
 ACCOUNT = "me"
+REVISION = "0" * 40
 
 
 class HubServer(http.server.ThreadingHTTPServer):
@@ -47,8 +48,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return
         if self.path == "/api/whoami-v2":
             self._answer({"type": "user", "name": ACCOUNT, "orgs": []})
+        elif self.path.startswith("/api/models/"):
+            self._describe(self.path.removeprefix("/api/models/"))
         else:
-            self._answer({"error": "Not found"}, 404)
+            self._send_file()
+
+    def do_HEAD(self):
+        if self._is_known():
+            self._send_file()
 
     def do_PUT(self):
         self.server.objects[self.path.rpartition("/")[2]] = self._read()
@@ -92,6 +99,38 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         else:
             self._answer({"error": "Not found"}, 404)
 
+    def _describe(self, path):
+        """Sends the revision of a model, or the list of its files."""
+        name, _, request = path.partition("/revision/")
+        if not request:
+            name = path.partition("/tree/")[0]
+        if name not in self.server.models:
+            headers = {"X-Error-Code": "RepoNotFound"}
+            self._answer({"error": "Repository not found"}, 404, headers)
+        elif request:
+            self._answer({"id": name, "sha": REVISION, "siblings": []})
+        else:
+            files = [
+                {
+                    "type": "file",
+                    "path": path,
+                    "size": len(content),
+                    "oid": path,
+                }
+                for path, content in self.server.models[name].items()
+            ]
+            self._answer(files)
+
+    def _send_file(self):
+        name, _, path = self.path[1:].partition(f"/resolve/{REVISION}/")
+        content = self.server.models.get(name, {}).get(path)
+        if content is None:
+            headers = {"X-Error-Code": "EntryNotFound"}
+            self._answer({"error": "Not found"}, 404, headers)
+            return
+        headers = {"ETag": f'"{path}"', "X-Repo-Commit": REVISION}
+        self._send(content, 200, headers)
+
     def _choose_mode(self, path):
         return "lfs" if path.endswith(".safetensors") else "regular"
 
@@ -130,13 +169,18 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _read(self):
         return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
-    def _answer(self, content, status=200):
-        body = json.dumps(content).encode()
+    def _answer(self, content, status=200, headers=None):
+        headers = {"Content-Type": "application/json", **(headers or {})}
+        self._send(json.dumps(content).encode(), status, headers)
+
+    def _send(self, body, status, headers):
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def log_message(self, *args):
         pass

@@ -1,9 +1,11 @@
-"""Uploads by kt-exporter to a server on this machine, never to the hub."""
+"""Downloads and uploads with a server on this machine, never the hub."""
 
 import os
+import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from commands import assert_fails
 from hub_server import TOKEN
@@ -14,6 +16,7 @@ from tiny_marian import write_tiny_marian
 
 from keras_transformer.bin import exporter
 from keras_transformer.pretrained.marian import import_marian
+from keras_transformer.runs.run_directory import RunDirectory
 
 pytest.importorskip("huggingface_hub")
 
@@ -27,6 +30,11 @@ UPLOAD = """
 import sys
 from keras_transformer.pretrained import hub
 sys.exit(hub.upload(*sys.argv[1:]) != f"{hub.os.environ['HF_ENDPOINT']}/me/a")
+"""
+DOWNLOAD = """
+import sys
+from keras_transformer.bin import import_
+import_.run(["kt-import", *sys.argv[1:]])
 """
 WITHOUT_CLIENT = """
 import importlib.util as util
@@ -82,6 +90,50 @@ def push(call, run, tmp_path):
         )
 
     return push
+
+
+class DownloadTest:
+    def test_a_model_of_the_hub_becomes_a_run(
+        self, call, run, server, tmp_path
+    ):
+        source = os.path.join(os.path.dirname(run.path), "source")
+        server.models["me/marian"] = {
+            name: pathlib.Path(source, name).read_bytes()
+            for name in os.listdir(source)
+        }
+        flags = ["--source=hf://me/marian", f"--output_dir={tmp_path / 'run'}"]
+        done = call(DOWNLOAD, *flags)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == f"{tmp_path / 'run'}\n"
+        found = RunDirectory(str(tmp_path / "run")).checkpoints.load()
+        for name, array in run.checkpoints.load().items():
+            np.testing.assert_array_equal(found[name], array)
+
+    @pytest.mark.parametrize(
+        "name, words, variables",
+        [
+            ("me/none", "Repository Not Found", {}),
+            ("me/pickle", "has no model.safetensors", {}),
+            ("a/b/c", "must be named hf://OWNER/NAME", {}),
+            ("", "Received: hf://.", {}),
+            (
+                "me/marian",
+                "http://127.0.0.1:9 does not answer",
+                {"HF_ENDPOINT": "http://127.0.0.1:9"},
+            ),
+        ],
+    )
+    def test_what_cannot_be_downloaded_is_one_line(
+        self, call, server, tmp_path, name, words, variables
+    ):
+        server.models["me/pickle"] = {"config.json": b"{}"}
+        flags = [f"--source=hf://{name}", f"--output_dir={tmp_path / 'run'}"]
+        done = call(DOWNLOAD, *flags, **variables)
+        assert (done.returncode, done.stdout) == (2, ""), done.stderr
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith("kt-import: error:") and words in last
+        assert "Errno" not in last
+        assert not (tmp_path / "run").exists()
 
 
 class UploadTest:

@@ -29,7 +29,11 @@ ROWS = [
     *unreadable(EVALUATE, MANIFEST),
     row(EVALUATE, makes(MANIFEST), says="manifest.json"),
     row(EVALUATE, sets(MANIFEST, "splits", 3), says="splits"),
-    row(EVALUATE, sets(MANIFEST, "splits.test", ABSENT), says="test"),
+    row(
+        f"{EVALUATE} --split=test",
+        sets(MANIFEST, "splits.test", ABSENT),
+        says="test",
+    ),
     row(EVALUATE, sets(MANIFEST, "splits.test.pairs", "x"), says="pairs"),
     row(EVALUATE, removes(D + "test.source.txt"), says="test.source"),
     row(EVALUATE, writes(D + "test.target.txt", b"a\n"), says="test."),

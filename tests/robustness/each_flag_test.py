@@ -81,6 +81,7 @@ WRONG_VALUES = {
         decode_interactive=maybe
         document=page.html
         document_format=pdf text markdown html
+        engine=torch auto keras ctranslate2
         format=json text jsonl
         max_sentence_tokens=all
         precision=half bfloat16
@@ -91,6 +92,7 @@ WRONG_VALUES = {
         resume=maybe
         split_long=yes
         tokenized=maybe
+        translate_attributes=maybe
         write_alignments=0.5
         write_scores=yes
         write_word_scores=all
@@ -99,6 +101,7 @@ WRONG_VALUES = {
         alpha=inf
         beam_size=-1
         checkpoint_step=0 best
+        engine=torch auto keras ctranslate2
         evalb_files=maybe
         lowercase=TRUE!
         measure=bleurt bleu f1
@@ -116,6 +119,10 @@ WRONG_VALUES = {
         registry_help=2
         shortlist=a.en a.en,a.de
         shortlist_size=0
+    """,
+    "import_": """
+        registry_help=2
+        verify=maybe
     """,
     "join_parses": """
         registry_help=2
@@ -209,7 +216,7 @@ class EachFlagTest:
         self, command, templates, tmp_path, monkeypatch
     ):
         faults = []
-        script = f"kt-{command.replace('_', '-')}"
+        script = f"kt-{command.rstrip('_').replace('_', '-')}"
         for name, value, words in cases(command):
             case = row(f"{script} --{name}={value}", says=(f"--{name}", *words))
             with (

@@ -5,9 +5,10 @@
         --held_out=dev.en,dev.de,test.en,test.de
 
 The rules drop pairs with an empty side, too long sides, sides of very different
-lengths, the same sentence on both sides, broken encoding, tags of HTML, and
-pairs that occurred before. --rules chooses among them, and adds those against
-near duplicates and sides that repeat. Three further rules apply when their
+lengths, the same sentence on both sides, broken encoding, tags of HTML, copied
+or exchanged sides, sides that do not translate each other, and pairs that
+occurred before. --rules chooses among them, and adds those against near
+duplicates and sides that repeat. Three further rules apply when their
 flags are given: pairs in another script or another language than expected, and
 pairs whose text occurs in held-out files.
 

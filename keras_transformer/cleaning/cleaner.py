@@ -12,12 +12,14 @@ from keras_transformer.fields import shorten
 
 # Rules that look at duplicates hash many pairs in one call.
 _PAIRS_AT_ONCE = 10_000
+# Some rules learn from this many pairs first, which memory holds meanwhile.
+_PAIRS_TO_LEARN = 50_000
 
 # In the order in which a pair meets them: cheap ones first, and only a pair
 # that passed all others makes a later one its duplicate.
 RULES = (
     *("empty", "too_long", "length_ratio", "identical", "encoding", "markup"),
-    *("duplicate", "near_duplicate", "repeated"),
+    *("wrong_side", "alignment", "duplicate", "near_duplicate", "repeated"),
 )
 _OPTIONAL_RULES = ("near_duplicate", "repeated")
 DEFAULT_RULES = tuple(name for name in RULES if name not in _OPTIONAL_RULES)
@@ -71,6 +73,7 @@ class Cleaner:
 
     def __init__(self, options=None):
         self._rules = _make_rules(options or CleaningOptions())
+        self._learners = [r for r in self._rules if hasattr(r, "learn")]
         self.report = Report([rule.name for rule in self._rules])
 
     def filter_pairs(self, pairs):
@@ -82,6 +85,11 @@ class Cleaner:
     def judge(self, pairs):
         """Yields each pair with the name of the rule that drops it, or None."""
         pairs = iter(pairs)
+        if self._learners:
+            first = list(itertools.islice(pairs, _PAIRS_TO_LEARN))
+            for rule in self._learners:
+                rule.learn(first)
+            pairs = itertools.chain(first, pairs)
         while chunk := list(itertools.islice(pairs, _PAIRS_AT_ONCE)):
             names = self._find_rules(chunk)
             self.report.num_read += len(chunk)
@@ -121,10 +129,14 @@ def _make_rules(options):
     if options.held_out:
         functions["held_out"] = rules.drop_held_out(options.held_out)
     made = [rules.PairRule(*item) for item in functions.items()]
-    # Imported here because it imports NumPy, which would slow --help down.
+    # Imported here because they import NumPy, which would slow --help down.
+    from keras_transformer.cleaning.alignment import AlignmentRule
+    from keras_transformer.cleaning.alignment import WrongSideRule
     from keras_transformer.cleaning.duplicates import DuplicateRule
     from keras_transformer.cleaning.duplicates import RepeatedSideRule
 
+    learners = (WrongSideRule, AlignmentRule)
+    made += [rule() for rule in learners if rule.name in options.rules]
     keys = {"duplicate": str, "near_duplicate": rules.normal_form}
     for name, key in keys.items():
         if name in options.rules:

@@ -87,8 +87,10 @@ class CleanerTest:
         assert list(cleaner.filter_pairs([*GOOD, *BAD.values()])) == GOOD
         assert cleaner.report.num_read == len(GOOD) + len(BAD)
         assert cleaner.report.num_kept == len(GOOD)
-        # One pair alone repeats nothing.
-        expected = dict.fromkeys(BAD, 1) | {"repeated": 0}
+        # One pair alone repeats nothing, and few pairs teach nothing.
+        expected = dict.fromkeys(BAD, 1) | dict.fromkeys(
+            ("repeated", "wrong_side", "alignment"), 0
+        )
         assert cleaner.report.dropped == expected
 
     @pytest.mark.parametrize(

@@ -1,0 +1,196 @@
+"""Rules that learn from the beginning of a text what its pairs are like.
+
+For the rule `alignment`, IBM model 1 (Brown et al., 1993) learns from the text
+itself which words go together. Pairs that were shifted by a line, or that say
+different things, are then hardly likelier than pairs at random.
+"""
+
+import collections
+import math
+import re
+
+import numpy as np
+
+MAX_WORDS = 50  # of a side; the rest of a longer one is not looked at
+MIN_COUNT = 3  # rarer words would learn from the pair that they should judge
+MIN_LINKS = 3  # of two words, for one to make the other likely
+MIN_KNOWN_WORDS = 3  # with fewer on a side there is too little to go by
+MIN_PAIRS = 1_000  # with fewer, too few words come often enough
+NUM_ITERATIONS = 4
+# Of random pairs of sentences of the text, this share lies below the limit.
+SHARE_BELOW = 0.9
+_WORD = re.compile(r"\w+")
+
+
+class AlignmentRule:
+    """Drops pairs that fit each other no better than random ones do.
+
+    The score of a pair is the mean logarithm of p(word | other side) / p(word)
+    over the words of a side, averaged over both sides.
+    """
+
+    name = "alignment"
+
+    def __init__(self):
+        self._models = None
+        self._limit = -np.inf
+
+    def learn(self, pairs):
+        """Learns from a list of pairs, the beginning of the text."""
+        if len(pairs) < MIN_PAIRS:
+            return
+        sources, targets = _split_sides(pairs)
+        forward = LexicalModel(sources, targets)
+        self._models = forward, LexicalModel(targets, sources)
+        # Sentences that are far from each other do not belong together, so the
+        # text brings its examples of bad pairs.
+        middle = len(targets) // 2
+        scores = self._score(sources, targets[middle:] + targets[:middle])
+        if not np.isnan(scores).all():
+            self._limit = np.nanquantile(scores, SHARE_BELOW)
+
+    def find_drops(self, pairs):
+        """Returns a list that tells for each pair whether it is dropped."""
+        if self._models is None or not pairs:
+            return [False] * len(pairs)
+        # A pair with too few known words has no score and stays.
+        return (self._score(*_split_sides(pairs)) <= self._limit).tolist()
+
+    def _score(self, sources, targets):
+        forward, backward = self._models
+        scores = forward.score(sources, targets)
+        return (scores + backward.score(targets, sources)) / 2
+
+
+class WrongSideRule:
+    """Drops pairs with a side whose words are those of the other side.
+
+    Such a pair was copied or has its sides exchanged.
+    """
+
+    name = "wrong_side"
+
+    def __init__(self):
+        self._gains = {}
+
+    def learn(self, pairs):
+        """Learns from a list of pairs, the beginning of the text."""
+        if len(pairs) < MIN_PAIRS:
+            return
+        sources, targets = (
+            collections.Counter(word for words in side for word in words)
+            for side in _split_sides(pairs)
+        )
+        # Positive for words that occur more often in sources than in targets.
+        self._gains = {
+            word: math.log((sources[word] + 1) / (targets[word] + 1))
+            for word in sources.keys() | targets.keys()
+            if sources[word] + targets[word] >= MIN_COUNT
+        }
+
+    def find_drops(self, pairs):
+        """Returns a list that tells for each pair whether it is dropped."""
+        return [
+            self._sum(source) < 0 or self._sum(target) > 0
+            for source, target in pairs
+        ]
+
+    def _sum(self, text):
+        gains = [self._gains[w] for w in _split(text) if w in self._gains]
+        return sum(gains) if len(gains) >= MIN_KNOWN_WORDS else 0
+
+
+def _split_sides(pairs):
+    """Returns the words of all sources, and those of all targets."""
+    return tuple([_split(text) for text in side] for side in zip(*pairs))
+
+
+def _split(text):
+    return _WORD.findall(text.casefold())[:MAX_WORDS]
+
+
+class LexicalModel:
+    """The probabilities of words given a word of the other side.
+
+    They come from IBM model 1 by expectation maximisation, which begins with
+    equal probabilities. Every side also has an empty word, number 0.
+
+    Args:
+        sources: List of lists of words.
+        targets: List of lists of words, as many.
+    """
+
+    def __init__(self, sources, targets):
+        self._source_ids = _number_words(sources)
+        self._target_ids = _number_words(targets)
+        self._base = len(self._target_ids) + 1
+        # All links of a source word to a target word of the same pair.
+        links, groups = self._link(sources, targets)
+        self._keys, links = np.unique(links, return_inverse=True)
+        of_source = self._keys // self._base
+        self._probabilities = np.ones(len(self._keys))
+        for _ in range(NUM_ITERATIONS):
+            values = self._probabilities[links]
+            values /= np.bincount(groups, values)[groups]
+            counts = np.bincount(links, values)
+            sums = np.bincount(of_source, counts)
+            self._probabilities = counts / sums[of_source]
+        # A pair must not be judged by what only itself has taught.
+        self._probabilities[np.bincount(links) < MIN_LINKS] = 0
+        counts = np.bincount(
+            [self._target_ids.get(w, 0) for side in targets for w in side],
+            minlength=self._base,
+        )
+        self._unigrams = counts / counts.sum()
+
+    def score(self, sources, targets):
+        """Scores pairs; NaN where a side has too few known words."""
+        links, groups, words, pairs, num_sources = self._link(
+            sources, targets, details=True
+        )
+        places = np.searchsorted(self._keys, links)
+        places = np.minimum(places, len(self._keys) - 1)
+        known = self._keys[places] == links
+        values = np.where(known, self._probabilities[places], 0)
+        given = np.bincount(groups, values, minlength=len(words))
+        given /= num_sources[pairs] + 1
+        # No word is less likely than a hundredth of what it is on its own.
+        gains = np.log(given / self._unigrams[words] + 0.01)
+        num_words = np.bincount(pairs, minlength=len(sources))
+        enough = np.minimum(num_words, num_sources) >= MIN_KNOWN_WORDS
+        sums = np.bincount(pairs, gains, minlength=len(sources))
+        return np.where(enough, sums / np.maximum(num_words, 1), np.nan)
+
+    def _link(self, sources, targets, details=False):
+        """Returns the links of known words, and the target word of each.
+
+        A link is the number of its source word times `_base`, plus that of its
+        target word.
+        """
+        links, lengths, words, pairs, num_sources = [], [], [], [], []
+        for number, (source, target) in enumerate(zip(sources, targets)):
+            ids = [self._source_ids[w] for w in source if w in self._source_ids]
+            others = [
+                self._target_ids[w] for w in target if w in self._target_ids
+            ]
+            starts = np.array([0, *ids]) * self._base
+            links.append(np.add.outer(np.array(others, int), starts).ravel())
+            lengths += [len(starts)] * len(others)
+            words += others
+            pairs += [number] * len(others)
+            num_sources.append(len(ids))
+        links = np.concatenate(links)
+        groups = np.repeat(np.arange(len(words)), lengths)
+        if not details:
+            return links, groups
+        arrays = (np.array(x, int) for x in (words, pairs, num_sources))
+        return links, groups, *arrays
+
+
+def _number_words(sides):
+    """Returns a number from 1 on for each word that is frequent enough."""
+    words, counts = np.unique(
+        [word for side in sides for word in side], return_counts=True
+    )
+    frequent = words[counts >= MIN_COUNT].tolist()
+    return {word: number for number, word in enumerate(frequent, start=1)}

@@ -106,7 +106,8 @@ def _warn_of_direction():
     for run in open_runs(model_flags.directories(FLAGS.rerank_by)):
         if run.problem_name in problems:
             print(
-                f"kt-decoder: warning: --rerank_by={FLAGS.rerank_by} and "
+                # Paths may hold bytes that are not UTF-8.
+                f"kt-decoder: warning: --rerank_by={FLAGS.rerank_by!r} and "
                 f"--output_dir are both of {run.problem_name}, but reranking "
                 "needs a run of the reverse direction. Train it with "
                 f"--problem={run.problem_name}_rev.",

@@ -7,6 +7,7 @@ import pytest
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.engines.make_engine import resolve_precision
+from keras_transformer.errors import UserError
 from keras_transformer.hparam import HParams
 from keras_transformer.search.options import DecodeOptions
 
@@ -49,8 +50,11 @@ class OutputDirsTest:
 
 
 class DecodeOptionsTest:
-    def test_single_flags_win_over_decode_hparams(self):
+    def test_a_single_flag_and_decode_hparams_must_agree(self):
         values = values_of("--beam_size=2", "--decode_hparams=beam_size=3")
+        with pytest.raises(UserError, match="beam_size=3 and --beam_size=2"):
+            model_flags.decode_changes(values)
+        values = values_of("--beam_size=2", "--decode_hparams=beam_size=2")
         assert model_flags.decode_changes(values) == {"beam_size": 2}
 
     def test_a_command_may_lack_the_single_flags(self):

@@ -203,7 +203,7 @@ class TreesTest:
         checks = well_formed(num_hypotheses=5, extra_length=1)
         assert all(checks) and len(checks) > 25
         assert not all(well_formed(num_hypotheses=1, constrained=False))
-        with pytest.raises(ValueError, match="`prefixes`.*constrained"):
+        with pytest.raises(ValueError, match="`prefixes`.*a model that parses"):
             translator(["a dog"], prefixes=["(S"])
 
 

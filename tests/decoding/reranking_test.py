@@ -24,6 +24,7 @@ class WordVocabulary:
     """The three words of the tiny models."""
 
     vocab_size = VOCAB_SIZE
+    language_codes = ()
 
     def encode(self, texts):
         return [[*map(PIECES.index, text.split()), END] for text in texts]

@@ -151,7 +151,7 @@ def _make_parser(path):
         vocabulary_sha256=subwords.sha256,
         data_dir="tree_data",
     )
-    (checkpoint,) = (run / "checkpoints").iterdir()
+    (checkpoint,) = (run / "checkpoints").glob("*.npz")
     with np.load(checkpoint) as file:
         arrays = dict(file)
     shape = (subwords.vocab_size, arrays[EMBEDDING].shape[1])

@@ -67,9 +67,11 @@ BODIES = [
     body(b"\xef\xbb\xbf{}", "JSON"),
     body(b"\x1f\x8b\x08\0", "UTF-8"),
     body(b"\0" * 9, "JSON"),
-    body("[" * 100_000, "nested"),
-    body('{"a":' * 100_000, "nested"),
-    body('{"instances": ' + "[" * 50_000 + "]" * 50_000 + "}", "nested"),
+    body("[" * 100_000, "not an object"),
+    body('{"a":' * 100_000, "32768 bytes"),
+    body(
+        '{"instances": ' + "[" * 50_000 + "]" * 50_000 + "}", "must have shape"
+    ),
     body('{"instances": [' + "9" * 5000 + "]}"),
     body('{"instances": [1e999]}', "text"),
     body('{"instances": null}', "instances"),

@@ -278,15 +278,7 @@ class SearchTest:
         )
         assert not ONE_LEAF.is_tree(ids, 5)
 
-    def test_prefixes_and_a_minimum_length_are_errors(self):
-        search = compile_search(
-            RandomModel(ONE_LEAF),
-            DecodeOptions(),
-            constraint=make_constraint(DecodeOptions(), ONE_LEAF),
-        )
-        inputs = ONE_LEAF.sources(2)
-        with pytest.raises(ValueError, match="`prefixes`.*constrained=false"):
-            search(inputs, np.array([9]), prefixes=np.array([[3]], "int32"))
+    def test_a_minimum_length_is_an_error(self):
         with pytest.raises(ValueError, match="min_length=3.*constrained=false"):
             make_constraint(DecodeOptions(min_length=3), ONE_LEAF)
 

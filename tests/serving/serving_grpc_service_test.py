@@ -97,14 +97,20 @@ class PredictTest:
         words = "label: stable"
         assert_refused(CODES.INVALID_ARGUMENT, words, stub.Predict, message)
 
-    @pytest.mark.parametrize("sizes", [[2**40], [-1], [2**20, 2**20]])
-    def test_a_shape_larger_than_memory_is_refused(self, stub, sizes):
+    @pytest.mark.parametrize(
+        "sizes, words",
+        [
+            ([2**40], "at most 2048 rows"),
+            ([-1], "Received: shape"),
+            ([2**20, 2**20], "at most 2048 rows"),
+        ],
+    )
+    def test_a_shape_larger_than_memory_is_refused(self, stub, sizes, words):
         message = request(text=["a"])
         shape = message.inputs["text"].tensor_shape
         shape.ClearField("dim")
         for size in sizes:
             shape.dim.add().size = size
-        words = "Received: shape"
         assert_refused(CODES.INVALID_ARGUMENT, words, stub.Predict, message)
 
     def test_bytes_that_are_not_a_tensor_are_refused(self, stub):

@@ -95,7 +95,7 @@ venv: .venv/installed-test
 	touch $@
 
 .venv/installed-test: setup.cfg pyproject.toml | .venv/bin/python
-	$(PIP) -e '.[test,jax,ctranslate2]'
+	$(PIP) -e '.[test,jax]'
 	touch .venv/installed $@
 
 clean:

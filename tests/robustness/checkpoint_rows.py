@@ -19,7 +19,8 @@ from rows import row
 NEWEST = "{run}/checkpoints/ckpt-3000.npz"
 FIRST = "{run}/checkpoints/ckpt-1500.npz"
 # With one sentence, because the model is loaded for the first one.
-DECODE = "kt-decoder --output_dir={run}"
+# A model that was converted before needs no checkpoint, so Keras reads it here.
+DECODE = "kt-decoder --output_dir={run} --engine=keras"
 AVERAGE = "kt-avg-checkpoints --output_dir={run} --num_last_checkpoints=2 "
 AVERAGE += "--noevaluate"
 EXPORT = "kt-exporter --output_dir={run} --format=ctranslate2"

@@ -14,7 +14,7 @@ from keras_transformer.cleaning.cleaner import Cleaner
 from keras_transformer.cleaning.cleaner import CleaningOptions
 from keras_transformer.data import text_files
 
-RULES = ("markup", "wrong_side", "alignment", "repeated")
+RULES = ("markup", "wrong_side", "alignment")
 KINDS = ("shifted", "exchanged", "copied", "tagged", "repeated")
 
 

@@ -7,17 +7,17 @@
 The rules drop pairs with an empty side, too long sides, sides of very different
 lengths, the same sentence on both sides, broken encoding, tags of HTML, copied
 or exchanged sides, sides that do not translate each other, and pairs that
-occurred before. --rules chooses among them, and adds those against near
-duplicates and sides that repeat. Three further rules apply when their
-flags are given: pairs in another script or another language than expected, and
-pairs whose text occurs in held-out files.
+occurred before. --rules chooses among them, and adds that against near
+duplicates. Three further rules apply when their flags are given: pairs in
+another script or another language than expected, and pairs whose text occurs in
+held-out files.
 
 A pair is dropped by the first rule that applies. docs/cleaning.md describes the
 rules.
 
 The files are UTF-8, plain or gzip-compressed, and may be pipes. They are read
-once; memory holds 8 bytes for each distinct pair, and with the rule repeated
-for each distinct side. The outputs are plain. They appear when they are
+once; memory holds 8 bytes for each distinct pair, and the first 50,000 pairs,
+from which some rules learn. The outputs are plain. They appear when they are
 complete. The table goes to standard output, progress to standard error.
 """
 

@@ -19,10 +19,9 @@ _PAIRS_TO_LEARN = 50_000
 # that passed all others makes a later one its duplicate.
 RULES = (
     *("empty", "too_long", "length_ratio", "identical", "encoding", "markup"),
-    *("wrong_side", "alignment", "duplicate", "near_duplicate", "repeated"),
+    *("wrong_side", "alignment", "duplicate", "near_duplicate"),
 )
-_OPTIONAL_RULES = ("near_duplicate", "repeated")
-DEFAULT_RULES = tuple(name for name in RULES if name not in _OPTIONAL_RULES)
+DEFAULT_RULES = tuple(name for name in RULES if name != "near_duplicate")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +132,6 @@ def _make_rules(options):
     from keras_transformer.cleaning.alignment import AlignmentRule
     from keras_transformer.cleaning.alignment import WrongSideRule
     from keras_transformer.cleaning.duplicates import DuplicateRule
-    from keras_transformer.cleaning.duplicates import RepeatedSideRule
 
     learners = (WrongSideRule, AlignmentRule)
     made += [rule() for rule in learners if rule.name in options.rules]
@@ -141,8 +139,6 @@ def _make_rules(options):
     for name, key in keys.items():
         if name in options.rules:
             made.append(DuplicateRule(name, key))
-    if "repeated" in options.rules:
-        made.append(RepeatedSideRule("repeated"))
     return made
 
 

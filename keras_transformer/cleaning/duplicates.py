@@ -4,11 +4,6 @@ import hashlib
 
 import numpy as np
 
-# A short sentence has many translations that are right. A longer one with
-# more than a few is a message of a program or of a website.
-MAX_REPETITIONS = 3
-MIN_REPEATED_CHARACTERS = 30
-
 
 class DuplicateRule:
     """Drops a pair if an earlier pair has the same key.
@@ -34,36 +29,6 @@ class DuplicateRule:
         )
         hashes = np.frombuffer(digests, np.uint64)
         return self._hashes.add(hashes).tolist()
-
-
-class RepeatedSideRule:
-    """Drops a pair if one side occurred in enough earlier pairs.
-
-    Set number n holds the sides that occurred more than n times, so the rule
-    takes 8 bytes for each distinct side and needs no second pass. After
-    `DuplicateRule`, the earlier pairs have different texts on the other side.
-    """
-
-    def __init__(self, name):
-        self.name = name
-        self._sets = [
-            [HashSet() for _ in range(MAX_REPETITIONS)] for _ in range(2)
-        ]
-
-    def find_drops(self, pairs):
-        """Returns a list that tells for each pair whether it is dropped."""
-        drops = np.zeros(len(pairs), bool)
-        for side, sets in enumerate(self._sets):
-            texts = [pair[side] for pair in pairs]
-            is_long = [len(text) > MIN_REPEATED_CHARACTERS for text in texts]
-            left = np.flatnonzero(is_long)
-            digests = b"".join(_digest(texts[position]) for position in left)
-            hashes = np.frombuffer(digests, np.uint64)
-            for hash_set in sets:
-                occurred = hash_set.add(hashes)
-                left, hashes = left[occurred], hashes[occurred]
-            drops[left] = True
-        return drops.tolist()
 
 
 def _digest(text):

@@ -54,6 +54,18 @@ class AlignmentRuleTest:
         assert sum(drops[position] for position in positions) > 100
         assert sum(drops) - sum(drops[p] for p in positions) < 10
 
+    def test_a_target_of_many_sources_is_dropped(self):
+        pairs = make_pairs(3000)
+        message = "cette page n'existe plus sur notre site"
+        for position in range(0, 1000, 100):
+            pairs[position] = pairs[position][0], message
+        rule = AlignmentRule()
+        rule.learn(pairs)
+        drops = rule.find_drops(pairs)
+        dropped = [pair for pair, is_bad in zip(pairs, drops) if is_bad]
+        assert sum(target == message for _, target in dropped) >= 7
+        assert sum(target != message for _, target in dropped) < 10
+
     def test_unknown_and_few_words_are_no_reason(self, alignment):
         pairs = [("word1 word2", "wort8 wort9"), ("a b c d", "e f g h")]
         pairs += [("", "wort1 wort2 wort3"), ("!", "?")]

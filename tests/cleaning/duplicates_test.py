@@ -4,7 +4,6 @@ import numpy as np
 
 from keras_transformer.cleaning.duplicates import DuplicateRule
 from keras_transformer.cleaning.duplicates import HashSet
-from keras_transformer.cleaning.duplicates import RepeatedSideRule
 from keras_transformer.cleaning.rules import normal_form
 
 MANY = 200_000
@@ -66,18 +65,3 @@ class DuplicateRuleTest:
 
     def test_no_pair_is_no_error(self):
         assert DuplicateRule("duplicate", str).find_drops([]) == []
-
-
-class RepeatedSideRuleTest:
-    def test_a_long_side_stays_in_three_pairs(self):
-        message = "Cette page n'existe plus sur notre site."
-        pairs = [(f"Sentence {number}.", message) for number in range(10)]
-        rule = RepeatedSideRule("repeated")
-        assert rule.find_drops(pairs[:5]) == [False] * 3 + [True] * 2
-        assert rule.find_drops(pairs[5:]) == [True] * 5
-        swapped = [pair[::-1] for pair in pairs]
-        assert rule.find_drops(swapped) == [False] * 3 + [True] * 7
-
-    def test_a_short_side_may_repeat(self):
-        pairs = [(f"Sentence {number}.", "Ja.") for number in range(10)]
-        assert not any(RepeatedSideRule("repeated").find_drops(pairs))

@@ -7,7 +7,7 @@
 config.json, model.safetensors, source.spm, target.spm, vocab.json and
 tokenizer_config.json, or its name on Hugging Face's hub after hf://. Downloads
 need pip install '.[hub]'. A directory with a checkpoint of Tensor2Tensor's
-transformer and its vocabulary file will do, too.
+transformer and its vocabulary file is imported, too.
 
 Every command takes the run as if it had been trained here. kt-trainer
 --warm_start_from=run trains it further, and kt-exporter --format=marian writes

@@ -1,8 +1,9 @@
-"""Stand-ins for what is no prose: templates, and extensions of Markdown.
+"""Hides templates and extensions of Markdown from the parsers of documents.
 
-The parsers of HTML and Markdown do not know them. Before a document is parsed,
-each of their characters is replaced by a stand-in, so the text keeps its length
-and its lines, and `Document` puts the characters back.
+The parsers of HTML and Markdown do not know them and would take them for prose.
+Before a document is parsed, each of their characters is replaced by a stand-in
+character. The text keeps its length and its lines, so `Document` can restore
+the original characters by their positions.
 """
 
 import bisect
@@ -54,7 +55,8 @@ _MATHS = re.compile(r"[\\^_={}+*/<>|]|^\$\S+$")
 
 
 def hide(text, format):
-    """Returns a text of the same length with stand-ins for what is no prose."""
+    """Returns a text of the same length without templates and extensions."""
+    # Stand-ins in the text itself could not be told from ours.
     if ATOM in text or WALL in text:
         return text
     text = _hide_templates(text)
@@ -66,6 +68,7 @@ def hide(text, format):
 
 
 def _hide_templates(text):
+    """Hides templates, and blocks such as `{% raw %}` up to their end tags."""
     matches = list(_TEMPLATES.finditer(text))
     ends = {}  # the places of the end tags of each kind of block
     for match in matches:
@@ -102,7 +105,7 @@ def _fill(raw, stand_in):
 
 def _replace_by(stand_in):
     def replace(match):
-        # Indentation and the signs of quotes keep the structure.
+        # Indentation and quote marks stay, because the parser needs them.
         inner = match[0].lstrip(" \t>")
         kept = match[0][: len(match[0]) - len(inner)]
         return kept + _fill(inner, stand_in)
@@ -112,7 +115,7 @@ def _replace_by(stand_in):
 
 def _hide_atom(match):
     raw = match[0]
-    # "$5 and US$" is no formula.
+    # "$5 and US$" is not a formula.
     if raw[0] == "$" and raw[1] != "$" and not _MATHS.search(raw):
         return raw
     return _fill(raw, ATOM)

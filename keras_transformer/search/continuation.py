@@ -1,4 +1,4 @@
-"""Continues sequences by a decoder-only model of one's own."""
+"""Text generation with a decoder-only model."""
 
 import typing
 
@@ -31,11 +31,11 @@ class PromptedCache(typing.NamedTuple):
 def generate(step, init_cache, prompts, seed=0, **options):
     """Continues prompts by a decoder-only model, one id after another.
 
-    It is a greedy search with `beam_size=1`, a beam search with a larger beam,
-    and draws `num_hypotheses` samples with a `temperature`. A sequence ends
-    with the end id 1 if the model predicts it, and otherwise when it has
-    `extra_length` new ids, which costs it no probability. The id 0 is padding
-    and never written.
+    With `beam_size=1` it searches greedily, with a larger beam it keeps several
+    hypotheses, and with a `temperature` it draws `num_hypotheses` samples. A
+    sequence ends when the model predicts the end id 1, or when it has
+    `extra_length` new ids. Ending at that length does not lower its
+    probability. The id 0 is padding and is never written.
 
     Args:
         step: Function `(ids, position, cache) -> (logits, cache)`. The ids, of
@@ -62,7 +62,7 @@ def generate(step, init_cache, prompts, seed=0, **options):
     unknown = options.keys() - set(OPTIONS)
     if unknown:
         raise ValueError(
-            f"Options of `generate` are {', '.join(OPTIONS)}. Received: "
+            f"`options` must be some of {', '.join(OPTIONS)}. Received: "
             f"{', '.join(sorted(unknown))}. Leave them out."
         )
     options = DecodeOptions().replace(**options)
@@ -72,7 +72,7 @@ def generate(step, init_cache, prompts, seed=0, **options):
     # position of its limit a sequence ends, without another id.
     limits = (lengths + options.extra_length).astype("int32")
     batch, num_beams = len(prompts), options.num_beams
-    # Only on TensorFlow a loop can change the shapes of its tensors.
+    # Only TensorFlow's loops can change the shapes of their tensors.
     grows = keras.backend.backend() == "tensorflow"
     fixed_length = None if grows else int(limits.max())
     sampler = None
@@ -130,7 +130,8 @@ def _step_from_prompts(step):
         ids = ops.where(position > 0, ids, state.first_ids)
         logits, cache = step(ids, position, state.cache)
         logits = ops.cast(logits, "float32")
-        # The end at the limit says nothing about the model, so it is certain.
+        # At the limit the end has the probability 1, since the model did not
+        # choose it.
         is_last = ops.expand_dims(ops.equal(position, state.limits - 1), 2)
         is_end = ops.equal(ops.arange(logits.shape[-1]), END_ID)
         is_excluded = ops.logical_and(is_last, ops.logical_not(is_end))

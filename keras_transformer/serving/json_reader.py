@@ -64,24 +64,30 @@ class JsonReader:
             yield key
 
     def is_at_names(self):
-        """Returns whether an object comes next that is no binary value."""
+        """Returns whether the next value is an object, but not binary."""
         is_object = self.peek() == "{"
         return is_object and not _BASE64.match(self.text, self.position)
 
     def count_brackets(self):
-        """Returns the number of lists that begin here, one in the other."""
+        """Returns the number of nested lists that begin here."""
         self.peek()
         return _BRACKETS.match(self.text, self.position)[0].count("[")
 
     def read_scalar(self):
-        """Reads a text, a number or a literal; of a list, None."""
+        """Reads a text, a number or a literal.
+
+        Returns None at a list or an object, and reads nothing of it.
+        """
         if self.peek() in ("[", "{"):
             return None
         value, self.position = self._scan(self.text, self.position)
         return value
 
     def read_base64(self):
-        """Reads a binary value, which is an object; None for any other."""
+        """Reads a binary value, `{"b64": ...}`.
+
+        Returns None at any other value, and reads nothing of it.
+        """
         match = _BASE64.match(self.text, self.position)
         if not match:
             return None

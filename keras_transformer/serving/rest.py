@@ -66,7 +66,7 @@ class RestApp:
         expected = match and (["POST"] if match["method"] else ["GET", "HEAD"])
         if not match or method not in expected:
             raise InvalidRequest(
-                f"Malformed request: {method} {path}. This server has "
+                f"Unknown request: {method} {path}. This server has "
                 "GET /v1/models/NAME for the state of a model and POST "
                 "/v1/models/NAME:predict for its outputs."
             )

@@ -150,8 +150,8 @@ class PredictTest:
             ("other", {"inputs": ["a"]}, 404, "Latest(other)"),
             ("toy/versions/9", {"inputs": ["a"]}, 404, "Specific(toy, 9)"),
             ("toy/labels/stable", {"inputs": ["a"]}, 400, "label: stable"),
-            ("toy/versions/x", {"inputs": ["a"]}, 400, "Malformed request"),
-            ("toy/more", {"inputs": ["a"]}, 400, "Malformed request"),
+            ("toy/versions/x", {"inputs": ["a"]}, 400, "Unknown request"),
+            ("toy/more", {"inputs": ["a"]}, 400, "Unknown request"),
         ],
     )
     def test_malformed_requests_get_their_error(

@@ -26,12 +26,11 @@ unexport PYTHONDONTWRITEBYTECODE
 # What trains, searches, exports, serves, differentiates or starts processes takes
 # minutes, so `make check` leaves it out.
 SLOW_TESTS = integration robustness benchmark decoding engines export layers \
-	losses pretrained serving sweep training transformer frozen_formats_test.py \
-	jax_backend_test.py optimizers_test.py paper_in_one_file_test.py \
-	serialization_test.py \
-	data/dataset_test.py data/large_corpora_page_test.py \
-	search/ensemble_test.py search/in_order_constraint_test.py \
-	search/lexicalised_constraint_test.py search/tree_constraint_test.py
+	losses pretrained search serving sweep training transformer visualization \
+	frozen_formats_test.py jax_backend_test.py optimizers_test.py \
+	paper_in_one_file_test.py serialization_test.py data/dataset_test.py \
+	data/generation_test.py data/large_corpora_page_test.py \
+	problems/parsing_problem_test.py trees/linearization_test.py
 
 .PHONY: demo demo-parsing check test test-slow fuzz lint venv clean
 

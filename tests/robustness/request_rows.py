@@ -116,12 +116,14 @@ BODIES = [
     ),
     body(
         '{"instances": ["a"]}',
-        "Malformed",
+        "Unknown request",
         path="/v1/models/translate/versions/x:predict",
     ),
-    body('{"instances": ["a"]}', "Malformed", path="/"),
+    body('{"instances": ["a"]}', "Unknown request", path="/"),
     body(
-        '{"instances": ["a"]}', "Malformed", path="/v1/models/../../etc:predict"
+        '{"instances": ["a"]}',
+        "Unknown request",
+        path="/v1/models/../../etc:predict",
     ),
     body(
         '{"instances": ["a"]}',
@@ -129,8 +131,8 @@ BODIES = [
         path="/v1/models/translate:classify",
         status=501,
     ),
-    body("", "Malformed", method="GET"),
-    body("", "Malformed", method="DELETE"),
+    body("", "Unknown request", method="GET"),
+    body("", "Unknown request", method="DELETE"),
 ]
 MESSAGES = [
     Message("", content=b"\xff" * 9),

@@ -4,17 +4,17 @@
         --text="A brown dog is running after a red ball."
 
 --html writes a self-contained page to open in a browser. It shows every layer
-and head of the encoder, the decoder and cross-attention. --png writes a picture
-of all heads of one --attention; its ending, .png, .pdf or .svg, decides the
-format. The attention is that of the run's own translation, which the command
-prints to standard output, or that of --target_text. With a parsing run, --text
-is raw text and --target_text is a tree in brackets.
+and head of the encoder, the decoder and cross-attention. --picture draws all
+heads of one --attention; its ending, .png, .pdf or .svg, decides the format.
+The attention is that of the run's own translation, which the command prints to
+standard output, or that of --target_text. With a parsing run, --text is raw
+text and --target_text is a tree in brackets.
 
 --figure=3, 4 or 5 draws a figure of the paper instead, for any sentence:
 
-    kt-attention --output_dir=run/averaged --figure=3 --png=figure3.png \\
+    kt-attention --output_dir=run/averaged --figure=3 --word=made \\
         --text="They made the registration process more difficult." \\
-        --word=made
+        --picture=figure3.png
 
 Figure 3 follows one word in all heads of a layer of the encoder. Figure 4 shows
 one head in full, and one word in two heads. Figure 5 shows two heads in full.
@@ -22,8 +22,8 @@ one head in full, and one word in two heads. Figure 5 shows two heads in full.
 --find ranks the heads of the encoder by how diagonal, local and sharp they are,
 over the first 200 sentences of a split or of a text file. With the treebank of
 a parsing run it also measures how well they stay within brackets. It prints the
-best heads. --html writes all scores and a picture of each head, and --png draws
-the scores as maps:
+best heads. --html writes all scores and a picture of each head, and --picture
+draws the scores as maps:
 
     kt-attention --output_dir=run/averaged --find=test --html=heads.html
 """
@@ -48,7 +48,7 @@ FLAGS = flags.define(
         checkpoint_step=flags.SHARED,
         text=flags.text("Sentence whose attention is shown."),
         html=flags.path("HTML page to write. Default: none."),
-        png=flags.path(
+        picture=flags.path(
             "Picture to write, a .png, .pdf or .svg file. Default: none."
         ),
     ),
@@ -109,7 +109,7 @@ def main(argv):
         _draw_figure()
     else:
         _draw_all_heads()
-    for name, path in (("Page", FLAGS.html), ("Picture", FLAGS.png)):
+    for name, path in (("Page", FLAGS.html), ("Picture", FLAGS.picture)):
         if path:
             print(f"{name}: {path}", file=sys.stderr)
 
@@ -125,21 +125,22 @@ def _check_flags():
         flags.refuse(FLAGS, ["text", "figure"], f"has no effect {place}")
     else:
         flags.require(FLAGS, "text")
-        if not FLAGS.html and not FLAGS.png:
+        if not FLAGS.html and not FLAGS.picture:
             raise UserError(
-                "`--html` or `--png` must be given. Received: neither. Add "
+                "`--html` or `--picture` must be given. Received: neither. Add "
                 "--html=attention.html."
             )
-    html, png = FLAGS.html, FLAGS.png
-    if html and png and os.path.realpath(html) == os.path.realpath(png):
+    html, picture = FLAGS.html, FLAGS.picture
+    paths = [os.path.realpath(path) for path in (html, picture) if path]
+    if len(paths) > len(set(paths)):
         raise UserError(
-            "`--html` and `--png` must be two files. Received: "
-            f"{png} for both. Give the page another name."
+            "`--html` and `--picture` must be two files. Received: "
+            f"{picture} for both. Give the page another name."
         )
-    for name in ("html", "png"):
+    for name in ("html", "picture"):
         check_output(name, FLAGS, ["find"])
-    if png:
-        check_picture_path(png, "`--png`")
+    if picture:
+        check_picture_path(picture, "`--picture`")
     for name in ("text", "target_text"):
         text = FLAGS[name].value
         if text is not None and text_files.is_blank(text):
@@ -162,11 +163,11 @@ def _draw_all_heads():
         texts = [" ".join(text.split()) for text in (FLAGS.text, translation)]
         title = "Attention: {}\n→ {}".format(*texts)
         attention_page.write_attention_page(attention, FLAGS.html, title)
-    if FLAGS.png:
+    if FLAGS.picture:
         from keras_transformer.visualization import attention_picture
 
         attention_picture.write_attention_picture(
-            attention, FLAGS.png, FLAGS.attention
+            attention, FLAGS.picture, FLAGS.attention
         )
 
 
@@ -189,10 +190,10 @@ def _draw_figure():
         from keras_transformer.visualization import paper_page
 
         paper_page.write_paper_page(figure, FLAGS.html)
-    if FLAGS.png:
+    if FLAGS.picture:
         from keras_transformer.visualization import paper_picture
 
-        paper_picture.write_paper_picture(figure, FLAGS.png)
+        paper_picture.write_paper_picture(figure, FLAGS.picture)
     print(f"Figure {figure.number}. {figure.caption}")
 
 
@@ -217,8 +218,8 @@ def _rank_heads():
     scores, example = head_ranking.score_heads(attention, constituents)
     if FLAGS.html:
         head_report.write_head_page(scores, *example, FLAGS.html, FLAGS.find)
-    if FLAGS.png:
-        head_report.write_head_picture(scores, FLAGS.png)
+    if FLAGS.picture:
+        head_report.write_head_picture(scores, FLAGS.picture)
     print(head_report.head_table(scores))
 
 

@@ -25,7 +25,7 @@ for text that is tokenised already; no score then tokenises it again.
 To test whether one of two models is better, name the file of the other outputs,
 or the other run. kt-evaluate must have decoded the same text with that run:
 
-    kt-evaluate --output_dir=run --compare=other_run --report=page.html
+    kt-evaluate --output_dir=run --compare=other_run --html=page.html
 
 --output_dir=a,b,c scores an ensemble of runs. No run's directory changes then:
 the scores go to standard output alone.
@@ -108,8 +108,8 @@ FLAGS = flags.define(
             "bootstrap: a file, or the directory of a run that kt-evaluate has "
             "decoded the text with. Default: none.",
         ),
-        report=flags.path(
-            "HTML file to write about where the outputs differ from those of "
+        html=flags.path(
+            "HTML page to write about where the outputs differ from those of "
             "--compare. Default: none.",
         ),
     ),
@@ -158,10 +158,9 @@ def main(argv):
     if output_dir:
         costs = _record(output_dir, steps[0], report, texts, choice)
     print("\n".join([report.text, "", *costs] if costs else [report.text]))
-    names = (FLAGS.output_dir, FLAGS.compare)
     both = (hypotheses, others)
-    references = texts.references
-    print(_compare(names, both, references, tokenize, texts, problem), end="")
+    rest = (texts.references, tokenize, texts, problem)
+    print(_compare(output_dirs, both, *rest), end="")
     if not FLAGS.test_set:
         report = make_report(problem, tokenize, FLAGS.lowercase)
         for line in scores_by_corpus(texts, *both, report):
@@ -189,9 +188,9 @@ def _check_flags():
                 f"Received: --compare={path}, which is a directory. Name a "
                 "file of outputs, such as decodes/test.txt of a run."
             )
-    if FLAGS.report:
-        flags.require(FLAGS, "compare", by="report")
-        check_output("report", FLAGS, ("hypotheses", "references", "compare"))
+    if FLAGS.html:
+        flags.require(FLAGS, "compare", by="html")
+        check_output("html", FLAGS, ("hypotheses", "references", "compare"))
 
 
 def _refuse(names, rule):
@@ -230,10 +229,13 @@ def _score_files():
         FLAGS.lowercase,
         more_references=more_references,
     )
-    names = (FLAGS.hypotheses, FLAGS.compare)
     both = (hypotheses, others)
     comparison = _compare(
-        names, both, references, tokenize, more_references=more_references
+        [FLAGS.hypotheses],
+        both,
+        references,
+        tokenize,
+        more_references=more_references,
     )
     # Printed last: the page survives a reader that closes the pipe.
     print(f"{report.text}\n{comparison}", end="")
@@ -263,7 +265,7 @@ def _score_trees():
 
 
 def _compare(
-    names,
+    paths,
     outputs,
     references,
     tokenize,
@@ -279,19 +281,21 @@ def _compare(
         return ""
     from keras_transformer.evaluation.systems_report import Systems
     from keras_transformer.evaluation.systems_report import compare_systems
+    from keras_transformer.evaluation.systems_report import name_systems
 
     name = texts.name if texts else FLAGS.references[0]
     if texts:
         more_references = texts.more_references
     sources = texts and texts.sources
+    names = name_systems(paths, FLAGS.compare)
     systems = Systems(
         name, names, outputs, references, sources, more_references
     )
     text = compare_systems(
-        systems, tokenize, FLAGS.lowercase, FLAGS.report, problem
+        systems, tokenize, FLAGS.lowercase, FLAGS.html, problem
     )
-    if FLAGS.report:
-        print(f"Page: {FLAGS.report}", file=sys.stderr)
+    if FLAGS.html:
+        print(f"Page: {FLAGS.html}", file=sys.stderr)
     return f"\n{text}\n"
 
 

@@ -1,10 +1,10 @@
 """Draws one metric of several runs into one picture, with a curve per run.
 
-    kt-plot run_base run_big --metric=dev_bleu --plot_to_file=bleu.png
+    kt-plot run_base run_big --metric=dev_bleu --picture=bleu.png
 
 The command reads metrics.csv of each run; a run may still be training. Common
 metrics are train_loss, dev_loss, dev_bleu, tokens_per_second and gradient_norm.
-If you name an unknown metric, the error lists all. The ending of --plot_to_file
+If you name an unknown metric, the error lists all. The ending of --picture
 decides the format: .png, .pdf or .svg.
 """
 
@@ -16,7 +16,7 @@ from keras_transformer.visualization.curves import plot_comparison
 from keras_transformer.visualization.picture import check_picture_path
 
 FLAGS = flags.define(
-    runs=flags.paths(
+    output_dir=flags.paths(
         "Directories of the runs to draw, separated by commas; or name them "
         "without a flag, separated by spaces."
     ),
@@ -26,19 +26,19 @@ FLAGS = flags.define(
         "Horizontal axis: step, seconds of training, or epoch.",
         default="step",
     ),
-    plot_to_file=flags.path(
+    picture=flags.path(
         "Picture to write, a .png, .pdf or .svg file. Default: the metric with "
         ".png, such as dev_bleu.png.",
     ),
 )
-POSITIONAL = "runs"
+POSITIONAL = "output_dir"
 
 
 def main(argv):
-    flags.require(FLAGS, "runs")
-    path = FLAGS.plot_to_file or f"{FLAGS.metric}.png"
-    check_picture_path(path, "`--plot_to_file`")
-    plot_comparison(FLAGS.runs, FLAGS.metric, FLAGS.x_axis, path)
+    flags.require(FLAGS, "output_dir")
+    path = FLAGS.picture or f"{FLAGS.metric}.png"
+    check_picture_path(path, "`--picture`")
+    plot_comparison(FLAGS.output_dir, FLAGS.metric, FLAGS.x_axis, path)
     print(f"Picture: {path}", file=sys.stderr)
 
 

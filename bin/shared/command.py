@@ -201,6 +201,8 @@ def _fail(main, message, trace=""):
 
 
 def _about_unknown(main, values, name):
+    if (new_name := flags.RENAMED.get(name)) in values:
+        return f"--{name} is now called --{new_name}. Use the new name."
     matches = difflib.get_close_matches(name, values)
     suggestion = " or ".join(f"--{match}" for match in matches)
     return (

@@ -7,12 +7,12 @@ help:
 
     FLAGS = flags.define(
         output_dir=flags.SHARED,
-        png=flags.path("PNG file to write. Default: none."),
+        html=flags.path("Page to write. Default: none."),
     )
 
     def main(argv):
         flags.require(FLAGS, "output_dir")
-        print(FLAGS.png)
+        print(FLAGS.html)
 
 Each command has its own `FLAGS`, so two commands may use one name for two
 things. A flag that a second command takes with the same meaning moves from the
@@ -32,6 +32,13 @@ from keras_transformer.search import options
 MAX_VOCAB_SIZE = 1_000_000
 UNGROUPED = "Flags"  # title of the flags without a group
 SHARED = object()  # stands for a flag of `SHARED_FLAGS`
+# Earlier names of flags, in every command that has a flag of the new name.
+RENAMED = {
+    "plot_to_file": "picture",
+    "png": "picture",
+    "report": "html",
+    "runs": "output_dir",
+}
 EVERYWHERE = ("usr_dir", "registry_help")
 EVERYWHERE_TITLE = "Flags of every command"
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from keras_transformer.files.directories import shorten_paths
 from keras_transformer.scoring import analysis
 from keras_transformer.scoring import comparison
 from keras_transformer.visualization.systems_page import Example
@@ -24,6 +25,17 @@ class Systems:
     references: list
     sources: list | None = None  # None if they are not known
     more_references: tuple = ()  # lists that count in the scores of the test
+
+
+def name_systems(paths, other):
+    """Returns short names of the system at these paths and of another.
+
+    A system of several paths is an ensemble of runs.
+    """
+    *names, other = shorten_paths([*paths, other])
+    this = "+".join(names)
+    # A run may be compared with what it decoded before.
+    return this, f"earlier {other}" if other == this else other
 
 
 def compare_systems(systems, tokenize, lowercase, path=None, problem=None):

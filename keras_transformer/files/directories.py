@@ -34,6 +34,26 @@ def check_directory(path, name="An output"):
         )
 
 
+def shorten_paths(paths):
+    """Returns paths without the folders that all begin or end with.
+
+    Equal paths keep their last part.
+
+    Example:
+
+    >>> shorten_paths(["work/base/averaged", "work/large/averaged"])
+    ['base', 'large']
+    """
+    paths = [os.path.abspath(path) for path in paths]
+    common = os.path.commonpath([os.path.dirname(path) for path in paths])
+    paths = [os.path.relpath(path, common) for path in paths]
+    while len({os.path.basename(path) for path in paths}) == 1 and all(
+        map(os.path.dirname, paths)
+    ):
+        paths = list(map(os.path.dirname, paths))
+    return paths
+
+
 @contextlib.contextmanager
 def stage_directory(path):
     """Makes an empty directory and removes it unless it has been moved.

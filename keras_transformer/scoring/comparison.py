@@ -17,7 +17,8 @@ MEANING = (
     "p estimates how often chance alone makes so large a difference. "
     f"Significant means p < {LEVEL}."
 )
-HEAD = ("", "this", "95% interval", "other", "95% interval", "difference", "p")
+INTERVAL = "95% interval"
+MAX_NAME = 24  # characters of a system's name above a column
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,32 +37,31 @@ class Difference:
 
     @property
     def cells(self):
-        """The figures as text, in the order of `HEAD` after the title."""
+        """The figures as text, in the columns of `comparison_text`."""
         return (
             f"{self.this:.2f}",
             "{:.2f} to {:.2f}".format(*self.this_interval),
             f"{self.other:.2f}",
             "{:.2f} to {:.2f}".format(*self.other_interval),
-            f"{self.this - self.other:+.2f}",
+            f"{self.this - self.other:+z.2f}",
             f"{self.p_value:.4f}",
         )
 
-    @property
-    def in_words(self):
-        """What the figures mean, a sentence without its end."""
+    def in_words(self, names):
+        """Returns what the figures mean for two systems, as a sentence."""
         if self.this == self.other:
-            return "both are equal"
+            return f"{self.title}: both are equal."
         if self.is_cut:
             return (
-                f"no judgement, because {self.title} favours outputs that are "
-                "too short, as some are"
+                f"{self.title}: no judgement, because {self.title} favours "
+                "outputs that are too short, as some are."
             )
         if self.p_value >= LEVEL:
-            return "the difference is not significant"
-        better, worse = "this", "other"
+            return f"{self.title}: the difference is not significant."
+        better, worse = names
         if (self.this < self.other) != self.lower_is_better:
             better, worse = worse, better
-        return f"{better} is significantly better than {worse}"
+        return f"{self.title}: {better} is significantly better than {worse}."
 
 
 def compare(
@@ -113,12 +113,16 @@ def comparison_text(differences, names):
 
     The names are those of this system and of the other.
     """
-    rows = [HEAD, *((row.title, *row.cells) for row in differences)]
+    # A long name would push the table off the screen; its end says most.
+    this, other = (
+        name if len(name) <= MAX_NAME else f"…{name[1 - MAX_NAME :]}"
+        for name in names
+    )
+    head = ("", this, INTERVAL, other, INTERVAL, "difference", "p")
+    rows = [head, *((row.title, *row.cells) for row in differences)]
     width = max(len(title) for title, *_ in rows)
-    lines = [f"this: {names[0]}", f"other: {names[1]}", ""]
-    lines += align_columns(rows)
-    lines.append("")
-    lines += [f"{row.title}: {row.in_words}." for row in differences]
+    lines = [*align_columns(rows), ""]
+    lines += [row.in_words(names) for row in differences]
     lines += [MEANING, ""]
     lines += [f"{r.title:<{width}}  {r.signature}" for r in differences]
     return "\n".join(lines)

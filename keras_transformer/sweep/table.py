@@ -181,9 +181,13 @@ def plot_lines(lines, path, base=None):
 
     The figures of the paper and ours are far apart. With a base row, a panel
     therefore shows differences: ours from our base, and the paper's from its
-    own. A grey band is the range of the seeds of our base.
+    own. The base is the line at 0, and a grey band is the range of its seeds.
     """
     names = list(dict.fromkeys(line["row"] for line in lines))
+    # A base that stands alone has nothing to be compared with.
+    if names == [base]:
+        base = None
+    names = [name for name in names if name != base]
     columns = dict.fromkeys(column for line in lines for column in line)
     columns = [name for name in columns if name.startswith(MEASURED)]
     size = 2.5 + 3.2 * len(columns), 1.2 + 0.24 * len(names)
@@ -210,6 +214,7 @@ def _draw(axis, lines, names, column, base):
         axis.axvspan(min(bases), max(bases), color="0.85")
         axis.axvline(0, color="0.6", linewidth=0.8)
     for points, style in ((paper, THEIRS), (ours, OURS)):
+        points = [point for point in points if point[0] in names]
         if points:
             x = [value for _, value in points]
             axis.scatter(x, [names.index(name) for name, _ in points], **style)

@@ -5,6 +5,7 @@ import os
 
 from keras_transformer.errors import UserError
 from keras_transformer.fields import did_you_mean
+from keras_transformer.files.directories import shorten_paths
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import read_rows
 from keras_transformer.visualization import picture
@@ -82,11 +83,8 @@ def read_curves(runs, metric, x_axis):
     runs = list(dict.fromkeys(runs))  # without repetitions, in order
     tables = [_read_run(run) for run in runs]
     _check_metric(tables, metric)
-    # The common folder of the parents, so that a single run keeps its name.
-    paths = [os.path.abspath(run) for run in runs]
-    common = os.path.commonpath([os.path.dirname(path) for path in paths])
     curves = {}
-    for run, path, rows in zip(runs, paths, tables):
+    for run, name, rows in zip(runs, shorten_paths(runs), tables):
         factor, column = 1.0, x_axis
         if x_axis == "epoch":
             factor, column = _epochs_per_update(run, rows), "step"
@@ -103,7 +101,7 @@ def read_curves(runs, metric, x_axis):
                 "that run out, or choose another metric."
             )
         # Matplotlib draws no point at a NaN, but leaves a gap there.
-        curves[os.path.relpath(path, common)] = [
+        curves[name] = [
             (x, y if _can_be_drawn(x, y) else math.nan) for x, y in points
         ]
     return curves

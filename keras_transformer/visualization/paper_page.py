@@ -10,6 +10,9 @@ from keras_transformer.visualization.paper_figures import head_colour
 PITCH = 27  # from one word to the next
 CHARACTER = 9.5  # length of a character of a word
 SPACE = 6  # between words and lines
+TEXT_WIDTH = 736  # of the caption
+MAX_SCALE = 2  # of the drawing of a short sentence
+MIN_SCALE = 0.6  # on a narrow page, which scrolls beyond it
 
 
 def write_paper_page(figure, path):
@@ -37,13 +40,15 @@ def _panel(panel, words):
         for head in panel.heads
     )
     name = "head" if len(panel.heads) == 1 else "heads"
+    # A short sentence fills the width of the text, as a long one does.
+    scale = min(MAX_SCALE, max(1, TEXT_WIDTH / (PITCH * len(words))))
     return (
         f'<p class="heads">{name}{heads}</p>\n'
-        f'<div class="scroll">{lines_svg(panel, words)}</div>'
+        f'<div class="scroll">{lines_svg(panel, words, scale)}</div>'
     )
 
 
-def lines_svg(panel, words):
+def lines_svg(panel, words, scale=1):
     """Returns the SVG of a panel: two rows of words and the lines between."""
     labels = [picture.shorten_label(word) for word in words]
     room = CHARACTER * max(map(picture.num_columns, labels)) + SPACE
@@ -51,7 +56,10 @@ def lines_svg(panel, words):
     upper = room  # where the lines begin
     lower = room + min(300, max(130, 0.32 * width))  # where they end
     size = f"{width:g} {lower + room:g}"
-    parts = [f'<svg viewBox="0 0 {size}" width="{width:g}">']
+    parts = [
+        f'<svg viewBox="0 0 {size}" width="{scale * width:g}" '
+        f'style="min-width:{MIN_SCALE * width:g}px">'
+    ]
     if panel.query is not None:
         parts += _shades(panel, upper, lower, room)
     lines = (_line(line, upper, lower) for line in panel.lines())

@@ -18,7 +18,7 @@ SPELLINGS = {"bleu": "BLEU", "chrf": "chrF", "f1": "F1"}
 def check_picture_path(path, name="A picture's name"):
     """Checks that a picture can be written to a path, before it is drawn.
 
-    The message calls the path by `name`, such as "`--png`".
+    The message calls the path by `name`, such as "`--picture`".
     """
     if _format(path) not in FORMATS:
         raise UserError(

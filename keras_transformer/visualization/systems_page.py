@@ -1,6 +1,7 @@
 """Writes the comparison of two systems as a page for a browser."""
 
 import dataclasses
+import functools
 import html
 
 from keras_transformer.visualization import page
@@ -49,14 +50,16 @@ def write_systems_page(
             and those on which the other is.
     """
     parts = {name: html.escape(text) for name, text in texts.items()}
+    names = texts["this"], texts["other"]
+    example = functools.partial(_example, names=names)
     better, worse = (
-        _lines(_example, some) or "<p>None.</p>" for some in examples
+        _lines(example, some) or "<p>None.</p>" for some in examples
     )
     parts |= {
         "num_sentences": f"{num_sentences:,}",
         "scores": _lines(_scores, differences),
         "in_words": "\n".join(
-            f"<li>{html.escape(f'{row.title}: {row.in_words}.')}</li>"
+            f"<li>{html.escape(row.in_words(names))}</li>"
             for row in differences
         ),
         "signatures": "\n".join(
@@ -78,7 +81,10 @@ def _lines(function, items):
 
 
 def _scores(row):
-    cells = "".join(f"<td>{cell}</td>" for cell in row.cells)
+    this, interval, other, other_interval, *rest = row.cells
+    cells = [f"{this}<small>{interval}</small>"]
+    cells += [f"{other}<small>{other_interval}</small>", *rest]
+    cells = "".join(f"<td>{cell}</td>" for cell in cells)
     return f"<tr><th>{html.escape(row.title)}</th>{cells}</tr>"
 
 
@@ -90,27 +96,31 @@ def _group(group):
     )
     return (
         f"<tr><th>{html.escape(group.title)}</th><td>{group.count:,}</td>"
-        f"{bars}<td>{group.this - group.other:+.1f}</td></tr>"
+        f"{bars}<td>{group.this - group.other:+z.1f}</td></tr>"
     )
 
 
-def _example(example):
+def _example(example, names):
+    this, other = map(html.escape, names)
     rows = [("source", html.escape(example.source))] if example.source else []
     rows += [
         ("reference", html.escape(example.reference)),
-        (_show_score("this", example.this), _mark_words(example.this)),
-        (_show_score("other", example.other), _mark_words(example.other)),
+        (_show_score("this", this, example.this), _mark_words(example.this)),
+        (
+            _show_score("other", other, example.other),
+            _mark_words(example.other),
+        ),
     ]
     cells = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows)
     difference = example.this.score - example.other.score
     return (
-        f"<section><h4>Line {example.number:,}, {difference:+.1f}</h4>"
+        f"<section><h4>Line {example.number:,}, {difference:+z.1f}</h4>"
         f"<dl>{cells}</dl></section>"
     )
 
 
-def _show_score(name, translation):
-    return f'<span class="{name}">{name}</span> {translation.score:.1f}'
+def _show_score(side, name, translation):
+    return f'<span class="{side}">{name}</span> {translation.score:.1f}'
 
 
 def _mark_words(translation):

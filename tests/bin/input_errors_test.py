@@ -56,9 +56,9 @@ KERAS_BACKEND=jax exporter {RUN}
 attention {RUN} --text=a --html=no/such/page
 attention {RUN} --text=a --html=page --checkpoint_step=7
 attention {RUN} --text= --html=page
-plot --runs={FIXTURES}/run --plot_to_file=no/such/picture.png
-plot --runs={FIXTURES}/run --plot_to_file=picture.gif
-plot --runs={FIXTURES}/run --plot_to_file=picture.png --metric=nope
+plot --output_dir={FIXTURES}/run --picture=no/such/picture.png
+plot --output_dir={FIXTURES}/run --picture=picture.gif
+plot --output_dir={FIXTURES}/run --picture=picture.png --metric=nope
 query --server=localhost:x --text=a --protocol=rest
 query --server=localhost:x --text=a
 query --server=localhost:1 --text=a

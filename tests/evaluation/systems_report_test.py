@@ -9,6 +9,7 @@ from number_problem import Numbers
 from number_problem import generated
 
 from keras_transformer.evaluation.systems_report import Systems
+from keras_transformer.evaluation.systems_report import name_systems
 from keras_transformer.evaluation.systems_report import training_targets
 from keras_transformer.evaluation.systems_report import write_systems_report
 from keras_transformer.scoring.analysis import Words
@@ -38,7 +39,7 @@ def write(tmp_path):
 class SystemsReportTest:
     def test_it_shows_the_sentences_that_differ(self, write):
         text = write()
-        better, worse = text.split("<h3>Other is better</h3>")
+        better, worse = text.split("<h3>Where b is better</h3>")
         assert "The dog runs ." in better and "A cat sleeps ." in worse
         assert "He sings ." not in text
         matched = '<mark style="--order:4">Eine</mark>'
@@ -49,8 +50,8 @@ class SystemsReportTest:
     def test_it_states_the_scores_and_their_meaning(self, write):
         text = write()
         for row in compare(THIS, OTHER, REFERENCES):
-            assert f"<td>{row.this:.2f}</td>" in text
-            assert f"{row.title}: {row.in_words}." in text
+            assert f"<td>{row.this:.2f}<small>" in text
+            assert row.in_words(("a", "b")) in text
             assert row.signature in text
         assert "BLEU by the length of the source" in text
 
@@ -88,6 +89,22 @@ class SystemsReportTest:
             write(sources=SOURCES[:1])
         assert os.listdir(tmp_path) == ["page.html"]
         assert (tmp_path / "page.html").read_text("utf-8") == text
+
+
+class NameSystemsTest:
+    @pytest.mark.parametrize(
+        "paths, other, names",
+        [
+            (["w/base"], "w/big", ("base", "big")),
+            (["w/base/avg"], "w/big/avg", ("base", "big")),
+            (["w/a", "w/b"], "w/c", ("a+b", "c")),
+            (["a/out/test.txt"], "b/out/test.txt", ("a", "b")),
+            (["w/a"], "w/a", ("a", "earlier a")),
+            (["w/a"], "w/a/", ("a", "earlier a")),
+        ],
+    )
+    def test_a_system_is_named_by_its_directory(self, paths, other, names):
+        assert name_systems(paths, other) == names
 
 
 class TrainingTargetsTest:

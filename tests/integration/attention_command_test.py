@@ -52,7 +52,7 @@ class AttentionCommandTest:
             f"--output_dir={trained_run}",
             f"--text={TEXT}",
             f"--html={page}",
-            f"--png={picture}",
+            f"--picture={picture}",
         )
         output = capsys.readouterr()
         assert status == 0, output.err
@@ -87,7 +87,7 @@ class AttentionCommandTest:
         self, trained_run, tmp_path, kind
     ):
         path = tmp_path / "a.svg"
-        flags = [f"--text={TEXT}", f"--target_text={TEXT}", f"--png={path}"]
+        flags = [f"--text={TEXT}", f"--target_text={TEXT}", f"--picture={path}"]
         flags.append(f"--attention={kind}")
         assert call(attention, f"--output_dir={trained_run}", *flags) == 0
         assert f"{kind.title()} self-attention" in path.read_text()
@@ -103,7 +103,7 @@ class AttentionCommandTest:
             f"--figure={number}",
             "--text=a b c d e f",
             f"--html={page}",
-            f"--png={picture}",
+            f"--picture={picture}",
         )
         output = capsys.readouterr()
         assert status == 0, output.err
@@ -120,7 +120,7 @@ class AttentionCommandTest:
             f"--output_dir={trained_run}",
             "--find=test",
             f"--html={page}",
-            f"--png={picture}",
+            f"--picture={picture}",
         )
         output = capsys.readouterr()
         assert status == 0, output.err
@@ -144,7 +144,7 @@ class AttentionCommandTest:
         self, trained_run, tmp_path, ending
     ):
         path = tmp_path / f"a.{ending}"
-        flags = [f"--text={TEXT}", f"--target_text={TEXT}", f"--png={path}"]
+        flags = [f"--text={TEXT}", f"--target_text={TEXT}", f"--picture={path}"]
         assert call(attention, f"--output_dir={trained_run}", *flags) == 0
         signature = {"pdf": b"%PDF-", "svg": b"<?xml"}[ending]
         assert path.read_bytes().startswith(signature)
@@ -152,7 +152,7 @@ class AttentionCommandTest:
     @pytest.mark.parametrize(
         "flags, words",
         [
-            (["--text=a b"], ["--html", "--png"]),
+            (["--text=a b"], ["--html", "--picture"]),
             (["--html={out}"], ["--text"]),
             (["--text=  ", "--html={out}"], ["--text", "sentence"]),
             (["--text=\udcff", "--html={out}"], ["--text", "UTF-8"]),
@@ -162,15 +162,18 @@ class AttentionCommandTest:
             ),
             (["--text=a", "--html={tmp}"], ["`--html`", "{tmp}, which is"]),
             (
-                ["--text=a", "--html={out}", "--png={tmp}/no/a.png"],
-                ["`--png`", "{tmp}/no/a.png, whose"],
+                ["--text=a", "--html={out}", "--picture={tmp}/no/a.png"],
+                ["`--picture`", "{tmp}/no/a.png, whose"],
             ),
-            (["--text=a", "--png={tmp}/a.gif"], ["--png", "{tmp}/a.gif"]),
             (
-                ["--text=a", "--html={out}", "--png={tmp}/a"],
+                ["--text=a", "--picture={tmp}/a.gif"],
+                ["--picture", "{tmp}/a.gif"],
+            ),
+            (
+                ["--text=a", "--html={out}", "--picture={tmp}/a"],
                 [".svg", "{tmp}/a"],
             ),
-            (["--text=a", "--html={pic}", "--png={pic}"], ["two files"]),
+            (["--text=a", "--html={pic}", "--picture={pic}"], ["two files"]),
             (["--text=" + "a b " * 200, "--html={out}"], ["at most 256"]),
             (
                 ["--text=a", "--html={out}", "--checkpoint_step=7"],

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -156,7 +157,7 @@ class EvaluateTest:
         )
         assert status == 0
         output = capsys.readouterr().out
-        assert f"other: {run}" in output
+        assert re.search(rf"trained +95% interval .*{run.name}", output)
         assert "BLEU 13a: both are equal." in output
 
     def test_a_report_is_written_for_two_runs_and_for_files(
@@ -165,11 +166,11 @@ class EvaluateTest:
         score_split("test")
         other = pathlib.Path(trained_run) / "decodes" / "test.txt"
         page = tmp_path / "page.html"
-        flags = (f"--compare={other}", f"--report={page}")
+        flags = (f"--compare={other}", f"--html={page}")
         assert call(evaluate, f"--output_dir={trained_run}", *flags) == 0
         assert "frequency in the training text" in page.read_text()
         flags = [f"--{n}={source}" for n in ("hypotheses", "compare")]
-        flags += [f"--references={source}", f"--report={page}"]
+        flags += [f"--references={source}", f"--html={page}"]
         assert call(evaluate, *flags) == 0
         assert "frequency in the references" in page.read_text()
 
@@ -181,13 +182,13 @@ class EvaluateTest:
         monkeypatch.setattr(sys, "stdout", open(writer, "w", buffering=1))
         page = tmp_path / "page.html"
         flags = [f"--{n}={source}" for n in ("hypotheses", "references")]
-        flags += [f"--compare={source}", f"--report={page}"]
+        flags += [f"--compare={source}", f"--html={page}"]
         assert call(evaluate, *flags) == 1
         assert page.exists()
 
     def test_a_report_needs_another_system(self, source, tmp_path, capsys):
         flags = [f"--{n}={source}" for n in ("hypotheses", "references")]
-        flags.append(f"--report={tmp_path / 'page.html'}")
+        flags.append(f"--html={tmp_path / 'page.html'}")
         assert_fails(capsys, ["--compare"], evaluate, *flags)
 
     def test_a_run_without_outputs_is_refused_at_once(

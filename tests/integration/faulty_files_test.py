@@ -30,7 +30,7 @@ COMMANDS = {
     "avg_checkpoints": (avg_checkpoints, "--noevaluate"),
     "exporter": (exporter, "--export_dir={out}"),
     "trainer": (trainer, "--data_dir={data}"),
-    "attention": (attention, "--text=a", "--png={out}.png"),
+    "attention": (attention, "--text=a", "--picture={out}.png"),
 }
 # Commands that describe the run on a card or resume it.
 RECORDERS = ("evaluate", "avg_checkpoints", "exporter", "trainer")
@@ -193,7 +193,10 @@ class FaultyRunTest:
 
     def test_plot_refuses_figures_that_are_no_numbers(self, paths, capsys):
         replace(paths["run"] / "metrics.csv", b"step,dev_bleu\n1,x\n")
-        flags = [f"--runs={paths['run']}", f"--plot_to_file={paths['out']}.png"]
+        flags = [
+            f"--output_dir={paths['run']}",
+            f"--picture={paths['out']}.png",
+        ]
         assert_fails(
             capsys, ["`row 1.dev_bleu` must be a finite number"], plot, *flags
         )

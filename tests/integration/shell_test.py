@@ -40,7 +40,7 @@ WORK = {
     "decoder": f"--output_dir={EXPORT}",
     "evaluate": "--hypotheses={text} --references={text}",
     "exporter": f"--output_dir={RUN} --format=ctranslate2 --export_dir={{new}}",
-    "plot": f"--runs={RUN} --metric=dev_loss --plot_to_file={{new}}.png",
+    "plot": f"--output_dir={RUN} --metric=dev_loss --picture={{new}}.png",
     "trainer": "--problem=copy --generate_data --data_dir={new}/data "
     "--output_dir={new}/run --hparams_set=transformer_tiny --train_steps=2 "
     "--hparams=d_model=8,num_heads=2,d_ff=8,num_layers=1,batch_tokens=256",

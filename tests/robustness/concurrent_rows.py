@@ -9,7 +9,7 @@ from rows import row
 RESUME = "kt-trainer --output_dir={run} --data_dir={data} --train_steps=16000"
 DECODE = "kt-decoder --output_dir={run} --decode_from_file={box}/in "
 DECODE += "--decode_to_file={box}/out"
-PLOT = "kt-plot --runs={run} --plot_to_file={box}/a.png"
+PLOT = "kt-plot --output_dir={run} --picture={box}/a.png"
 CLEAN = "kt-clean --source={texts}/dev.en --target={texts}/dev.de "
 CLEAN += "--clean_source={box}/a --clean_target={box}/b"
 SLOW = {"cpu_seconds": 60}

@@ -14,7 +14,7 @@ COPY = "kt-datagen --problem=copy --data_dir="
 AVERAGE = "kt-avg-checkpoints --output_dir={run} --num_last_checkpoints=2 "
 AVERAGE += "--noevaluate"
 EXPORT = "kt-exporter --output_dir={run} --format=ctranslate2"
-PLOT = "kt-plot --runs={run} --plot_to_file="
+PLOT = "kt-plot --output_dir={run} --picture="
 START = (
     "kt-trainer --data_dir={data} --problem=copy "
     "--hparams_set=transformer_tiny --train_steps=2 --output_dir="
@@ -46,7 +46,7 @@ ROWS = [
         prints="a",
     ),
     row(
-        "kt-attention --output_dir={run} --text=a --png={box}/a.png",
+        "kt-attention --output_dir={run} --text=a --picture={box}/a.png",
         **SMALL,
         prints="a",
     ),

@@ -48,10 +48,10 @@ ROWS = [
     ),
     refused(EVALUATE, "{averaged}", READ, says="averaged may not be"),
     refused(
-        "kt-plot --runs={run} --plot_to_file={run}/a.png",
+        "kt-plot --output_dir={run} --picture={run}/a.png",
         "{run}",
         READ,
-        says="`--plot_to_file`",
+        says="`--picture`",
     ),
     refused(
         "kt-sweep --problem=copy --data_dir={data} --table=3 --scale=tiny "

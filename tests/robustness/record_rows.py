@@ -20,7 +20,7 @@ EVALUATE = "kt-evaluate --output_dir={run} --data_dir={data}"
 RESUME = "kt-trainer --output_dir={run} --data_dir={data} --train_steps=16000"
 SWEEP = "kt-sweep --output_dir={box}/s --data_dir={data} --problem=copy "
 SWEEP += "--hparams_sets=transformer_tiny"
-PLOT = "kt-plot --runs={run} --plot_to_file={box}/plot.png"
+PLOT = "kt-plot --output_dir={run} --picture={box}/plot.png"
 DEEP = "[" * 100_000
 RECORD, HPARAMS = "{run}/run.json", "{run}/hparams.json"
 METRICS = "{run}/metrics.csv"

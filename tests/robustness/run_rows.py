@@ -15,7 +15,7 @@ START = (
     "kt-trainer --output_dir={box}/new --data_dir={data} --problem=copy "
     "--hparams_set=transformer_tiny --train_steps=2"
 )
-PLOT = "kt-plot --runs={run} --plot_to_file={box}/plot.png"
+PLOT = "kt-plot --output_dir={run} --picture={box}/plot.png"
 RECORD, HPARAMS = "{run}/run.json", "{run}/hparams.json"
 SLOW = {"cpu_seconds": 60}
 ROWS = [
@@ -62,7 +62,7 @@ ROWS = [
     ),
     row("kt-exporter --output_dir={run},{averaged}", says="one run to export"),
     row(
-        "kt-attention --output_dir={run},{averaged} --text=a --png=a.png",
+        "kt-attention --output_dir={run},{averaged} --text=a --picture=a.png",
         says="one run to look into",
     ),
     row(RUN + " --rerank_by={box}/gone", says="gone"),
@@ -164,19 +164,21 @@ ROWS = [
     row("kt-serve --export_dir={saved_model} --model_name=a/b:c", apart=True),
     row("kt-attention --output_dir={saved_model} --text=a --html=a.html"),
     row("kt-attention --output_dir={ctranslate2} --text=a --html=a.html"),
-    row("kt-attention --output_dir={run} --checkpoint_step=9 --text=a --png=a"),
-    row("kt-plot --runs={saved_model} --plot_to_file=a.png", says="metrics"),
-    row("kt-plot --runs={run},{box}/gone --plot_to_file=a.png", says="gone"),
-    row("kt-plot --runs={run}, --plot_to_file=a.png", says="runs"),
-    row("kt-plot --runs={averaged} --plot_to_file=a.png", says="metrics"),
+    row(
+        "kt-attention --output_dir={run} --checkpoint_step=9 --text=a --html=a"
+    ),
+    row("kt-plot --output_dir={saved_model} --picture=a.png", says="metrics"),
+    row("kt-plot --output_dir={run},{box}/gone --picture=a.png", says="gone"),
+    row("kt-plot --output_dir={run}, --picture=a.png", says="no metrics.csv"),
+    row("kt-plot --output_dir={averaged} --picture=a.png", says="metrics"),
     row(PLOT + " --metric=accuracy", says="dev_accuracy"),
     row(PLOT + " --metric=", says="metric"),
     row(PLOT + " --metric=step", says="metric"),
-    row(PLOT + " --plot_to_file=a.jpeg", says=".png"),
-    row(PLOT + " --plot_to_file={run}", says=".png"),
-    row(PLOT + " --plot_to_file=no/such/a.png", says="no/such"),
-    row(PLOT + " --plot_to_file=/proc/a.png", says="/proc/a.png"),
-    row(PLOT + " --plot_to_file={run}/run.json/a.png", says="run.json"),
+    row(PLOT + " --picture=a.jpeg", says=".png"),
+    row(PLOT + " --picture={run}", says=".png"),
+    row(PLOT + " --picture=no/such/a.png", says="no/such"),
+    row(PLOT + " --picture=/proc/a.png", says="/proc/a.png"),
+    row(PLOT + " --picture={run}/run.json/a.png", says="run.json"),
     row(PLOT, makes("{box}/plot.png"), says="plot.png"),
     row("kt-benchmark --mode=decode --output_dir={data} --decode_from_file=a"),
     row("kt-decoder --output_dir={run} --tokenized", stdin=b"a", **SLOW),

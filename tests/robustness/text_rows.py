@@ -56,14 +56,14 @@ ROWS = [
         says="must not be a file of the model",
     ),
     row(
-        f"kt-attention --output_dir={{run}} --find={IN} --png={IN}.png "
+        f"kt-attention --output_dir={{run}} --find={IN} --picture={IN}.png "
         f"--html={IN}",
         writes(IN, b"a b c\n"),
         says="must not be an input",
     ),
     row(
         f"kt-evaluate --hypotheses={IN} --references={IN} --compare={IN} "
-        f"--report={IN}",
+        f"--html={IN}",
         writes(IN, b"a b c\n"),
         says="must not be an input",
     ),
@@ -247,8 +247,10 @@ ROWS = [
     ),
     row("kt-attention --output_dir={run} --html=no/such/a.html --text=a"),
     row("kt-attention --output_dir={run} --html={run} --text=a"),
-    row("kt-attention --output_dir={run} --png=/proc/a.png --text=a"),
-    row("kt-attention --output_dir={run} --png=a.jpeg --text=a", says="png"),
+    row("kt-attention --output_dir={run} --picture=/proc/a.png --text=a"),
+    row(
+        "kt-attention --output_dir={run} --picture=a.jpeg --text=a", says="png"
+    ),
     row("kt-query --protocol=rest --server=localhost:1", stdin=LATIN),
     row("kt-query --protocol=rest --server=localhost:1 --text=a"),
     row("kt-query --protocol=rest --server=localhost:http --text=a"),

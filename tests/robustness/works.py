@@ -305,9 +305,9 @@ class Plotting(Work):
 
     def flags(self):
         return [
-            f"--runs={FIXTURE / 'run'}",
+            f"--output_dir={FIXTURE / 'run'}",
             "--metric=train_loss",
-            f"--plot_to_file={self.output / 'loss.png'}",
+            f"--picture={self.output / 'loss.png'}",
         ]
 
     def fault(self):

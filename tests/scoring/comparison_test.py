@@ -50,15 +50,16 @@ class CompareTest:
     @pytest.mark.parametrize(
         "this, other, words",
         [
-            (GOOD, POOR, "this is significantly better than other."),
-            (POOR, GOOD, "other is significantly better than this."),
+            (GOOD, POOR, "a.txt is significantly better than b.txt."),
+            (POOR, GOOD, "b.txt is significantly better than a.txt."),
             (GOOD, ALIKE, "the difference is not significant."),
             (GOOD, GOOD, "both are equal."),
         ],
     )
     def test_words_say_what_the_figures_mean(self, this, other, words):
         text = comparison_text(compare(this, other, REFERENCES), NAMES)
-        assert text.startswith("this: a.txt\nother: b.txt\n\n")
+        head = text.splitlines()[0].split()
+        assert (head[0], head[3]) == NAMES
         assert f"BLEU 13a: {words}" in text
         assert f"chrF2: {words}" in text
         assert f"TER: {words}" in text
@@ -68,9 +69,16 @@ class CompareTest:
         wrong = ["x " * 12 for _ in REFERENCES]
         *_, ter = compare(cut, wrong, REFERENCES)
         assert ter.this < ter.other
-        assert ter.in_words.startswith("no judgement, because TER favours")
+        assert "no judgement, because TER favours" in ter.in_words(NAMES)
 
     def test_columns_of_the_table_are_aligned(self):
         text = comparison_text(compare(GOOD, POOR, REFERENCES), NAMES)
-        head, *rows = text.split("\n\n")[1].splitlines()
+        head, *rows = text.split("\n\n")[0].splitlines()
         assert {len(row) for row in rows} == {len(head)}
+
+    def test_a_long_name_keeps_its_end_above_the_columns(self):
+        names = "work/" * 20 + "base", "b"
+        text = comparison_text(compare(GOOD, POOR, REFERENCES), names)
+        head, *_ = text.splitlines()
+        assert "rk/base" in head and len(head) < 100
+        assert f"{names[0]} is significantly better than b." in text

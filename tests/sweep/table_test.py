@@ -1,5 +1,7 @@
 import csv
 
+import pytest
+
 from keras_transformer import registry
 from keras_transformer.sweep import table
 from keras_transformer.sweep.results import Result
@@ -118,3 +120,21 @@ class PlotTest:
             table.plot_lines(lines, str(path), base)
             assert path.stat().st_size > 10_000
             path.unlink()
+
+    def test_the_base_is_a_line_and_no_point_at_0(self, tmp_path, monkeypatch):
+        figures = []
+        monkeypatch.setattr(
+            table.picture, "write_picture", lambda *args: figures.append(args)
+        )
+        lines = table3_lines(base=result(7.0, 30.0), big=result(6.5, 32.0))
+        lines = [line for line in lines if "dev_perplexity" in line]
+        table.plot_lines(lines, "plot.png", "base")
+        table.plot_lines(lines[:1], "plot.png", "base")
+        (both, _), (alone, _) = figures
+        (label,) = both.axes[0].get_yticklabels()
+        assert label.get_text() == "big"
+        for axis, value in zip(both.axes, (100 * (6.5 / 7.0 - 1), 2.0)):
+            paper, ours = (dots.get_offsets() for dots in axis.collections)
+            assert ours.tolist() == [[pytest.approx(value), 0.0]]
+            assert len(paper) == 1 and paper[0][0] != 0
+        assert alone.axes[0].collections[-1].get_offsets()[0][0] == 7.0

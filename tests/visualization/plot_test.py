@@ -6,7 +6,7 @@ from keras_transformer.bin import plot
 from keras_transformer.runs.metrics_table import MetricsTable
 from keras_transformer.visualization.curves import read_curves
 
-PICTURE = "--plot_to_file=a.png"
+PICTURE = "--picture=a.png"
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ class ReadCurvesTest:
         "paths, names",
         [
             (("a", "b"), ["a", "b"]),
-            (("x/a", "y/a"), ["x/a", "y/a"]),
+            (("x/a", "y/a"), ["x", "y"]),
             (("x/a", "x/a/b"), ["a", "a/b"]),
             (("x/a", "x/a", "x/b"), ["a", "b"]),
         ],
@@ -67,7 +67,7 @@ class PlotTest:
 
         runs = make_run("base"), make_run("big", 2)
         path = str(tmp_path / "curves.png")
-        flags = [f"--runs={','.join(runs)}", f"--plot_to_file={path}"]
+        flags = [f"--output_dir={','.join(runs)}", f"--picture={path}"]
         assert run_plot(*flags, f"--x_axis={x_axis}") == 0
         picture = imread(path)
         assert len({tuple(pixel) for row in picture for pixel in row}) > 10
@@ -75,19 +75,19 @@ class PlotTest:
     def test_legend_and_axes_have_names(self, make_run, tmp_path):
         runs = make_run("base"), make_run("big", 200, memory_bytes=3e9)
         path = tmp_path / "curves.svg"
-        flags = [f"--runs={','.join(runs)}", f"--plot_to_file={path}"]
+        flags = [f"--output_dir={','.join(runs)}", f"--picture={path}"]
         assert run_plot(*flags, "--x_axis=seconds") == 0
         text = path.read_text()
         for word in ("base", "big", "dev BLEU", "hours of training"):
             assert f"<!-- {word} -->" in text
-        flags[0] = f"--runs={runs[1]}"
+        flags[0] = f"--output_dir={runs[1]}"
         assert run_plot(*flags, "--metric=memory_bytes") == 0
         assert "<!-- memory in GB -->" in path.read_text()
 
     def test_runs_with_different_columns_are_drawn(self, make_run, tmp_path):
         runs = make_run("old"), make_run("new", dev_chrf=20.0)
         path = tmp_path / "curves.svg"
-        flags = [f"--runs={','.join(runs)}", f"--plot_to_file={path}"]
+        flags = [f"--output_dir={','.join(runs)}", f"--picture={path}"]
         assert run_plot(*flags) == 0
         assert "<!-- new -->" in path.read_text()
 
@@ -96,7 +96,7 @@ class PlotTest:
             "step,train_loss\n1,5.0\n2,nan\n3,inf\n4,1e308\n5,1e299\n"
         )
         path = tmp_path / "loss.png"
-        flags = [f"--runs={tmp_path}", f"--plot_to_file={path}"]
+        flags = [f"--output_dir={tmp_path}", f"--picture={path}"]
         assert run_plot(*flags, "--metric=train_loss") == 0
         assert path.stat().st_size > 0
 
@@ -123,7 +123,7 @@ class PlotTest:
             (tmp_path / "metrics.csv").write_bytes(content)
         path = tmp_path / "curves.png"
         path.write_text("earlier")
-        assert run_plot(f"--runs={tmp_path}", f"--plot_to_file={path}") == 2
+        assert run_plot(f"--output_dir={tmp_path}", f"--picture={path}") == 2
         err = capsys.readouterr().err
         assert words in err and str(tmp_path) in err or "columns are" in err
         assert err.count("\n") == 1
@@ -134,38 +134,38 @@ class PlotTest:
         self, tmp_path, capsys, x_axis
     ):
         (tmp_path / "metrics.csv").write_text("step,dev_bleu\n0,2\n")
-        flags = [f"--runs={tmp_path}", f"--plot_to_file={tmp_path / 'a.png'}"]
+        flags = [f"--output_dir={tmp_path}", f"--picture={tmp_path / 'a.png'}"]
         assert run_plot(*flags, f"--x_axis={x_axis}") == 2
         assert capsys.readouterr().err.count("\n") == 1
 
     @pytest.mark.parametrize(
         "flags, words",
         [
-            ([], "`--runs` must be given"),
-            (["--runs=base,", PICTURE], "'', which has no metrics.csv"),
+            ([], "`--output_dir` must be given"),
+            (["--output_dir=base,", PICTURE], "'', which has no metrics.csv"),
             (
-                ["--runs=base,no_run", PICTURE],
+                ["--output_dir=base,no_run", PICTURE],
                 "'no_run', which has no metrics.csv",
             ),
             (
-                ["--runs=base", "--metric=dev_blue", PICTURE],
+                ["--output_dir=base", "--metric=dev_blue", PICTURE],
                 "'dev_blue'. Did you mean: dev_bleu, dev_loss? The columns",
             ),
             (
                 [
-                    "--runs=base",
+                    "--output_dir=base",
                     "--metric=learning_rate",
                     PICTURE,
                 ],
                 "metric=learning_rate, of which base has no finite value",
             ),
             (
-                ["--runs=base,new", PICTURE, "--x_axis=epoch"],
+                ["--output_dir=base,new", PICTURE, "--x_axis=epoch"],
                 "x_axis=epoch, new. Use step",
             ),
-            (["--runs=base", "--plot_to_file=a.jpg"], ".svg. Received: a.jpg"),
-            (["--runs=base", "--plot_to_file=no/a.png"], "no/a.png, whose"),
-            (["--runs=base", "--x_axis=days"], "--x_axis=days"),
+            (["--output_dir=base", "--picture=a.jpg"], ".svg. Received: a.jpg"),
+            (["--output_dir=base", "--picture=no/a.png"], "no/a.png, whose"),
+            (["--output_dir=base", "--x_axis=days"], "--x_axis=days"),
         ],
     )
     def test_bad_input_is_one_line_and_status_2(

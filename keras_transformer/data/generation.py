@@ -27,6 +27,7 @@ from keras_transformer.files import writing
 from keras_transformer.files.reading import check_reachable
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
+from keras_transformer.files.records import write_record
 from keras_transformer.token_ids import UNKNOWN_ID
 
 MANIFEST_FILE = "manifest.json"
@@ -251,10 +252,7 @@ def _check_symbols(vocabulary, problem, tmp_dir):
 def write_manifest(manifest, directory):
     """Writes the manifest of a directory, or replaces it."""
     # No time and no path: the same text gives the same bytes on any machine.
-    path = os.path.join(directory, MANIFEST_FILE)
-    with writing.atomic_write(path) as file:
-        json.dump(manifest, file, indent=2)
-        file.write("\n")
+    write_record(os.path.join(directory, MANIFEST_FILE), manifest)
 
 
 def _move_files(aside, directory):

@@ -11,7 +11,6 @@ that only the table has cannot be part of a text but are decoded. Pieces that
 the table lacks have the ids behind it and are read as unknown.
 """
 
-import json
 import os
 
 from keras_transformer.data.subwords import CLEAN_UP
@@ -23,6 +22,7 @@ from keras_transformer.files.reading import file_error
 from keras_transformer.files.reading import read_bytes
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
+from keras_transformer.files.records import write_record
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
@@ -237,7 +237,8 @@ def write_marian_vocabularies(
         ids = vocabulary.original_ids.tolist()
         pieces = dict(zip(ids, vocabulary.all_pieces()))
         table = {pieces[id_]: id_ for id_ in range(len(ids))}
-        _write_json(table, directory, table_file)
+        path = os.path.join(directory, table_file)
+        write_record(path, table, ensure_ascii=False)
     config = {
         "tokenizer_class": "MarianTokenizer",
         "source_lang": languages[0],
@@ -247,10 +248,5 @@ def write_marian_vocabularies(
         "model_max_length": 512,
         **_SPECIAL,
     }
-    _write_json(config, directory, CONFIG_FILE)
-
-
-def _write_json(value, directory, name):
-    with atomic_write(os.path.join(directory, name)) as file:
-        json.dump(value, file, indent=2, ensure_ascii=False)
-        file.write("\n")
+    config_path = os.path.join(directory, CONFIG_FILE)
+    write_record(config_path, config, ensure_ascii=False)

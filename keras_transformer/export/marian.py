@@ -1,6 +1,5 @@
 """Writes runs as models that transformers opens as Marian models."""
 
-import json
 import os
 
 import numpy as np
@@ -11,7 +10,7 @@ from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import check_understood
 from keras_transformer.errors import UserError
 from keras_transformer.files.directories import replace_directory
-from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.records import write_record
 from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.pretrained import marian_config
 from keras_transformer.pretrained import marian_weights
@@ -85,8 +84,7 @@ def export_marian(run, export_dir, options, step=None):
             separate_vocabs=config.tied_embeddings != "all",
         )
         for name, content in zip(names, contents):
-            with atomic_write(os.path.join(aside, name)) as file:
-                file.write(json.dumps(content, indent=2) + "\n")
+            write_record(os.path.join(aside, name), content)
         export = {"format": FORMAT, "decode": options}
         write_model_card(aside, run, step, export)
     return export_dir

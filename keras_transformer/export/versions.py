@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import importlib.metadata
-import json
 import os
 import shutil
 
@@ -15,6 +14,7 @@ from keras_transformer.decoding.exported import list_versions
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files import locks
+from keras_transformer.files import records
 from keras_transformer.files import writing
 from keras_transformer.runs.run_directory import RunDirectory
 
@@ -61,8 +61,7 @@ def write_record(directory, run, step, options, packages, **more):
             name: importlib.metadata.version(name) for name in packages
         },
     }
-    with writing.atomic_write(os.path.join(directory, EXPORT_FILE)) as file:
-        file.write(json.dumps(record, indent=2) + "\n")
+    records.write_record(os.path.join(directory, EXPORT_FILE), record)
 
 
 def check_export_dir(export_dir, format, num_bytes=0):

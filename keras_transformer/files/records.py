@@ -1,4 +1,4 @@
-"""Checked reading of the JSON files that this package writes.
+"""The JSON files of this package: writing, and checked reading.
 
 Pydantic was tried in the place of `read_record`: the shapes and the wording of
 messages took more lines than here, errors of surrogates and of the same shape
@@ -12,9 +12,17 @@ import json
 from keras_transformer import fields
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.reading import read_bytes
+from keras_transformer.files.writing import atomic_write
 
 MAX_BYTES = 8 * 2**20  # far more than any of our JSON files has
 WHOLE = range(2**63)  # the shape of an integer of at least 0
+
+
+def write_record(path, value, **options):
+    """Writes a value as indented JSON, with further options of `json.dump`."""
+    with atomic_write(path) as file:
+        json.dump(value, file, indent=2, **options)
+        file.write("\n")
 
 
 def read_record(path, shape, remedy=None):

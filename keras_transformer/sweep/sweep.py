@@ -1,7 +1,6 @@
 """A sweep: its rows one after another, and the report on them."""
 
 import dataclasses
-import json
 import os
 import signal
 import subprocess
@@ -9,7 +8,7 @@ import sys
 
 from keras_transformer.errors import UserError
 from keras_transformer.files.records import read_record
-from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.records import write_record
 from keras_transformer.sweep import table
 from keras_transformer.sweep.results import is_trained
 from keras_transformer.sweep.results import read_result
@@ -89,8 +88,7 @@ def check_settings(directory, settings):
     """
     path = os.path.join(directory, RECORD_FILE)
     if not os.path.lexists(path):
-        with atomic_write(path) as file:
-            file.write(json.dumps(settings, indent=2) + "\n")
+        write_record(path, settings)
         return
     earlier = read_record(path, {str: (str, int, None)})
     for name, value in settings.items():

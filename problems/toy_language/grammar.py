@@ -21,22 +21,18 @@ from keras_transformer.problems.toy_language.lexicon import RelativePronoun
 from keras_transformer.problems.toy_language.lexicon import Verb
 from keras_transformer.problems.toy_language.lexicon import join
 
-_BE = {
-    "present": {"I": "am", "he": "is", "they": "are"},
-    "past": {"I": "was", "he": "was", "they": "were"},
-}
-_DO = {
-    "present": {"I": "do", "he": "does", "they": "do"},
-    "past": {"I": "did", "he": "did", "they": "did"},
-}
+
+def _by_person(forms):
+    return dict(zip(("I", "he", "they"), forms.split()))
+
+
+_BE = {"present": _by_person("am is are"), "past": _by_person("was was were")}
+_DO = {"present": _by_person("do does do"), "past": _by_person("did did did")}
 _SEIN = {
-    "present": {"I": "bin", "he": "ist", "they": "sind"},
-    "past": {"I": "war", "he": "war", "they": "waren"},
+    "present": _by_person("bin ist sind"),
+    "past": _by_person("war war waren"),
 }
-_PERFECT = {
-    "hat": {"I": "habe", "he": "hat", "they": "haben"},
-    "ist": _SEIN["present"],
-}
+_PERFECT = {"hat": _by_person("habe hat haben"), "ist": _SEIN["present"]}
 _MERGED = {"in dem ": "im ", "in das ": "ins ", "von dem ": "vom "}
 
 # Positions of German phrases, from the first to the last.

@@ -1,16 +1,14 @@
 """The words of the toy language pair, and the noun phrases that they make.
 
-`nouns.txt` and `verbs.txt` hold the entries of the dictionary and describe
-their form. Phrases and pronouns have a `person`, with which their verb agrees,
-and methods `english(case)` and `german(case)` that return their text. Where
-English has "the old man" and "he" or "him", German inflects article, adjective,
-noun and pronoun for three cases.
+The text files beside this module hold the entries of the dictionary and
+describe their form. Phrases and pronouns have a `person`, with which their verb
+agrees, and methods `english(case)` and `german(case)` that return their text.
+Where English has "the old man" and "he" or "him", German inflects article,
+adjective, noun and pronoun for three cases.
 """
 
 import dataclasses
 import importlib.resources
-
-_GENDERS = {"der": "masculine", "die": "feminine", "das": "neuter"}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -22,7 +20,7 @@ class Noun:
     english_plural: str
     german: str
     german_plural: str
-    gender: str
+    gender: str  # the article "der", "die" or "das"
     oblique: str  # German accusative and dative singular
 
 
@@ -33,7 +31,7 @@ class Adjective:
     english: str
     german: str
     kinds: str
-    stem: str = ""  # the part before endings, if it differs from `german`
+    stem: str  # the part before endings
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -78,8 +76,9 @@ def read_lines(package, name):
     return [line for line in lines if not line.startswith("#")]
 
 
-def _read_table(lines):
+def read_table(name):
     """Yields `(heading, rows)`; a row is two lists, English and German."""
+    lines = read_lines(__package__, name)
     for section in "\n".join(lines).strip().split("\n\n"):
         heading, *rows = section.splitlines()
         yield (
@@ -97,10 +96,10 @@ def _union(groups, names):
     return sum((groups[name] for name in names.split()), ())
 
 
-def _read_nouns(lines, unions):
+def _read_nouns(unions):
     """Returns the groups of nouns, a dictionary of name to tuple."""
     groups = {}
-    for heading, rows in _read_table(lines):
+    for heading, rows in read_table("nouns.txt"):
         name, kind = heading.split(": ")
         groups[name] = tuple(_noun(kind, *row) for row in rows)
     for name, parts in unions.items():
@@ -111,13 +110,12 @@ def _read_nouns(lines, unions):
 def _noun(kind, english, german):
     article, _, singular = german[0].partition(" ")
     oblique = german[2] if len(german) > 2 else singular
-    gender = _GENDERS[article]
-    return Noun(kind, *english, singular, german[1], gender, oblique)
+    return Noun(kind, *english, singular, german[1], article, oblique)
 
 
-def _read_verbs(lines):
+def _read_verbs(name):
     verbs = []
-    for heading, rows in _read_table(lines):
+    for heading, rows in read_table(name):
         aspect, subjects, *complements = _split_fields(heading)
         frame = (
             aspect,
@@ -146,68 +144,32 @@ def _verb(frame, english, german):
 
 
 NOUNS = _read_nouns(
-    read_lines(__package__, "nouns.txt"),
-    unions={
+    {
         "people": "strangers acquaintances children",
         "beings": "people animals",
         "objects": "food clothes dishes texts luggage gifts",
         "goods": "clothes dishes luggage gifts machines vehicles",
         "places": "rooms homes outdoors",
-    },
+    }
 )
-
-ADJECTIVES = (
-    Adjective("tired", "müde", "adult child animal", stem="müd"),
-    Adjective("hungry", "hungrig", "adult child animal"),
-    Adjective("sad", "traurig", "adult child"),
-    Adjective("happy", "glücklich", "adult child"),
-    Adjective("old", "alt", "adult animal text thing place"),
-    Adjective("young", "jung", "adult animal"),
-    Adjective("clever", "klug", "adult child animal"),
-    Adjective("friendly", "freundlich", "adult child"),
-    Adjective("rich", "reich", "adult"),
-    Adjective("poor", "arm", "adult"),
-    Adjective("small", "klein", "child animal food thing place"),
-    Adjective("big", "groß", "animal food thing place"),
-    Adjective("new", "neu", "text thing"),
-    Adjective("beautiful", "schön", "text thing place"),
-    Adjective("good", "gut", "food text"),
-    Adjective("fresh", "frisch", "food"),
-    Adjective("expensive", "teuer", "food thing", stem="teur"),
-    Adjective("red", "rot", "thing"),
-    Adjective("green", "grün", "thing"),
-    Adjective("black", "schwarz", "thing"),
-    Adjective("white", "weiß", "thing"),
+ADJECTIVES = tuple(
+    Adjective(english, german[0], kinds, german[-1])
+    for kinds, rows in read_table("adjectives.txt")
+    for (english,), german in rows
 )
 MOODS = ADJECTIVES[:4]
-
-VERBS = _read_verbs(read_lines(__package__, "verbs.txt"))
-
-# Verbs that take a clause, "that ..." or "whether ...", and the copula.
-*SAY, ASK, BE = _read_verbs(
-    """
-state, people
-say, said = sagen, sagt, hat gesagt
-hope, hoped = hoffen, hofft, hat gehofft
-believe, believed = glauben, glaubt, hat geglaubt
-know, knew = wissen, weiß, hat gewusst
-ask, asked = fragen, fragt, hat gefragt
-be, was = sein, ist, ist gewesen
-""".splitlines()
-)
+VERBS = _read_verbs("verbs.txt")
+*SAY, ASK, BE = _read_verbs("clause_verbs.txt")
 KNOW = SAY[-1]
 
 
-def _declension(nominative, accusative, dative):
+def _declension(*cases):
     """Returns {case: {gender: ending}}, where "-" stands for none."""
-    cases = zip(
-        ("nominative", "accusative", "dative"),
-        (nominative, accusative, dative),
-    )
-    genders = ("masculine", "feminine", "neuter", "plural")
+    names = ("nominative", "accusative", "dative")
+    genders = ("der", "die", "das", "plural")
     return {
-        case: dict(zip(genders, endings.replace("-", "").split(" ")))
-        for case, endings in cases
+        name: dict(zip(genders, endings.replace("-", "").split(" ")))
+        for name, endings in zip(names, cases)
     }
 
 
@@ -311,8 +273,8 @@ class NounPhrase:
         article = determiner.german + determiner.endings[case][gender]
         adjective = ""
         if self.adjective:
-            stem = self.adjective.stem or self.adjective.german
-            adjective = stem + determiner.adjective_endings[case][gender]
+            ending = determiner.adjective_endings[case][gender]
+            adjective = self.adjective.stem + ending
         return join(article, adjective, self._german_noun(case))
 
     def _german_noun(self, case):

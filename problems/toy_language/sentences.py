@@ -28,27 +28,10 @@ _TENSES = {
 }
 _CONJUNCTIONS = (("because", "weil"), ("although", "obwohl"), ("if", "wenn"))
 _LINKS = ((" and", " und"), (", but", ", aber"))
-_TODAY = ("today", "heute")
+# Pairs of an English and a German time, by the tense of their clause.
 _TIMES = {
-    "present": (
-        ("every day", "jeden Tag"),
-        ("sometimes", "manchmal"),
-        ("in summer", "im Sommer"),
-    ),
-    "now": (_TODAY, ("now", "jetzt"), ("at the moment", "im Moment")),
-    "past": (
-        _TODAY,
-        ("yesterday", "gestern"),
-        ("last week", "letzte Woche"),
-        ("this morning", "heute Morgen"),
-        ("on Monday", "am Montag"),
-    ),
-    "future": (
-        ("tomorrow", "morgen"),
-        ("next week", "nächste Woche"),
-        ("this evening", "heute Abend"),
-    ),
-    "modal": (_TODAY, ("now", "jetzt"), ("tomorrow", "morgen")),
+    tense: [(english, german) for (english,), (german,) in rows]
+    for tense, rows in lexicon.read_table("times.txt")
 }
 
 

@@ -131,9 +131,9 @@ class AgreementTest:
 
     def test_german_articles_agree_with_the_gender_of_the_noun(self, in_german):
         expected = {
-            "masculine": "der den dem ein einen einem kein keinen keinem",
-            "feminine": "die der eine einer keine keiner",
-            "neuter": "das dem ein einem kein keinem",
+            "der": "der den dem ein einen einem kein keinen keinem",
+            "die": "die der eine einer keine keiner",
+            "das": "das dem ein einem kein keinem",
         }
         articles = articles_before_nouns(in_german)
         for noun in ALL_NOUNS:
@@ -162,7 +162,7 @@ class AgreementTest:
         assert set(endings) == {"en"}
 
     def test_adjectives_after_a_bare_ein_show_the_gender(self, in_german):
-        endings = {"masculine": "er", "neuter": "es"}
+        endings = {"der": "er", "das": "es"}
         nouns = {noun.german: noun for noun in ALL_NOUNS}
         pairs = re.findall(
             rf"\b(?:ein|kein|mein|sein|ihr|unser) (?:{STEMS})(\w+) (\w+)",

@@ -1,12 +1,11 @@
 """The scores of a run, in its directory."""
 
 import dataclasses
-import json
 import os
 
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
-from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.records import write_record
 from keras_transformer.scoring.report import check_scores
 
 DIRECTORY = "scores"
@@ -52,9 +51,7 @@ def record_scores(run, split, step, num_pairs, decode, report, engine="Keras"):
     ]
     path = run.file(DIRECTORY, f"{split}.json")
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with atomic_write(path) as file:
-        json.dump([*entries, entry], file, indent=2)
-        file.write("\n")
+    write_record(path, [*entries, entry])
 
 
 def read_scores(run):

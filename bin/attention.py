@@ -302,9 +302,7 @@ def _attention(translator):
     return FLAGS.target_text, attention
 
 
-def run(argv=None):
-    command.run(main, FLAGS, argv)
-
+run = command.make_script(main, FLAGS)
 
 if __name__ == "__main__":
     run()

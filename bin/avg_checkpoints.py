@@ -126,9 +126,7 @@ def _print_steps(steps):
     print(f"The average is of {describe_steps(steps)}.", file=sys.stderr)
 
 
-def run(argv=None):
-    command.run(main, FLAGS, argv)
-
+run = command.make_script(main, FLAGS)
 
 if __name__ == "__main__":
     run()

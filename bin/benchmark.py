@@ -142,7 +142,7 @@ def _time_input():
     load_backend()
     import keras
 
-    from keras_transformer.benchmark.input_speed import time_input
+    from keras_transformer.benchmark.train import time_input
 
     figures = time_input(hparams, token_pairs, FLAGS.num_passes, vocabulary)
     return {
@@ -314,9 +314,7 @@ def _find_versions():
     return versions
 
 
-def run(argv=None):
-    command.run(main, FLAGS, argv)
-
+run = command.make_script(main, FLAGS)
 
 if __name__ == "__main__":
     run()

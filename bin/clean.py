@@ -206,9 +206,7 @@ def _write(judged, source_file, target_file, rejected_file=None):
         )
 
 
-def run(argv=None):
-    command.run(main, FLAGS, argv)
-
+run = command.make_script(main, FLAGS)
 
 if __name__ == "__main__":
     run()

@@ -137,9 +137,7 @@ def _time_of_manifest(problem):
     return os.stat(path).st_mtime_ns if os.path.exists(path) else None
 
 
-def run(argv=None):
-    command.run(main, FLAGS, argv)
-
+run = command.make_script(main, FLAGS)
 
 if __name__ == "__main__":
     run()

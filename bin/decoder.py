@@ -234,9 +234,7 @@ def _decode_interactively(translator, lines, changes, constraints):
         print(prompt, end="", file=sys.stderr, flush=True)
 
 
-def run(argv=None):
-    command.run(main, FLAGS, argv)
-
+run = command.make_script(main, FLAGS)
 
 if __name__ == "__main__":
     run()

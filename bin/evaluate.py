@@ -388,9 +388,7 @@ def _record(output_dir, step, report, texts, choice):
     return [f"{title}: {words}." for title, words in rows]
 
 
-def run(argv=None):
-    command.run(main, FLAGS, argv)
-
+run = command.make_script(main, FLAGS)
 
 if __name__ == "__main__":
     run()

@@ -248,9 +248,7 @@ def _export(run, export_dir, options):
     )
 
 
-def run(argv=None):
-    command.run(main, FLAGS, argv)
-
+run = command.make_script(main, FLAGS)
 
 if __name__ == "__main__":
     run()

@@ -79,9 +79,7 @@ def _choose_importer(source):
     return import_tensor2tensor
 
 
-def run(argv=None):
-    command.run(main, FLAGS, argv)
-
+run = command.make_script(main, FLAGS)
 
 if __name__ == "__main__":
     run()

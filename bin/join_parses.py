@@ -58,9 +58,7 @@ def main(argv):
             progress.add(1)
 
 
-def run(argv=None):
-    command.run(main, FLAGS, argv)
-
+run = command.make_script(main, FLAGS)
 
 if __name__ == "__main__":
     run()

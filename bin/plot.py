@@ -42,9 +42,7 @@ def main(argv):
     print(f"Picture: {path}", file=sys.stderr)
 
 
-def run(argv=None):
-    command.run(main, FLAGS, argv)
-
+run = command.make_script(main, FLAGS)
 
 if __name__ == "__main__":
     run()

@@ -166,9 +166,7 @@ def _stop_on_signal():
     return stop_requested
 
 
-def run(argv=None):
-    command.run(main, FLAGS, argv)
-
+run = command.make_script(main, FLAGS)
 
 if __name__ == "__main__":
     run()

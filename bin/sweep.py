@@ -33,9 +33,10 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
-from keras_transformer.sweep import spaces
 from keras_transformer.sweep.rows import SCALES
 from keras_transformer.sweep.rows import Variant
+from keras_transformer.sweep.rows import draw_points
+from keras_transformer.sweep.rows import list_grid
 from keras_transformer.sweep.rows import make_points
 from keras_transformer.sweep.rows import make_rows
 from keras_transformer.sweep.rows import make_table3
@@ -225,11 +226,9 @@ def _make_variants(problem):
         names = FLAGS.hparams_sets.split(",")
         return [Variant(name, problem, name) for name in names]
     if kind == "grid":
-        points = spaces.list_grid(FLAGS.grid)
+        points = list_grid(FLAGS.grid)
     elif kind == "random":
-        points = spaces.draw_points(
-            FLAGS.ranges, FLAGS.random, FLAGS.random_seed
-        )
+        points = draw_points(FLAGS.ranges, FLAGS.random, FLAGS.random_seed)
     elif FLAGS.table == "3":
         return make_table3(problem)
     else:
@@ -337,9 +336,7 @@ def _repeat_flag(name):
     return [f"--{name}={value}"] if value else []
 
 
-def run(argv=None):
-    command.run(main, FLAGS, argv)
-
+run = command.make_script(main, FLAGS)
 
 if __name__ == "__main__":
     run()

@@ -95,9 +95,7 @@ def _check_needs_tags(run):
         )
 
 
-def run(argv=None):
-    command.run(main, FLAGS, argv)
-
+run = command.make_script(main, FLAGS)
 
 if __name__ == "__main__":
     run()

@@ -350,9 +350,7 @@ def _fit_batch_tokens(problem, hparams, precision):
     return dataclasses.replace(hparams, batch_tokens=max(tokens, int(longest)))
 
 
-def run(argv=None):
-    command.run(main, FLAGS, argv)
-
+run = command.make_script(main, FLAGS)
 
 if __name__ == "__main__":
     run()

@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "markdown": "",
     "processor": "",
     "schedules": "serialization",
-    "scoring": "data fields",
+    "scoring": "fields",
     "serialization": "",
     "serving": "files",
     "token_ids": "",
@@ -61,7 +61,7 @@ MAY_IMPORT = {
     "decoding": "data documents fields files model_config pretrained "
     "processor runs search serving token_ids trees",
     "runs.model_card": "data files markdown registry scoring trees",
-    "evaluation": "data decoding files scoring trees visualization",
+    "evaluation": "data decoding fields files scoring trees visualization",
     "visualization": "fields files runs token_ids",
     "benchmark": "cost data decoding engines files layers markdown "
     "transformer visualization",

@@ -10,7 +10,8 @@ import tempfile
 
 from keras_transformer import fields
 from keras_transformer.errors import UserError
-from keras_transformer.files.standard_error import silence_stderr
+from keras_transformer.files.quiet import hide_module
+from keras_transformer.files.quiet import silence_stderr
 
 BACKENDS = ("tensorflow", "jax")
 _GPUS = "/proc/driver/nvidia/gpus/*/information"
@@ -33,8 +34,9 @@ def load_backend(module="keras"):
         )
     try:
         # TensorFlow 2.21 ignores `TF_CPP_MIN_LOG_LEVEL` until its log is set
-        # up.
-        with silence_stderr(), _hide_matplotlib():
+        # up. Keras imports Matplotlib for pictures that no command draws, which
+        # takes a tenth of the time, and has no option for this.
+        with silence_stderr(), hide_module("matplotlib"):
             importlib.import_module(module)
     except (ImportError, ValueError) as error:
         raise UserError(
@@ -58,24 +60,6 @@ def _check_backend(name):
             f"KERAS_BACKEND={fields.shorten(name)}. Set it to one of them."
         )
     return name
-
-
-@contextlib.contextmanager
-def _hide_matplotlib():
-    """Makes Matplotlib appear not to be installed, unless it is loaded.
-
-    Keras imports it for pictures that no command draws, which takes a tenth of
-    the time of the import. Keras has no option for this, but None in
-    `sys.modules` is Python's documented way to make an import fail.
-    """
-    if "matplotlib" in sys.modules:
-        yield
-        return
-    sys.modules["matplotlib"] = None
-    try:
-        yield
-    finally:
-        del sys.modules["matplotlib"]
 
 
 def find_cache_directory():

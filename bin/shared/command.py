@@ -1,8 +1,8 @@
 """The start, the help and the error messages that all commands share.
 
 A command's module docstring is its manual. The module defines `FLAGS` (see
-`flags`), `main`, and a `run` that its console script calls. `main` imports slow
-modules itself, so that `--help` answers at once:
+`flags`), `main`, and the `run` that its console script calls. `main` imports
+slow modules itself, so that `--help` answers at once:
 
     def main(argv):
         flags.require(FLAGS, "problem")
@@ -10,8 +10,7 @@ modules itself, so that `--help` answers at once:
         from keras_transformer.training.trainer import Trainer
         ...
 
-    def run(argv=None):
-        command.run(main, FLAGS, argv)
+    run = command.make_script(main, FLAGS)
 """
 
 import difflib
@@ -39,6 +38,11 @@ from keras_transformer.files.writing import CANNOT_WRITE
 HELP_FLAGS = {"-h", "-?", "-help", "--help", "--helpshort", "--helpfull"}
 BAD_INPUT = 2  # exit status
 TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
+
+
+def make_script(main, values):
+    """Returns the function that a console script calls; see `run`."""
+    return functools.partial(run, main, values)
 
 
 def run(main, values, argv=None):

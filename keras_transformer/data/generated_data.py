@@ -10,7 +10,7 @@ from keras_transformer.data import corpora
 from keras_transformer.data import generation
 from keras_transformer.data import packing
 from keras_transformer.data import token_arrays
-from keras_transformer.data import update_size
+from keras_transformer.data import update_batches
 from keras_transformer.data import vocabularies
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import file_error
@@ -158,8 +158,8 @@ class GeneratedData(vocabularies.HasVocabularies):
         )
 
     def update_positions(self, hparams):
-        """Returns `update_size.update_positions` for these data."""
-        return update_size.update_positions(
+        """Returns `update_batches.update_positions` for these data."""
+        return update_batches.update_positions(
             hparams, self.token_pairs("train"), self.choose_epoch_pairs("train")
         )
 

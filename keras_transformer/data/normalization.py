@@ -13,7 +13,7 @@ import unicodedata
 
 import sentencepiece
 
-from keras_transformer.files.standard_error import silence_stderr
+from keras_transformer.files.quiet import silence_stderr
 
 # Scripts such as Persian and Devanagari, and emoji, need these.
 _JOINERS = "\u200c\u200d"

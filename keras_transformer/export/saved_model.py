@@ -13,7 +13,7 @@ from keras_transformer.decoding.exported import ANY
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import check_understood
 from keras_transformer.export import versions
-from keras_transformer.files.standard_error import silence_stderr
+from keras_transformer.files.quiet import silence_stderr
 from keras_transformer.model_config import ModelConfig
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.model_card.facts import count_parameters

@@ -198,24 +198,16 @@ class Decoder(LayerStack):
         return_weights=False,
         training=None,
     ):
-        self_weights, cross_weights = [], []
-        for layer in self.stack:
-            x = layer(
-                x,
-                encoded,
-                padding_mask,
-                segments=segments,
-                encoded_segments=encoded_segments,
-                attention_mask=attention_mask,
-                return_weights=return_weights,
-                training=training,
-            )
-            if return_weights:
-                x, layer_self_weights, layer_cross_weights = x
-                self_weights.append(layer_self_weights)
-                cross_weights.append(layer_cross_weights)
-        x = self.finish(x)
-        return (x, self_weights, cross_weights) if return_weights else x
+        return self.apply(
+            x,
+            encoded,
+            padding_mask=padding_mask,
+            segments=segments,
+            encoded_segments=encoded_segments,
+            attention_mask=attention_mask,
+            return_weights=return_weights,
+            training=training,
+        )
 
     def init_cache(self, encoded, padding_mask, beam_size, fixed_length=None):
         """Prepares decoding step by step.

@@ -183,21 +183,14 @@ class Encoder(LayerStack):
         return_weights=False,
         training=None,
     ):
-        weights = []
-        for layer in self.stack:
-            x = layer(
-                x,
-                padding_mask,
-                segments=segments,
-                attention_mask=attention_mask,
-                return_weights=return_weights,
-                training=training,
-            )
-            if return_weights:
-                x, layer_weights = x
-                weights.append(layer_weights)
-        x = self.finish(x)
-        return (x, weights) if return_weights else x
+        return self.apply(
+            x,
+            padding_mask=padding_mask,
+            segments=segments,
+            attention_mask=attention_mask,
+            return_weights=return_weights,
+            training=training,
+        )
 
     def init_cache(self, batch, beam_size, fixed_length=None):
         """Prepares computing a causal stack step by step.

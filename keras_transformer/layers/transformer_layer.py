@@ -313,6 +313,21 @@ class LayerStack(SequenceLayer):
             past.append(slots)
         return self.finish(x), cache._replace(ancestors=ancestors, past=past)
 
+    def apply(self, x, *encoded, return_weights, **options):
+        """Applies all layers to `x`; the rest are the arguments of a layer.
+
+        With `return_weights` it also returns a list for each kind of attention
+        weights that a layer returns.
+        """
+        weights = []
+        for layer in self.stack:
+            x = layer(x, *encoded, return_weights=return_weights, **options)
+            if return_weights:
+                x, *weights_of_layer = x
+                weights.append(weights_of_layer)
+        x = self.finish(x)
+        return (x, *map(list, zip(*weights))) if return_weights else x
+
     def finish(self, x):
         """Normalises the output of the last layer if it is pre-norm."""
         return self.final_norm(x) if self.final_norm else x

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
+from keras_transformer.files.quiet import silence_stderr
 from keras_transformer.files.reading import file_error
-from keras_transformer.files.standard_error import silence_stderr
 
 REMEDY = "Copy the files of the model again."
 

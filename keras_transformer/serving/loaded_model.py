@@ -6,8 +6,8 @@ import os
 import numpy as np
 
 from keras_transformer.errors import UserError
+from keras_transformer.files.quiet import silence_stderr
 from keras_transformer.files.records import read_record
-from keras_transformer.files.standard_error import silence_stderr
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.messages import PredictionLog

@@ -8,7 +8,7 @@ import contextlib
 import os
 import time
 
-from keras_transformer.cost.devices import parse_flops
+from keras_transformer.cost import parse_flops
 from keras_transformer.data.bpe_dropout import BpeDropout
 from keras_transformer.data.token_links import read_links
 from keras_transformer.engines import memory

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_transformer.cost.arithmetic import training_flops
+from keras_transformer.cost import training_flops
 from keras_transformer.hparam import HParams
 from keras_transformer.transformer import build_transformer
 

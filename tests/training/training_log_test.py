@@ -12,7 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import (
     EventAccumulator,
 )
 
-from keras_transformer.cost.arithmetic import training_flops
+from keras_transformer.cost import training_flops
 from keras_transformer.data.batch_plan import plan_batches
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import UpdateSize

@@ -14,6 +14,7 @@ from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.files import locks
 from keras_transformer.files import writing
 from keras_transformer.files.directories import stage_directory
+from keras_transformer.files.quiet import hide_module
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.search.options import DecodeOptions
@@ -133,19 +134,17 @@ def _hide_torch():
 
     The specifications of CTranslate2 import it, which takes seconds, for the
     weights of other converters. These find it later, because the modules that
-    did without it are forgotten. None in `sys.modules` is Python's documented
-    way to make an import fail.
+    did without it are forgotten.
     """
     if "torch" in sys.modules or "ctranslate2.specs" in sys.modules:
         yield
         return
     import ctranslate2
 
-    sys.modules["torch"] = None
     try:
-        yield
+        with hide_module("torch"):
+            yield
     finally:
-        del sys.modules["torch"]
         # Copied at once, because other threads may be importing modules.
         for name in list(sys.modules):
             if name.startswith("ctranslate2.spec"):

@@ -16,7 +16,7 @@ from keras_transformer.decoding.exported import MAX_TERMS
 from keras_transformer.decoding.steps.glossary import fill_rows
 from keras_transformer.decoding.texts import check_length
 from keras_transformer.errors import UserError
-from keras_transformer.files.standard_error import silence_stderr
+from keras_transformer.files.quiet import silence_stderr
 
 EXPORT_PATH = os.path.join("assets.extra", exported.EXPORT_FILE)
 

@@ -8,7 +8,7 @@ from sacrebleu_cache import SOURCES
 from sacrebleu_cache import TEST_SET
 from sacrebleu_cache import make_cache
 
-from keras_transformer.scoring.test_sets import read_test_set
+from keras_transformer.evaluation.texts import read_test_set
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ class ReadTestSetTest:
         paths = [str(cache / name) for name in ("src", "a", "b")]
         for path, text in zip(paths, ("s", "r &amp; x", "t")):
             pathlib.Path(path).write_text(f"{text}\n")
-        module = "keras_transformer.scoring.test_sets._locate_files"
+        module = "keras_transformer.evaluation.texts._locate_files"
         monkeypatch.setattr(module, lambda *_: ["none"])
         monkeypatch.setattr(utils, "get_source_file", lambda *_: paths[0])
         monkeypatch.setattr(utils, "get_reference_files", lambda *_: paths[1:])

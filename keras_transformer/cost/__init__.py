@@ -1,1 +1,0 @@
-"""The cost of a training in floating-point operations, as in Table 2."""

@@ -1,0 +1,34 @@
+"""Keeps libraries from what they do needlessly: logging, and importing."""
+
+import contextlib
+import os
+import sys
+
+
+@contextlib.contextmanager
+def hide_module(name):
+    """Makes a module appear not to be installed, unless it is loaded.
+
+    None in `sys.modules` is Python's documented way to make an import fail.
+    """
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+
+
+@contextlib.contextmanager
+def silence_stderr():
+    """Discards what is written to descriptor 2, by C++ code too."""
+    saved = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)

@@ -4,9 +4,10 @@
         --text="A brown dog is running after a red ball."
 
 --html writes a self-contained page to open in a browser. It shows every layer
+--html writes a self-contained page to open in a browser. It shows every layer
 and head of the encoder, the decoder and cross-attention. --picture draws all
 heads of one --attention; its ending, .png, .pdf or .svg, decides the format.
-The attention is that of the run's own translation, which the command prints to
+The attention is that of the run's translation, which the command prints to
 standard output, or that of --target_text. With a parsing run, --text is raw
 text and --target_text is a tree in brackets.
 
@@ -60,7 +61,7 @@ FLAGS = flags.define(
             default="cross",
         ),
         target_text=flags.text(
-            "Translation whose attention is shown. Default: the run's own "
+            "Translation whose attention is shown. Default: the run's "
             "translation.",
         ),
         beam_size=flags.SHARED,

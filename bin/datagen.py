@@ -8,12 +8,12 @@
     kt-datagen --problem=parsing_files --data_dir=data \\
         --train_trees=wsj:02-21 --dev_trees=wsj:22 --test_trees=wsj:23
 
-The command writes to the problem's own folder in --data_dir. If the same data
+The command writes to the problem's folder in --data_dir. If the same data
 exist already, it does nothing, or changes the weights of the corpora. A problem
 shares its data with its directions _rev and _both.
 
 Only translate_files and parsing_files take files and a vocabulary. The other
-problems bring their own text or download it to --tmp_dir.
+problems bring their text or download it to --tmp_dir.
 
 --runner=flink, for example, encodes the training text on many machines. It
 needs `pip install '.[beam]'`. The data are the same, byte for byte.
@@ -36,7 +36,7 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.data.corpora import format_corpus_name
 from keras_transformer.errors import UserError
 
-# A problem may have reasons of its own, which are shown as they are.
+# A problem may have further reasons, which are shown as they are.
 REASONS = {
     "empty_side": "dropped for an empty side",
     "bad_trees": "bad trees left out",

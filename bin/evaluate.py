@@ -341,7 +341,7 @@ def _texts(problem, output_dirs):
     from keras_transformer.evaluation import texts
 
     if FLAGS.test_set:
-        _refuse(["split"], "a problem's own data, not --test_set")
+        _refuse(["split"], "a problem's data, not --test_set")
         text = texts.test_set_texts(problem, FLAGS.test_set)
     else:
         default = "test" if "test" in problem.manifest["splits"] else "dev"

@@ -4,7 +4,7 @@
     kt-query --server=translator.example:8501 --protocol=rest <news.en >news.de
 
 Without --text, the command reads sentences from standard input, one per line.
-It prints the best translation of each on a line of its own, in order.
+It prints the best translation of each on a line, in order.
 
 --glossary=terms.tsv names terms whose translations are prescribed, as in
 kt-decoder. The server needs a SavedModel for it, exported with a beam of at

@@ -146,16 +146,16 @@ def _find_model_config(cls):
     They are in none of the other parts, so they belong to the model.
     """
     known = HParams.__dataclass_fields__
-    own = [
+    added = [
         field for field in dataclasses.fields(cls) if field.name not in known
     ]
-    if not own:
+    if not added:
         return ModelConfig
     return dataclasses.make_dataclass(
         f"{cls.__name__}Model",
         [
             (field.name, field.type, dataclasses.field(default=field.default))
-            for field in own
+            for field in added
         ],
         bases=(ModelConfig,),
         namespace={"model_class": cls.model_class},

@@ -311,7 +311,7 @@ def prepare_tfds(name, tmp_dir, way_out):
 
         builder = tfds.builder(name, data_dir=tmp_dir)
         builder.download_and_prepare()
-    # It fails in many ways of its own, each with its own exception: no network,
+    # It fails in many ways, each with another exception: no network,
     # checksums, disk, imports.
     except Exception as error:
         reason = textwrap.shorten(str(error), 200, placeholder=" ...")

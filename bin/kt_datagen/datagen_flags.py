@@ -31,8 +31,7 @@ VOCABULARY_GROUP = flags.group(
         default=None,
     ),
     source_vocab_size=flags.count(
-        "Number of subwords in the source's own vocabulary. Default: "
-        "vocab_size.",
+        "Number of subwords in the source's vocabulary. Default: vocab_size.",
         maximum=flags.MAX_VOCAB_SIZE,
     ),
     symbols=flags.text(
@@ -162,7 +161,7 @@ def set_files(problem):
         settings["vocabulary"] = find_given_vocabulary(FLAGS)
         settings["normalize_text"] = FLAGS.normalize_text
     further = ("parsed_trees", "corpora", "alignments")
-    # Most problems bring their own text. Those that need files raise an error
+    # Most problems bring their text. Those that need files raise an error
     # in `generate`, unless their data exists already.
     if any(map(any, files.values())) or any(map(settings.get, further)):
         problem.use_files(files, FLAGS.vocab_size, **settings)

@@ -55,11 +55,11 @@ class LineFormat:
         prefixes = prefixes or itertools.repeat("")
         while batch := list(itertools.islice(results, WINDOW)):
             texts = [self.text_of(line, number) for line, number, _ in batch]
-            links = self._links(texts, batch, translator)
-            for text, (line, _, translation), own, prefix in zip(
-                texts, batch, links, prefixes
+            links_of_lines = self._links(texts, batch, translator)
+            for text, (line, _, translation), links, prefix in zip(
+                texts, batch, links_of_lines, prefixes
             ):
-                of_words = self._describe_words(own)
+                of_words = self._describe_words(links)
                 if self._is_json:
                     noted = self._with_warnings(
                         text, translation, translator, prefix

@@ -26,7 +26,7 @@ def load_backend(module="keras"):
     where Keras is not needed.
     """
     read_backend()
-    # As defaults only, so that the user's own settings win.
+    # As defaults only, so that the user's settings win.
     if cache := find_cache_directory():
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", f"{cache}/jax")
         os.environ.setdefault(

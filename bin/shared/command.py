@@ -83,7 +83,7 @@ def _parse(main, values, has_output, argv):
             "Standard output is closed. Redirect it to a file, or to "
             "/dev/null.",
         )
-    # absl's own help lists only its global flags, not those of the command.
+    # The help of absl lists only its global flags, not those of the command.
     if HELP_FLAGS & set(argv[1:]):
         print(make_manual(_module(main).__doc__, values))
         sys.exit(0)
@@ -91,7 +91,7 @@ def _parse(main, values, has_output, argv):
     for name in values:
         values[name].unparse()
     try:
-        # absl parses the rest, because `app.run` has flags of its own.
+        # absl parses the rest, because `app.run` has flags, too.
         remaining = absl_flags.FLAGS(values(argv, known_only=True))
     except absl_flags.UnrecognizedFlagError as error:
         _fail(main, _about_unknown(main, values, error.flagname))

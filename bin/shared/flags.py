@@ -217,7 +217,7 @@ def define(*groups, **flags_by_name):
         for name, make in named.items():
             make = SHARED_FLAGS[name] if make is SHARED else make
             values[name] = make(name, title)
-    # A command may list them in a group of its own, as kt-trainer does.
+    # A command may list them in one of its groups, as kt-trainer does.
     for name in EVERYWHERE:
         if name not in values:
             values[name] = SHARED_FLAGS[name](name, EVERYWHERE_TITLE)
@@ -294,7 +294,7 @@ SHARED_FLAGS = dict(
         "metrics and pictures. kt-decoder and kt-evaluate also take the runs "
         "of an ensemble, separated by commas.",
     ),
-    # Without a default: kt-trainer and kt-evaluate use the run's own value.
+    # Without a default: kt-trainer and kt-evaluate use the run's value.
     data_dir=path(
         "Directory of the generated data, with one folder for each problem. "
         "Default: the data directory of the run in output_dir.",

@@ -119,9 +119,9 @@ def _wait_until_quiet():
 
 def _foreign_seconds():
     """Returns the processor seconds of all other processes since boot."""
-    own = os.times()
+    ours = os.times()
     # The time of guests is part of the user time already.
     idle = ("idle", "iowait", "guest", "guest_nice")
     times = psutil.cpu_times()._asdict()
     busy = sum(times[name] for name in times if name not in idle)
-    return busy - own.user - own.system
+    return busy - ours.user - ours.system

@@ -154,7 +154,7 @@ class LexicalModel:
         values = np.where(known, self._probabilities[places], 0)
         given = np.bincount(groups, values, minlength=len(words))
         given /= num_sources[pairs] + 1
-        # No word is less likely than a hundredth of what it is on its own.
+        # No word is less likely than a hundredth of its share of all words.
         gains = np.log(given / self._unigrams[words] + 0.01)
         num_words = np.bincount(pairs, minlength=len(sources))
         enough = np.minimum(num_words, num_sources) >= MIN_KNOWN_WORDS

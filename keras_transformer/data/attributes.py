@@ -1,4 +1,4 @@
-"""Checks of what a user's own problem sets and says of itself."""
+"""Checks of what a user's problem sets and says of itself."""
 
 from keras_transformer.data import subwords
 from keras_transformer.data.corpora import MAX_WEIGHT

@@ -15,9 +15,9 @@ class BpeDropout:
     A word begins as its characters. Before each merge, every possible merge is
     left out with probability `dropout` (p < 1), and the best of the others is
     applied. The word is finished when none remains (Algorithm 1 of Provilkov et
-    al., 2020). Without dropout this is SentencePiece's own segmentation. Bytes,
-    and symbols that a problem defines, are neither split nor merged. A
-    vocabulary that is no byte-pair encoding within words is a `UserError`.
+    al., 2020). Without dropout this is what SentencePiece does. Bytes, and
+    symbols that a problem defines, are neither split nor merged. A vocabulary
+    that is no byte-pair encoding within words is a `UserError`.
     """
 
     def __init__(self, vocabulary, dropout):

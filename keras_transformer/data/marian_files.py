@@ -192,7 +192,7 @@ def _check_merges(model, texts, known, path):
     """Refuses pieces of the table that would change a byte-pair encoding.
 
     A merge that the SentencePiece model does not know could lead to another
-    one. Marian's own models are unigram models, which have no merges.
+    one. The models of Marian are unigram models, which have no merges.
     """
     if model.trainer_spec.model_type != model.trainer_spec.BPE:
         return
@@ -216,7 +216,7 @@ def write_marian_vocabularies(
         vocabularies: The `Vocabularies` of a run, imported or trained here.
         directory: Path of the directory, which exists.
         languages: Language codes of the sources and of the targets.
-        separate_vocabs: Whether each side has a table of its own. Defaults to
+        separate_vocabs: Whether each side has a separate table. Defaults to
             False, which needs the same pieces on both sides.
     """
     targets, sources = vocabularies

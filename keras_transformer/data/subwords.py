@@ -90,7 +90,7 @@ class Subwords:
             self._processor.LoadFromSerializedProto(model_bytes)
             # A damaged model may have pieces that are not text.
             self.all_pieces()
-        # SentencePiece's own message may not be text either.
+        # The message of SentencePiece may not be text either.
         except (RuntimeError, UnicodeDecodeError) as error:
             raise UserError(
                 f"SentencePiece cannot read {origin} as a vocabulary. Name "
@@ -193,8 +193,8 @@ class Subwords:
     def _encode_by_table(self, texts):
         """Encodes texts as transformers' `MarianTokenizer` does."""
         parts = [split_language_code(text) for text in texts]
-        # Characters that SentencePiece does not know become pieces of their
-        # own here, and the table may have ids for them.
+        # Characters that SentencePiece does not know become single pieces
+        # here, and the table may have ids for them.
         rows = self._processor.encode([text for _, text in parts], out_type=str)
         size = self.vocab_size
         encoded = []
@@ -254,7 +254,7 @@ def train_subwords(
     Upper and lower case stay. With `normalize_text` the file holds the
     normalisation of `normalization.make_replacements`, which is that of
     everything that reads it. The rarest characters, which make up 0.01 % of the
-    text, get no id of their own and are spelled in bytes. The same texts give
+    text, get no id and are spelled in bytes. The same texts give
     the same file. `vocab_size` includes 3 ids for padding, end and unknown, and
     256 for bytes.
 

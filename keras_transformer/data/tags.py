@@ -3,7 +3,7 @@
 A tag names the language to translate into (Johnson et al., 2017, "Google's
 Multilingual Neural Machine Translation System") or the origin of a text, such
 as back-translation (Caswell et al., 2019, "Tagged Back-Translation"). The word
-of the tag `fr` is `<fr>`, and it has one id of its own in the vocabulary. The
+of the tag `fr` is `<fr>`, and it has one id in the vocabulary. The
 languages of models that come from Marian have words such as `>>fra<<` instead.
 """
 

@@ -230,7 +230,7 @@ def run_in_parallel(function, items, num_threads):
 def count_threads():
     """Returns how many batches to decode side by side with a Keras model.
 
-    JAX has threads of its own, and one batch keeps a GPU busy.
+    JAX starts threads itself, and one batch keeps a GPU busy.
     """
     import keras
 

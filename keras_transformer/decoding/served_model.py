@@ -74,7 +74,7 @@ class CTranslate2Model:
 
     @functools.cached_property
     def signature_defs(self):
-        """The signatures in the protocol's own messages, by name."""
+        """The signatures in the messages of the protocol, by name."""
         # Imported here because few clients ask for them.
         from keras_transformer.serving.messages import SignatureDef
         from keras_transformer.serving.messages import get_data_type

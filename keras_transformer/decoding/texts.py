@@ -151,7 +151,7 @@ class Codec:
 
     def decode(self, rows):
         """Returns lists of `Hypothesis` with the texts of their ids."""
-        # One call for all, because each call starts threads of its own.
+        # One call for all, because each call starts new threads.
         texts = iter(
             self.vocabulary.decode([one.ids for row in rows for one in row])
         )

@@ -29,7 +29,7 @@ class Document:
     """A document as sentences to translate, and all the rest to keep.
 
     Args:
-        text: The document, a str, with its own line ends.
+        text: The document, a str, with its line ends.
         format: One of `FORMATS`. Defaults to "text".
         language: Code of the language of the document, such as "en", which
             decides where sentences end. Defaults to "en".
@@ -320,7 +320,7 @@ def _is_edge(piece, place, partners):
 
 
 def _cut_off_outer_space(pieces):
-    """Puts the white space at both ends of the text into its own pieces."""
+    """Puts the white space at both ends of the text into separate pieces."""
     places = [n for n, piece in enumerate(pieces) if piece.text.strip()]
     if not places:
         return pieces

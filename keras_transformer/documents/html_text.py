@@ -115,7 +115,7 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         if self._kept:
-            # A list within a list item has items of its own.
+            # A list within a list item has further items.
             if (
                 tag != self._kept
                 or tag not in SELF_ENDING

@@ -21,7 +21,7 @@ def place_markup(pieces, translation, alignment, escape, normalize=str):
     """Returns a translation with the markup of its source, the `pieces`.
 
     Each tag keeps its partner, and pairs of tags never overlap. A pair encloses
-    the words that its own words are aligned with. The `alignment` has pairs of
+    the words that its words are aligned with. The `alignment` has pairs of
     the numbers of a source word and a target word (`find_words`); where there
     is none, the relative position counts. `escape` is that of the format, such
     as `html_text.escape`, and `normalize` that of the words. An unchanged

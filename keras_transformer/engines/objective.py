@@ -15,7 +15,7 @@ from keras_transformer.losses import projected_cross_entropy
 # are slower, since each one adds to the gradient of the whole softmax matrix.
 CHUNK_ROWS = 1024
 SUMS = ("loss_sum", "consistency_sum")
-# Purposes of the seeds that follow from a row's own.
+# Purposes of the seeds that follow from the seed of a row.
 SECOND_PASS, CUTOFF = 1, 2
 
 

@@ -37,7 +37,7 @@ class TextModule(tf.Module):
 
     The module holds the bare variables. The Keras model stays in the closures
     of the functions, because `tf.saved_model.save` would try to export it too.
-    Each function of text makes its own tokenizers, so the function of ids
+    Each function of text makes new tokenizers, so the function of ids
     depends on none. `max_tokens` is the length of the longest source that the
     model accepts.
     """

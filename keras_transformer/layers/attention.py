@@ -157,7 +157,7 @@ class MultiHeadAttention(SequenceLayer):
         return query_shape
 
     # No argument is called `mask` or `query_mask`: Keras would fill those with
-    # masks of its own.
+    # its masks.
     def call(
         self,
         query,

@@ -71,7 +71,7 @@ class DecoderCache(typing.NamedTuple):
 
     def reorder(self, beams):
         """Returns the cache in which beam j continues beam `beams[j]`."""
-        # Every beam has a slot of its own at each position, so a beam is the
+        # Every beam has a separate slot at each position, so a beam is the
         # list of the slots that its ancestors wrote. Moving this small table
         # replaces moving keys and values of all layers.
         ancestors = self.ancestors.entries

@@ -17,12 +17,12 @@ _CURRENT = threading.local()  # tf.distribute runs each replica in a thread
 class Dropout(keras.layers.Dropout):
     """Drops a share of the cells of its input and scales up the rest.
 
-    Outside `dropout_noise` this is Keras' own layer. Inside it, the dropped
+    Outside `dropout_noise` this is the layer of Keras. Inside it, the dropped
     cells are a pure function of the row's seed and of the number of dropout
     calls before this one. A row then loses the same cells on every device and
     backend, whichever rows share its batch, and there is no random state to
     save. With a `noise_shape`, a rate of 1 or an input of one axis it is always
-    Keras' own. It takes no mask.
+    those of Keras. It takes no mask.
 
     Args:
         rate: Float, P_drop, the share of the cells that is dropped.

@@ -15,7 +15,7 @@ from keras_transformer.serialization import serializable
 
 ACTIVATIONS = {
     "relu": ops.relu,
-    # Keras' own default is an approximation by tanh.
+    # The default of Keras is an approximation by tanh.
     "gelu": functools.partial(ops.gelu, approximate=False),
     "silu": ops.silu,
 }

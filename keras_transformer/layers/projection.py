@@ -32,7 +32,7 @@ def project_to_heads(x, kernels, num_heads, biases=None):
     """Multiplies the vectors of a sequence by the matrices of all heads.
 
     `x` is `(batch, length, rows)`. Each of the kernels has the shape
-    `(rows, num_heads x width)` with a width of its own, and gives a tensor of
+    `(rows, num_heads x width)` with any width, and gives a tensor of
     shape `(batch, num_heads, length, width)`. The biases, if any, are one
     vector for each kernel.
     """

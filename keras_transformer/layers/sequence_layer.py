@@ -33,7 +33,7 @@ class SequenceLayer(keras.layers.Layer):
         return self.add_weight(name=name, shape=(width,), initializer="zeros")
 
     def freeze_parts(self, *parts):
-        """Gives the parts of this layer, or None, the layer's own `trainable`.
+        """Gives the parts of this layer, or None, the layer's `trainable`.
 
         Keras does so when `trainable` is set later, but not when it is an
         argument of a new layer, for example while a model is loaded.

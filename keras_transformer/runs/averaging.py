@@ -19,7 +19,7 @@ from keras_transformer.runs.run_directory import TAGGERS
 from keras_transformer.runs.run_directory import RunDirectory
 
 # What belongs to one average. Everything else in its directory, such as the
-# user's own README or an export, stays when the average is replaced.
+# user's README or an export, stays when the average is replaced.
 OWN = {RUN_FILE, HPARAMS_FILE, VOCABULARY_FILE, SOURCE_VOCABULARY_FILE}
 OWN |= {"checkpoints", "decodes", "scores", TAGGERS}
 _CALLED = {"evaluated": "checkpoints", "timed": "timed checkpoints"}
@@ -30,7 +30,7 @@ _MAKES_MORE = {
 
 
 def average_run(run, num_last, path, evaluate=None, kind="evaluated"):
-    """Writes the average of a run's last checkpoints as a run of its own.
+    """Writes the average of a run's last checkpoints as another run.
 
     An earlier average stays in its place until the new one is complete.
     `evaluate` takes the averaged steps and the averaged weights and returns a

@@ -139,7 +139,7 @@ def _constrain_step(step, constraint):
 
     def step_within_trees(ids, position, state):
         cache, tree_state = state
-        # The model reads the words' own pieces, the constraint only symbols.
+        # The model reads the pieces of the words, the constraint only symbols.
         pieces = constraint.insert_next_piece(ids, tree_state)
         logits, cache = step(pieces, position, cache, constraint.num_logits)
         tree_state = constraint.advance(tree_state, ids)
@@ -162,6 +162,6 @@ def _cast_weights_once(model):
         if len(value.shape) == 2:
             value = ops.cast(value, model.compute_dtype)
         # A mapping given to the scope's constructor would be cast back to the
-        # variable's own precision.
+        # variable's precision.
         scope.add_update((variable, value))
     return scope

@@ -152,7 +152,7 @@ class Batcher:
         while self._run_next_batch():
             pass
 
-    # A method of its own, because the variables of a thread that waits for the
+    # A separate method, because the variables of a thread that waits for the
     # next batch would keep the model of the last one in memory.
     def _run_next_batch(self):
         """Runs the next batch; returns False once the batcher is closed."""

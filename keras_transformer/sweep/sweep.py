@@ -112,7 +112,7 @@ def _report(line):
 def run_row(row, path, splits, flags=(), trainer_flags=()):
     """Trains and evaluates a row, as far as this is not done yet.
 
-    kt-trainer and kt-evaluate do the work in processes of their own, which can
+    kt-trainer and kt-evaluate do the work in separate processes, which can
     crash or run out of memory without harm to the sweep. A row that was
     interrupted continues from its newest checkpoint. `flags` are for both
     commands. Returns None, or a line on why the row failed.

@@ -108,7 +108,7 @@ class Evaluator:
             self._assign(weights, variables.read(averages))
             yield
         finally:
-            # The training continues from its own weights, even if the
+            # The training continues from its weights, even if the
             # evaluation was interrupted.
             self._assign(weights, in_training)
 

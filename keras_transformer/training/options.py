@@ -19,6 +19,6 @@ class TrainingOptions:
     # "none", "measure" (what decides the best checkpoint), "loss" or a score.
     early_stopping_metric: str = "none"
     early_stopping_patience: int = 10  # evaluations without an improvement
-    device: str = ""  # device or its sustained FLOP/s; "" = by its own name
+    device: str = ""  # device or its sustained FLOP/s; "" = by its name
     profile_steps: tuple = ()  # first and last update to profile
     warm_start_from: str = ""  # directory of the run with the initial weights

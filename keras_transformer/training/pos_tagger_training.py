@@ -37,7 +37,7 @@ def train_tagger(
     states = _compute_states(
         model, vocabulary, [words for words, _ in sentences]
     )
-    targets = np.array([ids[tag] for _, own in sentences for tag in own])
+    targets = np.array([ids[tag] for _, tags in sentences for tag in tags])
     keras.utils.set_random_seed(seed)
     head = make_head(states.shape[1], len(tags))
     head.compile(

@@ -54,7 +54,7 @@ class Trainer:
         self.seed = run.record["random_seed"]
         self.schedule = make_schedule(self.hparams)
         self.engine = engine or make_engine(self.hparams)
-        # Keras draws the seeds of initializers from this generator. Its own
+        # Keras draws the seeds of initializers from this generator. Its
         # function to seed it imports TensorFlow even on JAX.
         random.seed(self.seed)
         self.engine.build(*run.vocabularies.sizes)
@@ -354,7 +354,7 @@ class Trainer:
         self.log.write_evaluation(self.progress, self._results)
 
     def _best_by(self):
-        # A problem need not give its own measure. The loss then decides.
+        # A problem need not give its measure. The loss then decides.
         is_measured = f"dev_{self.measure}" in self._results
         return self.measure if is_measured else "loss"
 

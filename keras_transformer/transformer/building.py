@@ -20,7 +20,7 @@ def build_transformer(config, vocab_size, dtype=None, input_vocab_size=None):
             that has its name.
         vocab_size: Integer number of token ids of the targets.
         dtype: Keras dtype policy such as "mixed_bfloat16". Defaults to Keras'
-            own default.
+            default.
         input_vocab_size: Integer number of token ids of the inputs. Defaults
             to None, which means `vocab_size`.
 

@@ -13,7 +13,7 @@ WORD_SHARE = 0.15  # of the words of open classes are replaced
 OPEN_CLASSES = frozenset(
     "NN NNS NNP NNPS VB VBD VBZ VBP VBN VBG JJ RB CD".split()
 )
-NUM_PARTS = 3  # constituents of a new tree that become trees of their own
+NUM_PARTS = 3  # constituents of a new tree that become trees, too
 PART_WORDS = range(2, 26)  # numbers of words that such a constituent may have
 
 
@@ -21,7 +21,7 @@ def augment(trees, num_rounds, seed=0):
     """Yields trees several times over, together with new trees made from them.
 
     In each of the rounds every tree comes once, followed by a new tree made
-    from it and by some constituents of the new tree, each as a tree of its own.
+    from it and by some constituents of the new tree, each as a separate tree.
     A new tree has some constituents replaced by others of the same label from
     anywhere in the treebank, and some words by others of the same tag
     ("Substructure Substitution", Shi et al., 2021). A parser learns from these
@@ -106,7 +106,7 @@ class _TreeMaker:
 
 
 def _find_inner_constituents(tree):
-    """Returns (first, end) of all constituents below the sentence's own."""
+    """Returns (first, end) of all constituents below that of the sentence."""
     constituents, open_positions = [], []
     for position, (step, _, _) in enumerate(tree):
         if step == "open":

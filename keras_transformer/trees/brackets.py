@@ -10,7 +10,7 @@ from keras_transformer.errors import UserError
 
 # A bracket around a tag and its word; an opening bracket with its label, which
 # only the root may lack; a closing bracket; a word that touches a bracket; a
-# word without a bracket of its own.
+# word without a bracket.
 _TOKEN = re.compile(
     r"\(\s*(?:(?P<tag>[^\s()]+)\s+(?P<word>[^\s()]+)\s*\)|(?P<label>[^\s()]*))"
     r"|(?P<close>\))|(?P<glued>(?<=\))[^\s()]+|[^\s()]+(?=\())"

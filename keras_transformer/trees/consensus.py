@@ -142,7 +142,7 @@ def _select_brackets(shares, num_words):
 
     The gain of a bracket is its share beyond `THRESHOLD`. As in the algorithm
     of Cocke, Younger and Kasami, the best brackets of a span are those of two
-    parts of it and the span's own.
+    parts of it and those of the whole span.
     """
     brackets_by_span = collections.defaultdict(list)
     for bracket, share in shares.items():

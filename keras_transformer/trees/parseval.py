@@ -249,7 +249,7 @@ def write_evalb(gold_path, test_path, gold, test):
     - A failed sentence becomes its words right below TOP, all tagged "*": it
       has no brackets and no right tag. EVALB would skip `(())`.
     - Where gold tree and parse disagree on whether a word is punctuation, the
-      parse gets the gold tag, or its own tag followed by "*".
+      parse gets the gold tag, or its tag followed by "*".
 
     Two differences remain. EVALB always skips sentences that are all
     punctuation, and it calls a failed sentence an exact match if its gold tree

@@ -31,7 +31,7 @@ _ADDRESS = re.compile(
     r"(?:[a-z]+://|www\.)\S*[^\s.,;:?!)\]}'\"]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
     re.I,
 )
-# Always words of their own, so they also end the words beside them.
+# Always separate words, so they also end the words beside them.
 _APART = re.compile(r"(\.{3,}|-{2,}|``|''|[\"()\[\]{}?!;])")
 # Signs after which a quote opens, and before which a period ends a word.
 _OPENING = {"``", "`", "(", "[", "{", "--"}

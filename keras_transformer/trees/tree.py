@@ -74,7 +74,7 @@ class Tree(typing.NamedTuple):
     def __repr__(self):
         return f"parse_tree({str(self)!r})"
 
-    # A tuple's own methods are recursive and fail on deep trees.
+    # The methods of a tuple are recursive and fail on deep trees.
     def __eq__(self, other):
         return isinstance(other, Tree) and (
             self is other or list(walk(self)) == list(walk(other))

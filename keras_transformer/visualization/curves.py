@@ -12,7 +12,7 @@ from keras_transformer.visualization import picture
 
 MAX_VALUE = 1e300
 X_AXES = ("step", "seconds", "epoch")
-# These have no plot of their own: dev_loss is drawn beside the training loss,
+# These have no separate plot: dev_loss is drawn beside the training loss,
 # and perplexity and accuracy move with it.
 LOSS_COLUMNS = ("dev_loss", "dev_perplexity", "dev_accuracy")
 

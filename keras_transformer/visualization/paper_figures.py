@@ -56,7 +56,7 @@ class Panel(typing.NamedTuple):
     def lines(self):
         """Yields each `Line`, apart from those below `LEAST_WEIGHT`."""
         for place, head in enumerate(self.heads):
-            # Each head has a slot of its own in the width of a word.
+            # Each head has a slot in the width of a word.
             shift = (place + 0.5) / len(self.heads) - 0.5
             for query, key in np.argwhere(self.weights[place] >= LEAST_WEIGHT):
                 if self.query in (None, query):

@@ -14,7 +14,7 @@ _BYTE = re.compile("<0x([0-9A-F]{2})>")
 def join_words(tokens, splits_punctuation=True):
     """Joins the tokens of each word.
 
-    A piece of punctuation is a word of its own, as in the paper's figures, or
+    A piece of punctuation is a separate word, as in the paper's figures, or
     not with `splits_punctuation=False`, which suits the words of a treebank.
     Returns the words and the position of the first token of each.
 

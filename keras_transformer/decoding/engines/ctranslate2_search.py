@@ -1,4 +1,4 @@
-"""Uses CTranslate2 to find the hypotheses that our own beam search finds.
+"""Uses CTranslate2 to find the hypotheses that our beam search finds.
 
 CTranslate2 keeps the same beams at each step, but it stops, ends and ranks
 differently:

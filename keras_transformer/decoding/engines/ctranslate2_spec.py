@@ -21,7 +21,7 @@ ACTIVATIONS = {
 class RunConverter:
     """Converts the weights of a checkpoint, a dictionary of NumPy arrays.
 
-    CTranslate2's own converters read the models of other tools. This one needs
+    The converters of CTranslate2 read the models of other tools. This one needs
     neither TensorFlow nor Keras nor PyTorch. The tokens are the texts of all
     ids.
 

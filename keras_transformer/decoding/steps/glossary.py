@@ -219,7 +219,7 @@ def holds(translation, terms):
     False
     """
     return all(
-        _count(term, translation) >= sum(_count(term, own) for own in terms)
+        _count(term, translation) >= sum(_count(term, each) for each in terms)
         for term in terms
     )
 

@@ -93,7 +93,7 @@ def make_model_card(run, step=None, export=None):
 def _is_card(path):
     if not os.path.isfile(path):
         return False  # opening a pipe would wait for ever
-    # A user's own README may be in any encoding, and have any size.
+    # A user's README may be in any encoding, and have any size.
     with open(path, encoding="utf-8", errors="replace") as file:
         return file.read(max(map(len, _BEGINNINGS))).startswith(_BEGINNINGS)
 

@@ -129,6 +129,8 @@ class LexicalModel:
         self._keys, links = np.unique(links, return_inverse=True)
         of_source = self._keys // self._base
         self._probabilities = np.ones(len(self._keys))
+        # A round divides each target word among the words that may have made
+        # it, in proportion to their probabilities. The sums are the new ones.
         for _ in range(NUM_ITERATIONS):
             values = self._probabilities[links]
             values /= np.bincount(groups, values)[groups]

@@ -113,6 +113,8 @@ def plan_batches(
         # A sentence that fits into a batch still fits when it is padded.
         lengths = np.minimum(multiples, batch_tokens)
         max_shapes = FEW_SHAPES
+    # Pairs of the same two lengths are alike for a plan. Millions of pairs have
+    # only thousands of such cells, so the shapes are chosen for cells.
     cells, cell_of_pair = count_cells(lengths)
     bucket_of_cell, limits = choose_buckets(cells, batch_tokens, max_shapes)
     bucket_of_pair = bucket_of_cell[cell_of_pair]
@@ -317,6 +319,9 @@ def _find_best_cut(cells, bucket, batch_tokens):
 
 def _positions(num_pairs, limit, batch_tokens):
     """Counts the source and target positions of buckets of these sizes."""
+    # The largest number of rows that fits decides how many batches there are.
+    # They then share the pairs evenly, as `lay_out` does, so none is nearly
+    # empty.
     most_rows = batch_tokens // limit.max(axis=-1)
     num_batches = -(-num_pairs // most_rows)
     rows = -(-num_pairs // num_batches)

@@ -93,6 +93,8 @@ def make_fit_dataset(token_pairs, plan_epoch):
 
     num_batches = len(plan_epoch(0))
 
+    # An iteration begins with the number of its epoch, which goes with every
+    # batch. Batches that are still in the making thus know their plan.
     def numbers(_):
         epoch = tf.numpy_function(begin_epoch, [], tf.int64)
         return tf.data.Dataset.range(num_batches).map(lambda n: (epoch, n))

@@ -72,6 +72,8 @@ def find_packed_positions(lengths, tokens):
     capacity = _choose_capacity(lengths, tokens)
     cells, _ = batch_plan.count_cells(lengths)
     num_rows = len(_choose_rows(cells, capacity))
+    # A batch has whole rows, so few numbers of tokens can be met exactly. The
+    # better one of the two nearest numbers of batches wins.
     total = lengths.sum(axis=0).max()
     num_batches = total / tokens
     rows = min(
@@ -156,6 +158,8 @@ class _Packer:
             free_input -= self._cells[0, at]
             free_target -= self._cells[1, at]
             at = self._next_pair(free_input, free_target)
+        # The same combination of lengths is used again as long as there are
+        # pairs for it. That saves a search for each of these rows.
         used, times = np.unique(row, return_counts=True)
         repeats = np.min(self._cells[2, used] // times)
         self._cells[2, used] -= repeats * times

@@ -147,6 +147,8 @@ class _SampledSequences(TokenSequences):
     """
 
     def __init__(self, numbers, segmentations, word_of):
+        # Only lengths are computed here. The ids are put together when a batch
+        # asks for them, so no second copy of the corpus is in memory.
         token_counts = segmentations.lengths
         lengths = [
             sums(
@@ -186,6 +188,8 @@ def _take_turns(words, first, num_drawn, num_used):
     its first segmentation, how many there are (0 means the stored one), and how
     many occurrences came before. These occurrences are added to `num_used`.
     """
+    # Sorted by word, the occurrences of a word stand side by side. The number
+    # of one is its place among them, plus those that came in earlier parts.
     for part in _slices(words):
         order = np.argsort(part, kind="stable")
         distinct, counts = np.unique(part, return_counts=True)

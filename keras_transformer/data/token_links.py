@@ -113,6 +113,8 @@ def densify_links(links, rows, shape):
 
 def _number_words(ids, starts):
     """Returns the number of the word of each token, without the end."""
+    # A running count of the beginnings of words numbers the words, and each
+    # token gets the number of the word that it is in.
     ids = ids[:-1] if ids[-1] == END_ID else ids
     is_start = starts[ids]
     is_start[:1] = True  # also if it is a symbol without the mark of a word

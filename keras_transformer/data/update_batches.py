@@ -101,6 +101,8 @@ class UpdateBatches:
     def read(self, number, replicas):
         """Returns the parts of a slice of all replicas of a batch."""
         indices, shape = self.plan[number]
+        # Seeds are drawn for all rows before the rows are divided. A row thus
+        # has the same dropout on any number of devices.
         seeds = _draw_seeds(indices, (*self._position, number))
         parts = self._divide(indices, replicas, batch_plan.EMPTY_ROW)
         rows = parts.reshape(-1, *indices.shape[1:])  # (rows, ...)
@@ -201,6 +203,8 @@ def _find_padded_positions(lengths, tokens):
         num_batches = int(np.ceil(num_pairs / most_rows).sum())
         return total / num_batches - tokens
 
+    # The more positions a batch has, the more tokens it holds. The number is
+    # therefore found by halving an interval that contains it.
     # No batch holds more tokens than positions, and a large one holds all.
     low, high = tokens, 2 * tokens
     while excess(high) < 0:

@@ -302,6 +302,8 @@ def _share_out(vocabulary, ids, pattern):
     to 1, because white space belongs to the word after it, and what has no
     text, such as the end, to the word before it.
     """
+    # A character may need several ids, and a space may belong to none. Only the
+    # text of each beginning tells where the text of an id ends.
     beginnings = [ids[:number] for number in range(len(ids) + 1)]
     *texts, text = vocabulary.decode(beginnings)
     words = find_words(text, pattern)

@@ -159,6 +159,8 @@ class BatchRunner:
 
         def run_batch(batch):
             """Returns pairs of a part of the batch and its results."""
+            # A part that does not fit is halved, and its halves wait. They are
+            # taken from the end, so the results keep the order of the batch.
             finished, waiting = [], [batch]
             worker = idle.get()
             try:

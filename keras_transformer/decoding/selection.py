@@ -77,6 +77,8 @@ def _count_matches(counters):
     The result has the shape `(len(counters), len(counters))`. Its diagonal
     holds the number of n-grams of each text.
     """
+    # N-grams become numbers, so that a text is a column of counts. Two texts
+    # have in common the sum of the smaller counts.
     numbers = {}
     for counter in counters:
         for ngram in counter:

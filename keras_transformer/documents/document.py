@@ -246,6 +246,8 @@ def _segmenter(language):
 def _split_block(pieces, segment):
     """Returns the sentences of a block, and what is between them."""
     parts = []
+    # The library sees text in which a line end is a space and markup is one
+    # character. The lengths of its sentences then divide the pieces.
     text = "".join(map(_show, pieces))
     sizes = [len(sentence) for sentence in segment(text)]
     for sentence in _cut(pieces, sizes):

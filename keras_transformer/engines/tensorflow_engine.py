@@ -185,6 +185,8 @@ class TensorflowEngine(Engine):
         )
 
     def _update_replica(self, batch, stop):
+        # Each round divides its loss by the tokens of the whole update. So the
+        # sum over rounds and replicas is the gradient of the mean loss.
         part = [batch[name] for name in self.parts]
         sums, gradients = self._accumulate(part, batch["num_tokens"])
         if self.num_replicas > 1:

@@ -87,6 +87,9 @@ class _Blocks:
         The axis of the positions becomes `num_blocks` and `window_len`.
         """
         num_blocks = self.num_blocks + self.blocks_seen - 1
+        # There is an empty block before the first one, and after the last one
+        # unless the future is hidden. Copies that are shifted by one block each
+        # are the windows, side by side.
         x = self._cut(x, axis, blocks_before=1, num_blocks=num_blocks)
         return ops.concatenate(
             [

@@ -77,6 +77,8 @@ def _compute_slopes(slopes, normed, scale, gamma, dtype):
     ones = ops.reshape(ops.ones_like(scale), (1, -1))  # (1, rows)
     by_gamma = ops.matmul(ones, products)  # (1, d_model)
     by_beta = ops.matmul(ones, slopes)  # (1, d_model)
+    # The normalised vectors keep mean 0 and variance 1. What a gradient would
+    # change of either is therefore subtracted from it.
     mean = ops.transpose(gamma) / gamma.shape[-1]  # (d_model, 1)
     by_mean = ops.matmul(slopes, mean)  # (rows, 1)
     by_deviation = ops.matmul(products, mean)  # (rows, 1)

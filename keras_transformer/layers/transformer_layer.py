@@ -290,6 +290,8 @@ class LayerStack(SequenceLayer):
             Tensor of shape `(batch, beam, d_model)` and the new cache.
         """
         beam_size = x.shape[1]
+        # Keys and values are written once and never move. Which slots belong to
+        # a beam is a table of its ancestors, and the mask follows from it.
         # A beam is its own ancestor at the newest position.
         itself = ops.reshape(ops.arange(beam_size, dtype="int32"), (1, -1, 1))
         # (batch, beam, 1)

@@ -92,6 +92,8 @@ def sum_over_chunks(chunk_loss, states, embeddings, targets, num_chunks):
         kernel = ops.cast(embeddings, states.dtype)
         # (batch x length, ..., d_model)
         rows = ops.reshape(states, (-1, *shape[2:]))
+        # An ordinary loss would keep the logits of all chunks for the backward
+        # pass. Here each chunk leaves its gradient, which is far smaller.
         sums, slopes, kernel_slopes = 0.0, [], 0.0
         for chunk in zip(_split(rows, num_chunks), _split(targets, num_chunks)):
             chunk_sums, chunk_slopes, chunk_kernel = chunk_loss(*chunk, kernel)
@@ -161,6 +163,8 @@ def projected_cross_entropy(
     """
     chunk_loss = functools.partial(_compute_chunk, kept=1.0 - label_smoothing)
     loss = sum_over_chunks(chunk_loss, states, embeddings, targets, num_chunks)
+    # Smoothing takes the mean of all logits of a token. That is a product with
+    # the mean embedding, so it needs no logits and no chunks.
     if label_smoothing:
         means = sum_mean_logits(states, embeddings, targets)
         loss = loss - label_smoothing * means
@@ -180,6 +184,8 @@ def _compute_chunk(rows, targets, kernel, kept):
     # The softmax takes a third of the time of its single operations.
     probabilities = ops.softmax(ops.cast(scores, "float32"), axis=-1)
     log_sums = compute_log_sums(scores, probabilities, targets)
+    # By the logits, the gradient of a cross-entropy is the probabilities minus
+    # the target distribution. All of that but one value a row is the softmax.
     loss = log_sums - kept * gather_targets(scores, targets)
     slopes = replace_at_targets(
         ops.cast(probabilities, rows.dtype),

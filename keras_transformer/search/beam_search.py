@@ -120,6 +120,9 @@ def beam_search(
     length = ops.max(limits) if shrinking else fixed_length
     batch = ops.shape(limits)[0]
     nothing = _make_empty_hypotheses(batch, num_hypotheses or beam_size, length)
+    # A loop needs tensors of constant shapes, apart from the batch. Beams and
+    # hypotheses that do not exist yet are therefore rows of padding with the
+    # log-probability or the score `NEVER`.
     search = Search(
         ops.arange(batch, dtype="int32"),
         limits,
@@ -363,6 +366,9 @@ def _add_next_ids(best, ids, logits, next_ids):
 
 def _apply_forced_ids(best, ids, logits, forced, position):
     """Makes the forced id, where there is one, the only choice of a beam."""
+    # A prefix and the end at the limit are the same here: an id that must be
+    # written. It takes the place of the first candidate, at its true
+    # probability, and the other candidates of the beam cannot happen.
     forced = ops.take(forced, position, axis=1)[:, None, None]  # (batch, 1, 1)
     forced = ops.repeat(forced, ids.shape[1], axis=1)  # (batch, beam, 1)
     only = ops.take_along_axis(logits, forced, axis=-1)  # (batch, beam, 1)

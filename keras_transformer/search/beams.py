@@ -47,6 +47,8 @@ def top_k(values, k, excluded=()):
     blocks = ops.reshape(
         values, (-1, num_blocks, size)
     )  # (rows, num_blocks, size)
+    # A value in any other block is at most as large as each of the maxima of
+    # these blocks, so there are `k` values before it.
     _, best_blocks = ops.top_k(ops.max(blocks, axis=-1), k)  # (rows, k)
     # In order of position, so that equal values keep their order.
     best_blocks = ops.sort(best_blocks, axis=-1)

@@ -79,6 +79,8 @@ def generate(step, init_cache, prompts, seed=0, **options):
     if options.temperature:
         seeds = ops.convert_to_tensor(seed + np.arange(batch), dtype="int32")
         sampler = make_sampler(options, seeds, (PAD_ID,))
+    # The search starts from no id, while this model starts from the first id of
+    # a prompt. So the first id enters by the step, and the rest is a prefix.
     hypotheses = beam_search(
         _step_from_prompts(step),
         PromptedCache(

@@ -96,6 +96,8 @@ def score_targets(model, inputs, targets, alpha):
     with _cast_weights_once(model):
         log_probs = _compute_log_probs(model, states, targets)
     real = ops.cast(ops.not_equal(targets, PAD_ID), "int32")
+    # A hypothesis may hold a 0 as an ordinary id, so its padding cannot be told
+    # by the id alone. It is what no real id follows.
     # The number of real ids from each position to the end.
     remaining = ops.flip(ops.cumsum(ops.flip(real, -1), axis=-1), -1)
     is_real = ops.cast(remaining > 0, "float32")  # (batch, target_len)

@@ -144,6 +144,8 @@ def _allocate_beams(log_probs, banks, beam_size):
         ops.cast(same & is_better, "int32"), axis=-1
     )  # among the extensions of the same bank, (batch, number)
     num_banks = ops.max(banks) + 1
+    # Ranks decide first, and among equal ranks the bank with more ids of terms.
+    # One number says both, so that a single `top_k` sorts by it.
     turn = rank * num_banks - banks
     turn = ops.where(log_probs > NEVER, turn, 2**30)
     _, best = ops.top_k(-turn, beam_size)  # (batch, beam)
@@ -267,6 +269,8 @@ def _merge_repetitions(terms, ends_word, continues):
     windows = places[:, None] + places[None, :]  # (start, place)
     is_inside = windows < ops.shape(terms)[2]
     windows = ops.minimum(windows, ops.shape(terms)[2] - 1)
+    # Every term is compared with every part of every other term at once. Terms
+    # are few and short, so this costs less than a loop.
     parts = ops.take(terms, windows, axis=2)  # (batch, terms, start, place)
     parts = ops.where(is_inside, parts, PAD_ID)
     # Term j is in term i if it begins the part from some start on.
@@ -305,6 +309,8 @@ def _find_borders(terms):
     s = ops.arange(term_len + 1)[:, None, None]
     t = ops.arange(term_len)[None, :, None]
     place = ops.arange(term_len)[None, None, :]
+    # The last t of the first s ids are compared with the first t ids, for all s
+    # and t at once. A loop would find the same by Knuth's failure function.
     source = ops.clip(s - t + place, 0, term_len - 1)
     ends = ops.take(terms, source, axis=2)  # (batch, num_terms, s, t, place)
     agrees = ops.equal(ends, terms[:, :, None, None, :])

@@ -87,6 +87,8 @@ class TreeState(typing.NamedTuple):
 
     def may_close(self):
         """Tells which beams may close a bracket, boolean `(batch, beam)`."""
+        # Closing the outermost bracket completes the tree, so it has to wait
+        # until no leaf is left. An inner one may close earlier.
         holds_something = ops.not_equal(self.last, OPENING)
         is_inner_or_last = (self.depth > 1) | ~(self.leaves > 0)
         return (self.depth > 0) & holds_something & is_inner_or_last
@@ -107,6 +109,8 @@ class TreeState(typing.NamedTuple):
 
     def next_piece(self):
         """Returns the source ids that come next, `(batch, beam)`."""
+        # Leaves are written in the order of the source. So the number of those
+        # still to come tells which piece is next, and no place is stored.
         is_piece = ops.cast(self.source > END_ID, "int32")
         place = ops.sum(is_piece, axis=-1) - self.leaves
         places = ops.arange(ops.shape(self.source)[2])
@@ -130,6 +134,8 @@ class InOrderState(TreeState):
         return is_complete & is_shallow & has_room
 
     def may_close(self):
+        # After the outermost bracket only another one can open around it. That
+        # takes room for its opening, its end and the end of all.
         goes_on = (self.opened < MAX_OPENED) & (self.leaves + 3 <= self.room)
         is_not_last = (self.depth > 1) | goes_on
         return (self.depth > 0) & (is_not_last | ops.equal(self.leaves, 0))
@@ -309,6 +315,8 @@ class TreeConstraint:
         `(batch, beam, num_ids)`.
         """
         logits = ops.cast(logits, "float32")
+        # Only brackets, the end and `PIECE` compete. All pieces of words have
+        # ids behind theirs, and the likeliest of them lends `PIECE` its logit.
         if self._repeats_words:
             of_pieces = logits[:, :, self.num_ids :]
             likeliest = ops.max(of_pieces, axis=-1, keepdims=True)

@@ -131,6 +131,8 @@ class Batcher:
         key = (key, *shapes)
         tasks = []
         begin = 0
+        # A task never holds more rows than a batch takes. So a batch can always
+        # take the oldest task, and no task waits for ever.
         for end in range(1, len(lengths) + 1):
             # One row more than a batch takes starts the next task.
             rows = lengths[begin : end + 1]
@@ -194,6 +196,8 @@ class Batcher:
 
     def _fill(self, batch):
         """Moves fitting tasks into the batch; returns its free rows."""
+        # What does not fit goes back to the front of the queue. The oldest of
+        # them begins the next batch, however well others would fit together.
         num_rows = sum(task.num_rows for task in batch)
         longest = max(task.longest for task in batch)
         others = []

@@ -163,6 +163,8 @@ def _select_brackets(shares, num_words):
                 gains = best[start, inner] + best[inner, stop]
                 middles[start, stop] = start + 1 + int(np.argmax(gains))
                 best[start, stop] += np.max(gains)
+    # The table holds the gains alone. Going back through the places where spans
+    # were divided finds the brackets that made them.
     selected, spans = [], [(0, num_words)]
     while spans:
         start, stop = spans.pop()

@@ -194,6 +194,8 @@ def to_top_down(all_steps):
     malformed output: a closing bracket also closes what is open inside its
     constituent, and one without a partner stays where it is.
     """
+    # A bracket opens late here, but belongs before its first child. It is noted
+    # under the place of that child, and written when all steps are known.
     others = []  # all steps but the opening ones
     opening = collections.defaultdict(list)  # place in `others`: steps
     open_constituents = []  # label and first place of each

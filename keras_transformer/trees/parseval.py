@@ -206,6 +206,8 @@ def is_failed(leaves, parsed):
 
 def _brackets(tree, is_counted):
     """Returns the multiset of the (label, start, end) that count."""
+    # Brackets that differ in their punctuation alone are the same for EVALB.
+    # So punctuation takes no position.
     # Position i is the number of counted words before word i.
     num_before = [0, *itertools.accumulate(is_counted)]
     brackets = collections.Counter()

@@ -43,6 +43,8 @@ class RunConverter:
 
     def write(self, directory, quantization):
         """Writes the files that CTranslate2 reads into a directory."""
+        # A specification is a tree of empty slots. `validate` raises an error
+        # if one was not filled, and `optimize` converts the numbers.
         spec = self.make_spec()
         spec.validate()
         spec.optimize(quantization=quantization)
@@ -83,6 +85,8 @@ class RunConverter:
 
     def _fill_embeddings(self, spec):
         """Fills in the one to three matrices of `TokenEmbeddings`."""
+        # CTranslate2 has a slot for each use of a matrix. One that the model
+        # shares fills several slots, and is stored once.
         shared = self._get_weight("embedding/embeddings")
         inputs, softmax = shared, shared
         if self.config.tied_embeddings != "all":

@@ -201,7 +201,7 @@ def _find_kind():
     """Returns which of `KINDS` names the rows, once the flags fit together."""
     kinds = [name for name in KINDS if FLAGS[name].value]
     if len(kinds) != 1:
-        received = " and ".join(flags.shown(FLAGS, name) for name in kinds)
+        received = " and ".join(flags.show(FLAGS, name) for name in kinds)
         raise UserError(
             f"A sweep must have one of --{', --'.join(KINDS)}. Received: "
             f"{received or 'none of them'}. Give one of them."
@@ -323,7 +323,7 @@ def _select_splits(problem):
 def _make_title():
     """Returns the command in Markdown, without its directories."""
     changed_flags = [
-        flags.shown(FLAGS, name)
+        flags.show(FLAGS, name)
         for name in (*SETTINGS, "random", "seeds", "base_seeds", "splits")
         if flags.is_changed(FLAGS, name)
     ]

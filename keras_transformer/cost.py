@@ -1,6 +1,6 @@
 """The cost of a training in floating-point operations, as in Table 2.
 
-`training_flops` counts the operations, and `compute_cost` is the paper's
+`count_training_flops` counts the operations, and `compute_cost` is the paper's
 formula, for which `SUSTAINED` says how many operations a second devices
 sustain. The figures of K80, K40, M40 and P100 are the paper's (footnote in
 section 6.1). Its P100 sustains nine tenths of the 10.6 TFLOP/s that NVIDIA's
@@ -23,7 +23,7 @@ from keras_transformer.model_config import list_weights
 SOURCE_KERNELS = ("cross_attention/key", "cross_attention/value")
 
 
-def training_flops(config, vocab_size, lengths, num_passes=1):
+def count_training_flops(config, vocab_size, lengths, num_passes=1):
     """Counts the operations of the matrix products of a training run.
 
     A product of a matrix with a vector takes two operations for each entry, and

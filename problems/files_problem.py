@@ -49,7 +49,7 @@ class FilesProblem(Problem):
             missing = (None,) * len(self.sides)
             for side, path in zip(self.sides, files.get(split, missing)):
                 if not path:
-                    raise self._missing_file_error(split, side, files)
+                    raise self._make_missing_file_error(split, side, files)
         self.files = files
         self.vocab_size = vocab_size or self.vocab_size
         if shared_vocabulary is not None:
@@ -82,7 +82,9 @@ class FilesProblem(Problem):
             self._check_unchanged(manifest)
             return self._update(manifest)
         if not self.files:
-            raise self._missing_file_error("train", self.sides[0], self.files)
+            raise self._make_missing_file_error(
+                "train", self.sides[0], self.files
+            )
         # A fault in the last file must not appear after hours of generation.
         self.check_files()
         return super().generate(tmp_dir)
@@ -134,7 +136,7 @@ class FilesProblem(Problem):
         ]
         return [*names, *self.further_files]
 
-    def _missing_file_error(self, split, side, files):
+    def _make_missing_file_error(self, split, side, files):
         other_files = ", ".join(
             path for paths in files.values() for path in paths if path
         )

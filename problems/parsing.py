@@ -123,13 +123,13 @@ class ParsingProblem(Problem):
     def text_pairs(self, split, tmp_dir):
         # Scores on dev and test must stay comparable with other work.
         if split == "train":
-            trees = self._training_trees(tmp_dir)
+            trees = self._read_training_trees(tmp_dir)
         else:
             trees = self.trees(split, tmp_dir)
         for tree in trees:
             yield " ".join(tree.words()), str(tree)
 
-    def _training_trees(self, tmp_dir):
+    def _read_training_trees(self, tmp_dir):
         """Yields the trees of an epoch, one at a time."""
         for _ in range(self.treebank_weight):
             treebank_trees = self.trees("train", tmp_dir)
@@ -256,18 +256,18 @@ class ParsingWsjSemi(ParsingWsj):
     vocab_size = 32000
 
     def parsed_trees(self, tmp_dir):
-        return treebank.read_treebank(self._parsed_paths(tmp_dir))
+        return treebank.read_treebank(self._find_parsed_paths(tmp_dir))
 
     def source_files(self, tmp_dir):
-        parsed = treebank.list_treebank_files(self._parsed_paths(tmp_dir))
+        parsed = treebank.list_treebank_files(self._find_parsed_paths(tmp_dir))
         return super().source_files(tmp_dir) + parsed
 
     def fingerprints(self, tmp_dir):
-        paths = self._parsed_paths(tmp_dir)
+        paths = self._find_parsed_paths(tmp_dir)
         parsed = treebank.fingerprint("parsed", paths)
         return [*super().fingerprints(tmp_dir), parsed]
 
-    def _parsed_paths(self, tmp_dir):
+    def _find_parsed_paths(self, tmp_dir):
         """Returns the list of paths of the automatically parsed trees."""
         pattern = os.path.join(tmp_dir, "parsing_wsj_semi.*.trees")
         parsed = sorted(glob.glob(pattern) + glob.glob(pattern + ".gz"))

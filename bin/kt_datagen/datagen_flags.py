@@ -251,7 +251,7 @@ def make_encoder(values):
 
 
 def _parse_pipeline_options(values):
-    shown = flags.shown(values, "pipeline_options")
+    shown = flags.show(values, "pipeline_options")
     try:
         arguments = shlex.split(values.pipeline_options)
     except ValueError as error:

@@ -261,7 +261,7 @@ def refuse(values, names, rule, way_out="Remove it."):
     for name in names:
         if is_changed(values, name):
             raise UserError(
-                f"`--{name}` {rule}. Received: {shown(values, name)}. {way_out}"
+                f"`--{name}` {rule}. Received: {show(values, name)}. {way_out}"
             )
 
 
@@ -271,12 +271,12 @@ def exclude(values, name, *others):
         if values[name].value and values[other].value:
             raise UserError(
                 f"`--{name}` must go without `--{other}`. Received: "
-                f"{shown(values, name)} and {shown(values, other)}. Remove one "
+                f"{show(values, name)} and {show(values, other)}. Remove one "
                 "of them."
             )
 
 
-def shown(values, name):
+def show(values, name):
     """Returns a flag as an error quotes it, such as `--beam_size=4`."""
     value = values[name].value
     if isinstance(value, bool):

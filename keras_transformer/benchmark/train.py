@@ -10,8 +10,8 @@ import keras
 
 from keras_transformer.benchmark import machine
 from keras_transformer.benchmark import workload
+from keras_transformer.cost import count_training_flops
 from keras_transformer.cost import find_matrix_peak
-from keras_transformer.cost import training_flops
 from keras_transformer.data import update_batches
 from keras_transformer.data.batch_plan import plan_batches
 from keras_transformer.data.packing import plan_packed
@@ -82,7 +82,7 @@ def time_training(
 def _count_flops(hparams, vocab_size, plan, lengths):
     """Returns the operations of a pass with padding, and without it."""
     count = functools.partial(
-        training_flops,
+        count_training_flops,
         hparams.model,
         vocab_size,
         num_passes=hparams.passes_per_update,

@@ -84,7 +84,7 @@ class GeneratedData(vocabularies.HasVocabularies):
             manifest.get("source_vocab_sha256"),
         )
         # The files have the names of the forward direction.
-        return forward.reversed() if self.reverse else forward
+        return forward.swap_sides() if self.reverse else forward
 
     def token_pairs(self, split):
         """Returns the ids of inputs and targets of a split, a `TokenPairs`."""

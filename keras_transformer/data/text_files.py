@@ -72,19 +72,21 @@ def split_lines(file, name, errors="strict", exact=False):
         try:
             text = line.decode(errors=errors)
         except UnicodeDecodeError as error:
-            raise encoding_error(name, number, line, error.start) from error
+            raise make_encoding_error(
+                name, number, line, error.start
+            ) from error
         # UTF-16 without a byte order mark is full of zero bytes.
         num_zeros = text.count("\0")
         may_be_utf16 = may_be_utf16 and (3 * num_zeros >= len(text))
         if errors == "strict" and num_zeros:
             if may_be_utf16:
-                raise encoding_error(name, number, line, line.index(b"\0"))
+                raise make_encoding_error(name, number, line, line.index(b"\0"))
             # A single one is a fault of its line, as in HTML.
             text = text if exact else text.replace("\0", "\ufffd")
         yield text
 
 
-def encoding_error(name, number, line, position):
+def make_encoding_error(name, number, line, position):
     """Returns the error about a line of bytes that is not UTF-8 text.
 
     `name` is usually the file's path. The line's `number` counts from 1, the

@@ -54,7 +54,7 @@ class Vocabularies(typing.NamedTuple):
             hashes["source_vocabulary_sha256"] = self.sources.sha256
         return hashes
 
-    def reversed(self):
+    def swap_sides(self):
         """Returns those of the opposite direction."""
         return Vocabularies(self.sources, self.targets)
 

@@ -57,7 +57,7 @@ def compare_systems(systems, tokenize, lowercase, path=None, problem=None):
             differences,
             path,
             analysis.Words(tokenize, lowercase),
-            problem and training_targets(problem),
+            problem and read_training_targets(problem),
         )
     return comparison.comparison_text(differences, systems.names)
 
@@ -107,7 +107,7 @@ def write_systems_report(
     )
 
 
-def training_targets(problem):
+def read_training_targets(problem):
     """Yields the first targets of a problem's training text, from token ids."""
     targets = problem.token_pairs("train").targets
     size = min(len(targets), MAX_COUNTED)

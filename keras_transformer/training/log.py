@@ -14,9 +14,9 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from keras_transformer.cost import compute_cost
+from keras_transformer.cost import count_training_flops
 from keras_transformer.cost import parse_flops
 from keras_transformer.cost import recognise_flops
-from keras_transformer.cost import training_flops
 from keras_transformer.data.progress import duration
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.files.writing import explain_disk_errors
@@ -228,7 +228,7 @@ class TrainingCost:
     def __init__(self, progress, engine, vocab_size, device=""):
         self.progress = progress
         self.count = functools.partial(
-            training_flops,
+            count_training_flops,
             engine.hparams.model,
             vocab_size,
             num_passes=engine.hparams.passes_per_update,

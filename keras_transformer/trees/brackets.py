@@ -5,7 +5,7 @@ This module knows only text and steps; `tree` builds trees from the steps.
 
 import re
 
-from keras_transformer.data.text_files import encoding_error
+from keras_transformer.data.text_files import make_encoding_error
 from keras_transformer.errors import UserError
 
 # A bracket around a tag and its word; an opening bracket with its label, which
@@ -148,7 +148,7 @@ def _check_encoding(text, name, first_line):
         if damage:
             before = line[: damage.start()].encode()
             content = line.encode(errors="surrogateescape")
-            raise encoding_error(name, number, content, len(before))
+            raise make_encoding_error(name, number, content, len(before))
 
 
 def _describe_fault(text, match, kind, name, first_line):

@@ -184,7 +184,7 @@ class SentenceWriter:
     def _being(self, subject, tenses, denied=0):
         """Returns a clause that says how somebody or something is."""
         is_pronoun = isinstance(subject, lexicon.Pronoun)
-        suited = _suited("adult" if is_pronoun else subject.noun.kind)
+        suited = _find_suited("adult" if is_pronoun else subject.noun.kind)
         moods = [a for a in suited if a in lexicon.MOODS]
         return Clause(
             subject,
@@ -271,11 +271,11 @@ class SentenceWriter:
             determiner = lexicon.SOME
         adjective = None
         if self._chance(described):
-            adjective = self._choose(_suited(noun.kind))
+            adjective = self._choose(_find_suited(noun.kind))
         return lexicon.NounPhrase(noun, determiner, plural, adjective)
 
 
-def _suited(kind):
+def _find_suited(kind):
     return [a for a in lexicon.ADJECTIVES if kind in a.kinds.split()]
 
 

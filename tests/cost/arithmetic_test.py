@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_transformer.cost import training_flops
+from keras_transformer.cost import count_training_flops
 from keras_transformer.hparam import HParams
 from keras_transformer.transformer import build_transformer
 
@@ -9,7 +9,7 @@ VOCAB_SIZE = 10
 
 
 def flops(hparams, *lengths):
-    return training_flops(
+    return count_training_flops(
         hparams.model, VOCAB_SIZE, lengths, hparams.passes_per_update
     )
 
@@ -90,5 +90,7 @@ class TrainingFlopsTest:
     def test_large_updates_do_not_overflow(self):
         hparams = HParams(num_layers=6, d_model=1024, d_ff=4096, num_heads=16)
         lengths = np.full((1000, 2), 25_000, np.int32)
-        one = training_flops(hparams.model, 37_000, lengths[:1])
-        assert training_flops(hparams.model, 37_000, lengths) == 1000 * one
+        one = count_training_flops(hparams.model, 37_000, lengths[:1])
+        assert (
+            count_training_flops(hparams.model, 37_000, lengths) == 1000 * one
+        )

@@ -10,7 +10,7 @@ from number_problem import generated
 
 from keras_transformer.evaluation.systems_report import Systems
 from keras_transformer.evaluation.systems_report import name_systems
-from keras_transformer.evaluation.systems_report import training_targets
+from keras_transformer.evaluation.systems_report import read_training_targets
 from keras_transformer.evaluation.systems_report import write_systems_report
 from keras_transformer.scoring.analysis import Words
 from keras_transformer.scoring.comparison import compare
@@ -111,4 +111,4 @@ class TrainingTargetsTest:
     def test_they_are_the_text_that_was_generated(self, tmp_path):
         problem = generated(tmp_path)
         targets = [target for _, target in Numbers.pairs["train"]]
-        assert list(training_targets(problem)) == targets
+        assert list(read_training_targets(problem)) == targets

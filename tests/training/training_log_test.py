@@ -12,7 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import (
     EventAccumulator,
 )
 
-from keras_transformer.cost import training_flops
+from keras_transformer.cost import count_training_flops
 from keras_transformer.data.batch_plan import plan_batches
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import UpdateSize
@@ -241,9 +241,9 @@ class TrainingCostTest:
         cost = make_cost()
         for _ in range(2):
             cost.count_update(COST_SIZE)
-        tokens = training_flops(COST_HPARAMS.model, 10, COST_SIZE.lengths)
+        tokens = count_training_flops(COST_HPARAMS.model, 10, COST_SIZE.lengths)
         assert cost.progress["token_flops"] == 2 * tokens
-        row = training_flops(COST_HPARAMS.model, 10, [(6, 4)])
+        row = count_training_flops(COST_HPARAMS.model, 10, [(6, 4)])
         assert cost.progress["position_flops"] == 2 * 6 * row
 
     def test_a_cost_that_nobody_counted_stays_unknown(self):

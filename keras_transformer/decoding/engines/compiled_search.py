@@ -55,7 +55,7 @@ class Replica:
             )
         return self._compiled[options]
 
-    def scoring(self, alpha):
+    def get_scorer(self, alpha):
         if alpha not in self._compiled:
             self._compiled[alpha] = compile_scoring(
                 self.model, alpha, self._device

@@ -143,7 +143,7 @@ class KerasEngine:
             ]
 
         return self._run(
-            [replica.scoring(options.alpha) for replica in self.replicas],
+            [replica.get_scorer(options.alpha) for replica in self.replicas],
             pad_pairs,
             np.ndarray.tolist,
             sources,

@@ -10,8 +10,6 @@ import keras
 
 from keras_transformer.benchmark import machine
 from keras_transformer.benchmark import workload
-from keras_transformer.cost import count_training_flops
-from keras_transformer.cost import find_matrix_peak
 from keras_transformer.data import update_batches
 from keras_transformer.data.batch_plan import plan_batches
 from keras_transformer.data.packing import plan_packed
@@ -20,6 +18,8 @@ from keras_transformer.data.subword_sampling import SubwordSampler
 from keras_transformer.data.update_batches import UpdateBatches
 from keras_transformer.data.update_batches import update_positions
 from keras_transformer.engines.cluster import read_cluster
+from keras_transformer.engines.cost import count_training_flops
+from keras_transformer.engines.cost import find_matrix_peak
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.errors import UserError
 

@@ -120,9 +120,6 @@ def beam_search(
     length = ops.max(limits) if shrinking else fixed_length
     batch = ops.shape(limits)[0]
     nothing = _make_empty_hypotheses(batch, num_hypotheses or beam_size, length)
-    # A loop needs tensors of constant shapes, apart from the batch. Beams and
-    # hypotheses that do not exist yet are therefore rows of padding with the
-    # log-probability or the score `NEVER`.
     search = Search(
         ops.arange(batch, dtype="int32"),
         limits,
@@ -177,6 +174,9 @@ def _make_empty_beams(batch, beam_size, length, all_count):
 
 
 def _make_empty_hypotheses(batch, num_hypotheses, length):
+    # A loop needs tensors of constant shapes, apart from the batch. Hypotheses
+    # that do not exist yet are therefore rows of padding with a score that any
+    # other score exceeds, and the same holds for beams.
     return Finished(
         ops.full((batch, num_hypotheses, length), PAD_ID, dtype="int32"),
         ops.full((batch, num_hypotheses), NEVER, dtype="float32"),

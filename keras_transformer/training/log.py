@@ -13,11 +13,11 @@ from tensorboard.compat.proto.event_pb2 import SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from keras_transformer.cost import compute_cost
-from keras_transformer.cost import count_training_flops
-from keras_transformer.cost import parse_flops
-from keras_transformer.cost import recognise_flops
 from keras_transformer.data.progress import duration
+from keras_transformer.engines.cost import compute_cost
+from keras_transformer.engines.cost import count_training_flops
+from keras_transformer.engines.cost import parse_flops
+from keras_transformer.engines.cost import recognise_flops
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.files.writing import explain_disk_errors
 from keras_transformer.runs.metrics_table import COSTS

@@ -8,10 +8,10 @@ import contextlib
 import os
 import time
 
-from keras_transformer.cost import parse_flops
 from keras_transformer.data.bpe_dropout import BpeDropout
 from keras_transformer.data.token_links import read_links
 from keras_transformer.engines import memory
+from keras_transformer.engines.cost import parse_flops
 from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory

@@ -12,10 +12,10 @@ from tensorboard.backend.event_processing.event_accumulator import (
     EventAccumulator,
 )
 
-from keras_transformer.cost import count_training_flops
 from keras_transformer.data.batch_plan import plan_batches
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import UpdateSize
+from keras_transformer.engines.cost import count_training_flops
 from keras_transformer.hparam import HParams
 from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.metrics_table import read_rows

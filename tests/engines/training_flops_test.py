@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_transformer.cost import count_training_flops
+from keras_transformer.engines.cost import count_training_flops
 from keras_transformer.hparam import HParams
 from keras_transformer.transformer import build_transformer
 

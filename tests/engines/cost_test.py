@@ -1,10 +1,10 @@
 import pytest
 
-from keras_transformer.cost import SUSTAINED
-from keras_transformer.cost import compute_cost
-from keras_transformer.cost import find_matrix_peak
-from keras_transformer.cost import parse_flops
-from keras_transformer.cost import recognise_flops
+from keras_transformer.engines.cost import SUSTAINED
+from keras_transformer.engines.cost import compute_cost
+from keras_transformer.engines.cost import find_matrix_peak
+from keras_transformer.engines.cost import parse_flops
+from keras_transformer.engines.cost import recognise_flops
 
 HOUR = 3600
 

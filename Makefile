@@ -4,6 +4,7 @@
 # make test          Check the style; run the unit and integration tests.
 # make test-slow     Run the tests that train a model or take minutes.
 # make fuzz          Feed the readers of files and requests with hostile bytes.
+# make docs          Build the site of documents into build/docs/site.
 # make lint          Check the style only.
 # make venv          Install the package and its test tools into .venv.
 # make clean         Remove the files of demos and builds, but not .venv.
@@ -32,7 +33,7 @@ SLOW_TESTS = integration robustness benchmark decoding engines export layers \
 	data/generation_test.py data/large_corpora_page_test.py \
 	problems/parsing_problem_test.py trees/linearization_test.py
 
-.PHONY: demo demo-parsing check test test-slow fuzz lint venv clean
+.PHONY: demo demo-parsing check test test-slow fuzz docs lint venv clean
 
 demo: .venv/installed
 	$(BIN)/kt-trainer --problem=translate_ende_toy --generate_data \
@@ -76,6 +77,11 @@ fuzz: .venv/installed-test
 		$(BIN)/python tests/robustness/fuzz.py $$reader \
 			-max_total_time=$(SECONDS) || exit 1; done
 
+docs: .venv/installed-test
+	$(BIN)/python docs/site/site_builder.py build/docs
+	cd build/docs && ../../$(BIN)/zensical build --strict --clean
+	@echo "Open build/docs/site/index.html."
+
 lint: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -94,7 +100,7 @@ venv: .venv/installed-test
 	touch $@
 
 .venv/installed-test: setup.cfg pyproject.toml | .venv/bin/python
-	$(PIP) -e '.[test,jax]'
+	$(PIP) -e '.[test,docs,jax]'
 	touch .venv/installed $@
 
 clean:

@@ -1,0 +1,106 @@
+"""Writes the sources of the site: its pages and its configuration.
+
+    python docs/site/site_builder.py build/docs
+    cd build/docs && zensical build --strict
+
+The pages are those of the repository, with links that fit the site, and those
+that `reference_pages` makes from the code. `make docs` calls both commands.
+"""
+
+import pathlib
+import re
+import shutil
+import sys
+
+import reference_pages
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SITE = ROOT / "docs/site"
+GITHUB = "https://github.com/keras-t2t/keras-t2t/blob/main/"
+RAW = "https://raw.githubusercontent.com/keras-t2t/keras-t2t/main/"
+RENAMED = {"README.md": "index.md", "docs/README.md": "contents.md"}
+PICTURES = (".png", ".svg")
+CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"(\]\(|^\[[^\]]+\]: )([^)\s]+)", re.MULTILINE)
+
+
+def find_files():
+    """Returns the paths on the site of pages and pictures, by their paths."""
+    paths = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    paths += [p for p in ROOT.glob("docs/**/*") if p.suffix in PICTURES]
+    names = [path.relative_to(ROOT).as_posix() for path in sorted(paths)]
+    return {
+        name: RENAMED.get(name, name.removeprefix("docs/")) for name in names
+    }
+
+
+def adapt_links(text, name, files):
+    """Returns the text of a page with links that fit the site.
+
+    A link to a file that the site does not have leads to GitHub.
+    """
+    folder = (ROOT / name).parent
+    depth = files[name].count("/")
+
+    def adapt(match):
+        start, link = match.groups()
+        path, hash_mark, anchor = link.partition("#")
+        target = path.removeprefix(GITHUB).removeprefix(RAW)
+        if target == path:
+            if not path or ":" in path:
+                return match.group()
+            target = (folder / path).resolve().relative_to(ROOT).as_posix()
+        if target in files:
+            return f"{start}{'../' * depth}{files[target]}{hash_mark}{anchor}"
+        return f"{start}{GITHUB}{target}{hash_mark}{anchor}"
+
+    parts = CODE.split(text)  # code stands at the odd places
+    parts[::2] = [LINK.sub(adapt, part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def expand(entry, pages):
+    """Returns an entry of the navigation with the pages of its folders."""
+    if isinstance(entry, list):
+        return [expand(part, pages) for part in entry]
+    if isinstance(entry, dict):
+        return {title: expand(part, pages) for title, part in entry.items()}
+    if not entry.endswith("/"):
+        return entry
+    return [
+        {pathlib.PurePath(page).stem: page}
+        for page in pages
+        if page.startswith(entry)
+    ]
+
+
+def build(target):
+    """Writes the configuration, and the pages and pictures into `docs`."""
+    target = pathlib.Path(target)
+    shutil.rmtree(target, ignore_errors=True)
+    files = find_files()
+    pages = {
+        new: adapt_links((ROOT / name).read_text("utf-8"), name, files)
+        for name, new in files.items()
+        if name.endswith(".md")
+    }
+    pages |= reference_pages.make_pages()
+    for name, text in pages.items():
+        path = target / "docs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    for name, new in files.items():
+        if name.endswith(PICTURES):
+            shutil.copyfile(ROOT / name, target / "docs" / new)
+    for name in ("style.css", "iframe-worker.js"):
+        shutil.copyfile(SITE / name, target / "docs" / name)
+    navigation = yaml.safe_load((SITE / "navigation.yml").read_text("utf-8"))
+    settings = (SITE / "mkdocs.yml").read_text("utf-8")
+    settings = settings.replace("$ROOT", str(ROOT))
+    settings += yaml.safe_dump({"nav": expand(navigation, pages)})
+    (target / "mkdocs.yml").write_text(settings, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    build(*sys.argv[1:])

@@ -4,7 +4,6 @@
         --text="A brown dog is running after a red ball."
 
 --html writes a self-contained page to open in a browser. It shows every layer
---html writes a self-contained page to open in a browser. It shows every layer
 and head of the encoder, the decoder and cross-attention. --picture draws all
 heads of one --attention; its ending, .png, .pdf or .svg, decides the format.
 The attention is that of the run's translation, which the command prints to

@@ -10,7 +10,6 @@ import pytest
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 os.environ.setdefault("MPLBACKEND", "Agg")
-
 # TensorFlow and its graphs are millions of objects, which Python would search
 # again and again. Those of the imports live until the end, so it need not.
 gc.disable()

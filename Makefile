@@ -3,6 +3,7 @@
 # make check         Check the style; run the fast unit tests.
 # make test          Check the style; run the unit and integration tests.
 # make test-slow     Run the tests that train a model or take minutes.
+# make test-browser  Run the tests of kt-studio in a browser.
 # make fuzz          Feed the readers of files and requests with hostile bytes.
 # make docs          Build the site of documents into build/docs/site.
 # make lint          Check the style only.
@@ -27,13 +28,14 @@ unexport PYTHONDONTWRITEBYTECODE
 # What trains, searches, exports, serves, differentiates or starts processes takes
 # minutes, so `make check` leaves it out.
 SLOW_TESTS = integration robustness benchmark decoding engines export layers \
-	losses pretrained search serving sweep training transformer visualization \
-	frozen_formats_test.py jax_backend_test.py optimizers_test.py \
+	losses pretrained search serving studio sweep training transformer \
+	visualization frozen_formats_test.py jax_backend_test.py optimizers_test.py \
 	paper_in_one_file_test.py serialization_test.py data/dataset_test.py \
 	data/generation_test.py data/large_corpora_page_test.py \
 	problems/parsing_problem_test.py trees/linearization_test.py
 
-.PHONY: demo demo-parsing check test test-slow fuzz docs lint venv clean
+.PHONY: demo demo-parsing check test test-slow test-browser fuzz docs lint \
+	venv clean
 
 demo: .venv/installed
 	$(BIN)/kt-trainer --problem=translate_ende_toy --generate_data \
@@ -70,6 +72,10 @@ test: lint
 test-slow: .venv/installed-test
 	$(PIP) -e '.[peers]'
 	$(BIN)/python -m pytest -q -m slow
+
+test-browser: .venv/installed-test
+	$(PIP) -e '.[browser]'
+	$(BIN)/python -m pytest -q -m browser
 
 fuzz: .venv/installed-test
 	$(PIP) -e '.[fuzz]'

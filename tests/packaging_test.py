@@ -66,13 +66,15 @@ MAY_IMPORT = {
     "transformer visualization",
     "export": "data decoding files model_config pretrained runs "
     "runs.model_card search serving token_ids trees",
+    "studio": "data decoding evaluation files registry runs scoring search "
+    "serving token_ids trees visualization",
     "sweep": "fields files hparam hparams markdown registry runs "
     "runs.model_card search visualization",
     "training": "data decoding engines fields files optimizers runs "
     "runs.model_card visualization",
 }
 EVERYONE_MAY_IMPORT = {"errors", "fields"}
-MAX_FLOORS = 9
+MAX_FLOORS = 10
 MAX_MODULES_IN_ROOT = 14
 MATHS = {
     "layers",

@@ -27,10 +27,9 @@ def machine_bytes():
         return total
 
 
-def minimum_bytes(hparams, vocab_size, input_vocab_size=None):
+def minimum_bytes(config, vocab_size, input_vocab_size=None, optimizer="adam"):
     """Returns the bytes of the weights and their moments, without any batch."""
-    weights = list_weights(hparams.model, vocab_size, input_vocab_size)
-    # The moments of Adafactor are small, and so are those of adapters.
-    has_moments = hparams.optimizer != "adafactor" and not hparams.lora_rank
-    copies = 3 if has_moments else 1
+    weights = list_weights(config, vocab_size, input_vocab_size)
+    # Adafactor's moments are small.
+    copies = 1 if optimizer == "adafactor" else 3
     return 4 * copies * sum(map(math.prod, weights.values()))

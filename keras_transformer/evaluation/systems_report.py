@@ -3,11 +3,12 @@
 import dataclasses
 
 from keras_transformer.files.directories import shorten_paths
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.scoring import analysis
 from keras_transformer.scoring import comparison
 from keras_transformer.visualization.systems_page import Example
 from keras_transformer.visualization.systems_page import Translation
-from keras_transformer.visualization.systems_page import write_systems_page
+from keras_transformer.visualization.systems_page import make_systems_page
 
 # Sentences of the training text whose words are counted. More would take
 # minutes and hardly move a word into another group.
@@ -52,20 +53,19 @@ def compare_systems(systems, tokenize, lowercase, path=None, problem=None):
         systems.more_references,
     )
     if path:
-        write_systems_report(
+        page = make_systems_report(
             systems,
             differences,
-            path,
             analysis.Words(tokenize, lowercase),
             problem and read_training_targets(problem),
         )
+        with atomic_write(path) as file:
+            file.write(page)
     return comparison.comparison_text(differences, systems.names)
 
 
-def write_systems_report(
-    systems, differences, path, words=None, training_text=None
-):
-    """Writes a page that compares two systems; see `write_systems_page`.
+def make_systems_report(systems, differences, words=None, training_text=None):
+    """Returns a page that compares two systems; see `make_systems_page`.
 
     Words are counted in `training_text`, an iterable of its targets, or by
     default in the references. `words` defaults to those of BLEU 13a.
@@ -80,8 +80,7 @@ def write_systems_report(
             systems.outputs, systems.references, words.lowercase
         )
     ]
-    write_systems_page(
-        path,
+    return make_systems_page(
         {
             "text_name": systems.text_name,
             "this": this,

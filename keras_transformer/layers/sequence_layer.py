@@ -4,8 +4,6 @@ import warnings
 
 import keras
 
-from keras_transformer.layers.lora_layer import LoraLayer
-
 
 def refuse_quantization(layer, *args, **kwargs):
     """Takes the place of `quantize` in layers whose matrices Keras cannot see.
@@ -19,7 +17,7 @@ def refuse_quantization(layer, *args, **kwargs):
     )
 
 
-class SequenceLayer(LoraLayer):
+class SequenceLayer(keras.layers.Layer):
     """Tells `model.summary()` the shape of the output.
 
     The output has the shape of the first input. In a functional model,

@@ -47,6 +47,10 @@ class Candidates(typing.NamedTuple):
     log_probs: typing.Any  # float32 (batch, candidates)
 
 
+def observe_nothing(candidates, search):
+    """Takes the place of an observer of `beam_search`."""
+
+
 def beam_search(
     step,
     state,
@@ -60,6 +64,7 @@ def beam_search(
     forbidden=(),
     fixed_length=None,
     lexical=None,
+    observe=observe_nothing,
 ):
     """Finds the sequences with the highest length-normalised probability.
 
@@ -108,6 +113,9 @@ def beam_search(
             `input_signature` with None for the batch.
         lexical: `LexicalConstraint` that all hypotheses must obey. It takes at
             least two beams and no sampler.
+        observe: Function of `Candidates` and the `Search` that they lead to,
+            called at each position. It needs a loop that runs step by step,
+            as TensorFlow's eager mode has. By default nothing is done.
 
     Returns:
         `Finished`: int32 sequences of shape `(batch, num_hypotheses, length)`
@@ -130,9 +138,6 @@ def beam_search(
         lexical.begin(beam_size) if lexical else (),
     )
 
-    def is_unfinished(position, search, results):
-        return ops.any(_is_open(search, alpha))
-
     def advance(position, search, results):
         if shrinking:
             search, results = _drop_done(search, results, alpha)
@@ -144,11 +149,13 @@ def beam_search(
         )
         search = search._replace(state=state)
         search = _extend_beams(candidates, search, position, alpha, lexical)
+        observe(candidates, search)
         return position + 1, search, results
 
-    start = ops.convert_to_tensor(0, dtype="int32")
     _, search, results = ops.while_loop(
-        is_unfinished, advance, (start, search, nothing)
+        lambda _, search, results: ops.any(_is_open(search, alpha)),
+        advance,
+        (ops.convert_to_tensor(0, dtype="int32"), search, nothing),
     )
     return _collect(search, results) if shrinking else search.finished
 

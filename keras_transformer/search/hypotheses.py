@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beam_search import length_penalty
+from keras_transformer.search.beam_search import observe_nothing
 from keras_transformer.search.beams import gather_beams
 from keras_transformer.search.sampling import make_sampler
 from keras_transformer.token_ids import NEVER_WRITTEN
@@ -39,6 +40,7 @@ def find_hypotheses(
     fixed_length=None,
     constraint=None,
     lexical=None,
+    observe=observe_nothing,
 ):
     """Finds the translations of a batch of encoded sentences.
 
@@ -77,6 +79,7 @@ def find_hypotheses(
             forbidden=forbidden,
             fixed_length=fixed_length,
             lexical=lexical,
+            observe=observe,
         )
     if constraint:
         sequences = constraint.insert_pieces(hypotheses.sequences, inputs)

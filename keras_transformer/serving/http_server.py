@@ -20,10 +20,11 @@ class HttpServer:
     """Runs an ASGI application in a thread.
 
     Port 0 stands for any free port. `tls` is a pair of the paths of a
-    certificate and its private key; None does not encrypt.
+    certificate and its private key; None does not encrypt. The `name` is that
+    of the server in its responses.
     """
 
-    def __init__(self, app, host, port, tls=None):
+    def __init__(self, app, host, port, tls=None, name="kt-serve"):
         certificate, key = tls or (None, None)
         self._config = uvicorn.Config(
             app,
@@ -36,7 +37,7 @@ class HttpServer:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            headers=[("server", "kt-serve")],
+            headers=[("server", name)],
             timeout_keep_alive=limits.IDLE_SECONDS,
             h11_max_incomplete_event_size=limits.MAX_HEADER_BYTES,
             ssl_certfile=certificate,

@@ -38,7 +38,7 @@ class RestApp:
     async def __call__(self, scope, receive, send):
         status, body = 200, b""
         try:
-            body = await _read_body(scope, receive)
+            body = await read_body(scope, receive)
             content = await self._respond(scope, body, receive)
         except ConnectionAbortedError:
             return  # there is no client left to answer
@@ -149,7 +149,8 @@ async def _wait(call, receive):
         left.cancel()
 
 
-async def _read_body(scope, receive):
+async def read_body(scope, receive):
+    """Returns the body of a request, which is within the limits."""
     if _has_two_lengths(scope):
         raise InvalidRequest(
             "A request must have a Content-Length or a Transfer-Encoding, not "

@@ -11,17 +11,33 @@ const colours = range(data.heads).map((head) => data.heads <= PALETTE.length
   : `hsl(${Math.round(360 * head / data.heads)}, 60%, ${head % 2 ? 52 : 42}%)`);
 
 for (const kind of data.kinds) {
-  const bytes = Uint8Array.from(atob(kind.weights), (c) => c.charCodeAt(0));
-  const view = new DataView(bytes.buffer);
-  const values = new Float32Array(bytes.length / 2);
-  values.forEach((_, place) => {
-    values[place] = view.getUint16(2 * place, true) / SCALE;
-  });
   const [rows, columns] = [kind.queries.length, kind.keys.length];
+  kind.values = range(kind.layers).map(() => null);  // of each layer
   kind.weight = (layer, head, query, key) =>
-    values[((layer * data.heads + head) * rows + query) * columns + key];
+    kind.values[layer][(head * rows + query) * columns + key];
   // A token that comes later is hidden from the position that predicts.
   kind.isMasked = (query, key) => kind.causal && key > query;
+}
+
+// The weights of a layer are read when it is first shown: from the page, or, if
+// it has none, from the server that it came from.
+function readLayer(kind, layer) {
+  if (kind.weights) {
+    unpack(kind, layer, Uint8Array.from(
+      atob(kind.weights[layer]), (c) => c.charCodeAt(0)).buffer);
+    return null;
+  }
+  return fetchLayer(kind, layer)
+    .then((buffer) => unpack(kind, layer, buffer));
+}
+
+function unpack(kind, layer, buffer) {
+  const view = new DataView(buffer);
+  const values = new Float32Array(buffer.byteLength / 2);
+  for (let place = 0; place < values.length; place += 1) {
+    values[place] = view.getUint16(2 * place, true) / SCALE;
+  }
+  kind.values[layer] = values;
 }
 
 // `kept` is the token that was clicked and `pointed` the one under the pointer.
@@ -213,6 +229,13 @@ function showControls() {
 // ---- start
 
 function show() {
+  const {kind, layer} = state;
+  const reading = kind.values[layer] ? null : readLayer(kind, layer);
+  if (reading) reading.then(show);
+  else showAll();
+}
+
+function showAll() {
   showTheme();
   showControls();
   showColumns();

@@ -49,17 +49,35 @@ def write_attention_page(attention, path, title="Attention"):
         file.write(text)
 
 
-def attention_page(attention, title="Attention"):
-    """Returns the HTML that `write_attention_page` writes."""
+def attention_page(attention, title="Attention", on_demand=False):
+    """Returns the HTML that `write_attention_page` writes.
+
+    With `on_demand` the page holds no weights. It asks the server that it came
+    from for those of a layer, `KIND/NUMBER` after its own address, once it
+    shows them; see `pack_layer`.
+    """
     parts = {
         "title": html.escape(title),
-        "data": page.embeddable_json(_data(attention)),
+        "data": page.embeddable_json(_data(attention, on_demand)),
     }
     scripts = ["attention_views", "attention_page"]
-    return page.make_page("attention", parts, ["attention_page"], scripts)
+    if on_demand:
+        scripts.append("attention_on_demand")
+    return page.make_page(
+        "attention", parts, ["attention_page"], scripts, connects=on_demand
+    )
 
 
-def _data(attention):
+def pack_layer(attention, kind, number):
+    """Returns the weights of a layer as bytes, 16 bits each.
+
+    The `kind` is that of `Attention.select`, and the `number` counts from 1. A
+    `KeyError` or an `IndexError` says that there is no such layer.
+    """
+    return _pack(attention.select(kind)[2][number - 1])
+
+
+def _data(attention, on_demand):
     num_heads = attention.cross.shape[1]
     kinds = []
     for kind, labels in LABELS.items():
@@ -74,7 +92,13 @@ def _data(attention):
                 "layers": len(weights),
                 "queries": queries,
                 "keys": keys,
-                "weights": _pack(weights),
+                # One text for each layer.
+                "weights": None
+                if on_demand
+                else [
+                    base64.b64encode(_pack(layer)).decode("ascii")
+                    for layer in weights
+                ],
             }
         )
     return {"heads": num_heads, "kinds": kinds}
@@ -83,4 +107,4 @@ def _data(attention):
 def _pack(weights):
     # "<u2" is little-endian on every machine, as the page expects.
     numbers = np.round(np.clip(weights, 0.0, 1.0) * SCALE).astype("<u2")
-    return base64.b64encode(numbers.tobytes()).decode("ascii")
+    return numbers.tobytes()

@@ -194,17 +194,28 @@ const LEAST_SIZE = 8.5;  // pixels of a label; a larger matrix scrolls
 function painted(colour, value) {
   const canvas = make("canvas", {width: state.kind.keys.length,
     height: state.kind.queries.length, class: "map"});
-  const context = canvas.getContext("2d");
-  const masked = styled("--masked");
-  for (const query of range(canvas.height)) {
-    for (const key of range(canvas.width)) {
+  const context = canvas.getContext("2d", {willReadFrequently: true});
+  const pixels = context.createImageData(canvas.width, canvas.height);
+  const [ink, masked] = [colour, styled("--masked")].map(
+    (name) => channels(context, name));
+  let place = 0;
+  for (let query = 0; query < canvas.height; query += 1) {
+    for (let key = 0; key < canvas.width; key += 1) {
       const isMasked = state.kind.isMasked(query, key);
-      context.fillStyle = isMasked ? masked : colour;
-      context.globalAlpha = isMasked ? 1 : opacity(value(query, key));
-      context.fillRect(key, query, 1, 1);
+      pixels.data.set(isMasked ? masked : ink, place);
+      if (!isMasked) pixels.data[place + 3] = 255 * opacity(value(query, key));
+      place += 4;
     }
   }
+  context.putImageData(pixels, 0, 0);
   return canvas;
+}
+
+// Red, green, blue and opacity of a colour that has a name in CSS.
+function channels(context, name) {
+  context.fillStyle = name;
+  context.fillRect(0, 0, 1, 1);
+  return context.getImageData(0, 0, 1, 1).data;
 }
 
 function showMatrix() {
@@ -271,6 +282,7 @@ const styled = (name) =>
 // One diagonal through each masked cell of the matrix.
 function hatching(left, top, cell) {
   const {queries, keys, isMasked} = state.kind;
+  if (queries.length > 128) return draw("g");  // too fine to be seen
   const diagonals = range(queries.length).flatMap((query) => range(keys.length)
     .filter((key) => isMasked(query, key)).map((key) =>
       `M${left + key * cell},${top + (query + 1) * cell}l${cell},${-cell}`));

@@ -13,16 +13,20 @@ def write_page(path, *arguments, **options):
         file.write(make_page(*arguments, **options))
 
 
-def make_page(name, parts, styles, scripts=(), title="{{title}}"):
+def make_page(
+    name, parts, styles, scripts=(), title="{{title}}", connects=False
+):
     """Returns the body `NAME_page.html` in the frame that all pages share.
 
     The `parts` fill the places of the body and of the title. The styles and the
-    scripts are names of files without their endings.
+    scripts are names of files without their endings. `connects` tells whether
+    the page may ask the server that it came from.
     """
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     script = ""
     if scripts:
         policy += "; script-src 'unsafe-inline'; img-src data:"
+        policy += "; connect-src 'self'" if connects else ""
         script = f"<script>\n{_read_all(scripts, 'js')}\n</script>\n"
     frame = {
         "policy": policy,

@@ -1,4 +1,4 @@
-"""Writes the comparison of two systems as a page for a browser."""
+"""The comparison of two systems as a page for a browser."""
 
 import dataclasses
 import functools
@@ -29,16 +29,15 @@ class Example:
     other: Translation
 
 
-def write_systems_page(
-    path, texts, num_sentences, differences, by_length, by_frequency, examples
+def make_systems_page(
+    texts, num_sentences, differences, by_length, by_frequency, examples
 ):
-    """Writes a page that compares two systems on one text.
+    """Returns the HTML of a page that compares two systems on one text.
 
     The page is a single HTML file that needs neither another file nor a network
     nor JavaScript. It follows the light or dark theme of the system.
 
     Args:
-        path: Path of the page.
         texts: Dictionary of the texts `text_name`, such as "test"; `this` and
             `other`, what the systems are called; `meaning` of the p-values;
             `side`, "source" or "reference", whose length counts; and
@@ -73,7 +72,7 @@ def write_systems_page(
     }
     styles = ["paper_page", "head_page", "systems_page"]
     title = "Two systems on {{text_name}}"
-    page.write_page(path, "systems", parts, styles, title=title)
+    return page.make_page("systems", parts, styles, title=title)
 
 
 def _lines(function, items):

@@ -1,5 +1,6 @@
 """The page that compares two systems, from their outputs to its HTML."""
 
+import dataclasses
 import os
 import re
 
@@ -9,9 +10,10 @@ from number_problem import Numbers
 from number_problem import generated
 
 from keras_transformer.evaluation.systems_report import Systems
+from keras_transformer.evaluation.systems_report import compare_systems
+from keras_transformer.evaluation.systems_report import make_systems_report
 from keras_transformer.evaluation.systems_report import name_systems
 from keras_transformer.evaluation.systems_report import read_training_targets
-from keras_transformer.evaluation.systems_report import write_systems_report
 from keras_transformer.scoring.analysis import Words
 from keras_transformer.scoring.comparison import compare
 
@@ -23,15 +25,13 @@ OTHER = ["Ein Hund läuft .", "Eine Katze schläft .", "Er singt ."]
 
 
 @pytest.fixture
-def write(tmp_path):
-    """Returns a function that writes a page and returns its text."""
+def write():
+    """Returns a function that makes a page."""
 
     def write(outputs=(THIS, OTHER), sources=SOURCES, names=("a", "b"), **rest):
         systems = Systems("test", names, outputs, REFERENCES, sources)
         differences = compare(*outputs, REFERENCES)
-        path = tmp_path / "page.html"
-        write_systems_report(systems, differences, str(path), **rest)
-        return path.read_text(encoding="utf-8")
+        return make_systems_report(systems, differences, **rest)
 
     return write
 
@@ -84,11 +84,15 @@ class SystemsReportTest:
         assert "default-src 'none'" in page
 
     def test_a_file_is_written_whole_or_not_at_all(self, write, tmp_path):
-        text = write()
+        path = tmp_path / "page.html"
+        outputs = THIS, OTHER
+        systems = Systems("test", ("a", "b"), outputs, REFERENCES, SOURCES)
+        compare_systems(systems, "13a", False, str(path))
+        broken = dataclasses.replace(systems, sources=SOURCES[:1])
         with pytest.raises(IndexError):
-            write(sources=SOURCES[:1])
+            compare_systems(broken, "13a", False, str(path))
         assert os.listdir(tmp_path) == ["page.html"]
-        assert (tmp_path / "page.html").read_text("utf-8") == text
+        assert path.read_text("utf-8") == write()
 
 
 class NameSystemsTest:

@@ -67,5 +67,6 @@ class Page(html.parser.HTMLParser):
 
 def decoded(attention, kind):
     """Returns the weights of a kind of attention, decoded from the page."""
-    numbers = np.frombuffer(base64.b64decode(kind["weights"]), "<u2")
+    layers = b"".join(map(base64.b64decode, kind["weights"]))
+    numbers = np.frombuffer(layers, "<u2")
     return numbers.reshape(getattr(attention, kind["name"]).shape) / 65535

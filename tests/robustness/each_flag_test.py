@@ -145,6 +145,11 @@ WRONG_VALUES = {
         registry_help=2
         rest_api_port=99999999999999999999 65,535
     """,
+    "studio": """
+        checkpoint_step=first best
+        port=65536 65,535
+        registry_help=2
+    """,
     "sweep": """
         base_seeds=-1
         precision=half bfloat16

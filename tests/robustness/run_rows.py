@@ -167,6 +167,10 @@ ROWS = [
     row(
         "kt-attention --output_dir={run} --checkpoint_step=9 --text=a --html=a"
     ),
+    row("kt-studio --output_dir={box}/gone", says="gone"),
+    row("kt-studio --output_dir={saved_model}", says="run.json"),
+    row("kt-studio --output_dir={run} --checkpoint_step=9", says="step 9"),
+    row("kt-studio --output_dir={run} --host=no.such.invalid", says="host"),
     row("kt-plot --output_dir={saved_model} --picture=a.png", says="metrics"),
     row("kt-plot --output_dir={run},{box}/gone --picture=a.png", says="gone"),
     row("kt-plot --output_dir={run}, --picture=a.png", says="no metrics.csv"),

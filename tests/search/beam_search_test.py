@@ -47,6 +47,27 @@ class BeamSearchTest:
             expected = language.plain_search(sentence, beam_size, 5)
             assert hypotheses[sentence] == expected[:beam_size]
 
+    @pytest.mark.skipif(not TENSORFLOW, reason="needs loops that run eagerly")
+    def test_an_observer_sees_every_step_of_the_search(self):
+        language, observed = TreeLanguage(5, 5), []
+        _, scores = language.search(
+            [2], 3, 5, observe=lambda *step: observed.append(step)
+        )
+        assert len(observed) == language.num_steps
+        alive = np.zeros((1, 3), "float32")
+        for candidates, search in observed:
+            log_probs, beams, ids = map(
+                ops.convert_to_numpy,
+                (candidates.log_probs, candidates.beams, candidates.ids),
+            )
+            assert np.all(log_probs <= np.take(alive, beams) + 1e-6)
+            going_on = log_probs[0][ids[0] != END][:3]
+            alive = ops.convert_to_numpy(search.alive.log_probs)
+            real = np.isfinite(alive[0])
+            np.testing.assert_array_equal(alive[0][real], going_on[real])
+        finished = ops.convert_to_numpy(search.finished.scores)
+        np.testing.assert_array_equal(finished, scores)
+
     @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5])
     def test_a_beam_of_one_equals_greedy(self, alpha):
         language = TreeLanguage(5, 5, num_sentences=20)

@@ -1,0 +1,85 @@
+"""Opens a page in the browser, in which a run can be tried and looked into.
+
+    kt-studio --output_dir=run
+
+The command prints the address of the page and keeps running. The page
+translates as you type, and shows how sure the model is of each word and what
+else it could have written. Its other views show the attention of all heads, the
+steps of beam search, the trees of a parser, the learning curves of a run that
+may still be training, and what one head computes in numbers.
+
+A second run is compared with the first:
+
+    kt-studio --output_dir=run --output_dir=other_run
+
+The server has no access control, so by default it serves this machine alone.
+On Control-C or SIGTERM it stops.
+"""
+
+import os
+import sys
+import threading
+
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared.backend import load_backend
+from keras_transformer.bin.shared.backend import read_backend
+from keras_transformer.errors import UserError
+
+FLAGS = flags.define(
+    output_dir=flags.several(
+        "Directory of a run. Repeat the flag to compare runs.",
+        os.path.expanduser,
+        "the directory of a run",
+    ),
+    checkpoint_step=flags.SHARED,
+    host=flags.text(
+        "Address to listen on; 0.0.0.0 listens on all addresses of this "
+        "machine.",
+        default="localhost",
+    ),
+    port=flags.whole(
+        "Port of the page; 0 takes any free one.", default=8600, maximum=65535
+    ),
+)
+SECONDS_TO_FINISH = 5
+
+
+def main(argv):
+    flags.require(FLAGS, "output_dir")
+    if read_backend() != "tensorflow":
+        raise UserError(
+            "`KERAS_BACKEND` must be tensorflow for kt-studio, which shows a "
+            "search step by step. Received: KERAS_BACKEND="
+            f"{os.environ['KERAS_BACKEND']}. Leave the variable out."
+        )
+    from keras_transformer.decoding.loading import check_loadable
+    from keras_transformer.serving.errors import format_address
+    from keras_transformer.serving.http_server import HttpServer
+    from keras_transformer.studio.app import LOOPBACK
+    from keras_transformer.studio.app import StudioApp
+    from keras_transformer.studio.models import Studio
+
+    studio = Studio(FLAGS.output_dir, FLAGS.checkpoint_step)
+    for path, step in zip(FLAGS.output_dir, studio.steps):
+        check_loadable(path, step)
+    app = StudioApp(studio, is_local=FLAGS.host in LOOPBACK)
+    server = HttpServer(app, FLAGS.host, FLAGS.port, name="kt-studio")
+    server.start()
+    address = format_address(FLAGS.host, server.port)
+    print(f"Open http://{address}/", file=sys.stderr, flush=True)
+    try:
+        # The page shows meanwhile.
+        app.open_model(load_backend)
+        threading.Event().wait()
+    finally:
+        server.stop(SECONDS_TO_FINISH)
+        app.close()
+
+
+def run(argv=None):
+    command.run(main, FLAGS, argv)
+
+
+if __name__ == "__main__":
+    run()

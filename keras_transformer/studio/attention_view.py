@@ -1,0 +1,55 @@
+"""The page of kt-attention as a part of the page, with weights on demand."""
+
+from keras_transformer.studio.models import Frame
+from keras_transformer.studio.models import check_text
+from keras_transformer.studio.models import clean
+from keras_transformer.visualization.attention_page import attention_page
+from keras_transformer.visualization.attention_page import pack_layer
+
+
+def show_attention(
+    studio, text: str, target: str = "", run: int = 0, step: int = 0
+):
+    """Makes the page of the attention to a sentence, and returns its `frame`.
+
+    The attention is that of the model's own translation, or of a `target`,
+    which is a tree in brackets for a parsing run. The `frame` is the name of a
+    `Frame` whose parts are layers, such as "cross/1". Without a sentence it is
+    None.
+    """
+    attention, title = _attend(studio, text, target, run, step)
+    if attention is None:
+        return {"frame": None}
+
+    def read_layer(name):
+        kind, number = name.split("/")
+        return pack_layer(attention, kind, int(number))
+
+    page = attention_page(attention, title, on_demand=True)
+    return {"frame": studio.add_frame(Frame(page, read_layer))}
+
+
+def save_attention(
+    studio, text: str, target: str = "", run: int = 0, step: int = 0
+):
+    """Returns the page with all weights in it, which needs no server."""
+    attention, title = _attend(studio, text, target, run, step)
+    return {"html": attention and attention_page(attention, title)}
+
+
+def _attend(studio, text, target, run, step):
+    """Returns the `Attention` and a title; both None without a sentence."""
+    model = studio.get_model(run, step)
+    text, target = clean(text), clean(target)
+    if not check_text(model.exact, text):
+        return None, None
+    if target:
+        (ids,) = model.exact.encode_targets([(1, target)])
+        check_text(model.exact, target, is_target=True)
+    else:
+        ((best, *_),) = model.fast.hypotheses([text])
+        ids, target = best.ids, best.text
+    (attention,) = model.exact.engine.attend(
+        model.exact.encode([(1, text)]), [ids]
+    )
+    return attention, f"{text}\n→ {target}"

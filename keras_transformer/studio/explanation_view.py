@@ -1,0 +1,127 @@
+"""What one head of the encoder computes for a sentence, in numbers."""
+
+import numpy as np
+
+from keras_transformer.errors import UserError
+from keras_transformer.studio.models import check_text
+from keras_transformer.studio.models import clean
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import END_LABEL
+
+MAX_EXPLAINED = 24  # tokens whose numbers fit on a page
+MAX_POSITIONS = 64  # rows of the picture of positions
+DIGITS = 3
+
+
+def explain_head(
+    studio,
+    text: str,
+    layer: int = 1,
+    head: int = 1,
+    run: int = 0,
+    step: int = 0,
+):
+    """Returns the matrices of one head of the encoder's self-attention.
+
+    They follow equation 1 of Vaswani et al. (2017): `queries`, `keys` and
+    `values` of shape `(length, d_k)` and `(length, d_v)`, `scores` before the
+    softmax and `weights` after it of shape `(length, length)`, and the
+    `output`, `(length, d_v)`. The layer and the head count from 1. Also
+    returned are the `tokens`, and `positions`, the vectors that are added to
+    the embeddings of the first positions, `(MAX_POSITIONS, d_model)`.
+    """
+    from keras import ops
+
+    translator = studio.get_model(run, step).exact
+    text = clean(text)
+    if not check_text(translator, text):
+        return {"tokens": []}
+    model = translator.engine.model
+    (ids,) = translator.encode([(1, text)])
+    ids = ids[:MAX_EXPLAINED]
+    _check_number("layer", layer, model.encoder.num_layers)
+    attention = model.encoder.stack[layer - 1].self_attention
+    if not hasattr(attention, "query_kernel"):
+        raise UserError(
+            "`run` must have the attention of the paper. Received: one with "
+            f"{type(attention).__name__}. Look into another run."
+        )
+    _check_number("head", head, attention.num_heads)
+    vectors = ops.convert_to_numpy(_read_inputs(model, ids, layer - 1))
+    numbers = compute_head(attention, vectors, head - 1)
+    pieces = translator.codec.source_vocabulary.pieces(ids)
+    return {
+        "tokens": [
+            END_LABEL if id_ == END_ID else piece
+            for id_, piece in zip(ids, pieces)
+        ],
+        **{name: _round(array) for name, array in numbers.items()},
+        "positions": _round(_read_positions(model)),
+        "d_model": attention.d_model,
+        "d_k": attention.d_k,
+    }
+
+
+def compute_head(attention, vectors, head):
+    """Computes equation 1 of the paper for one head, in NumPy.
+
+    `vectors` are the layer's inputs, `(length, d_model)`. Returns a dictionary
+    of the arrays that `explain_head` describes.
+    """
+
+    def project(name, width):
+        columns = slice(head * width, (head + 1) * width)
+        kernel = np.asarray(getattr(attention, f"{name}_kernel"))[:, columns]
+        product = vectors @ kernel
+        if attention.biases:
+            product = product + np.asarray(attention.biases[name])[columns]
+        return product
+
+    queries = project("query", attention.d_k)
+    keys = project("key", attention.d_k)
+    values = project("value", attention.d_v)
+    scores = queries @ keys.T / np.sqrt(attention.d_k)
+    if size := attention.neighbourhood_size:
+        places = np.arange(len(vectors))
+        distances = places[:, None] - places[None, :]
+        is_near = (distances <= size // 2) & (-distances <= (size - 1) // 2)
+        scores = np.where(is_near, scores, -1e9)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    return {
+        "queries": queries,
+        "keys": keys,
+        "values": values,
+        "scores": scores,
+        "weights": weights,
+        "output": weights @ values,
+    }
+
+
+def _read_inputs(model, ids, layer):
+    """Returns what the attention of a layer reads, `(length, d_model)`."""
+    inputs = np.array([ids], "int32")
+    x = model.input_positions(model.embedding.embed_inputs(inputs))
+    for each in model.encoder.stack[:layer]:
+        x = each(x, inputs != 0)
+    residual = model.encoder.stack[layer].attention_residual
+    return (residual.norm_layer(x) if residual.norm == "pre" else x)[0]
+
+
+def _read_positions(model):
+    from keras import ops
+
+    nothing = np.zeros((1, MAX_POSITIONS, model.d_model), "float32")
+    return ops.convert_to_numpy(model.input_positions(nothing))[0]
+
+
+def _check_number(name, number, maximum):
+    if not 1 <= number <= maximum:
+        raise UserError(
+            f"`{name}` must be from 1 to {maximum}. Received: {name}={number}. "
+            "Choose another one."
+        )
+
+
+def _round(array):
+    return np.round(np.asarray(array, "float64"), DIGITS).tolist()

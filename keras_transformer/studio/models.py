@@ -1,0 +1,111 @@
+"""The runs of a studio, and the models that it has opened."""
+
+import collections
+import os
+import typing
+
+from keras_transformer.data.text_files import is_blank
+from keras_transformer.decoding.engines.keras_engine import KerasEngine
+from keras_transformer.decoding.loading import load
+from keras_transformer.errors import UserError
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.trees.target_text import find_linearization
+
+MAX_TOKENS = 512  # of a sentence, whose attention a browser can still draw
+MAX_MODELS = 4  # in memory at once
+MAX_FRAMES = 8  # pages inside the page that can still be shown
+MAX_BEAM = 10  # hypotheses that a person can follow
+
+
+class Model(typing.NamedTuple):
+    """A checkpoint, as two translators or parsers."""
+
+    fast: typing.Any  # on CTranslate2 if it can be, for translations alone
+    exact: typing.Any  # on Keras, whose model can be looked into
+
+
+class Frame(typing.NamedTuple):
+    """A page inside the page."""
+
+    html: str
+    read_part: typing.Any = None  # function of a part's name to its bytes
+
+
+class Studio:
+    """Holds the runs that a page shows, and opens their models when needed.
+
+    Args:
+        paths: List of the directories of runs.
+        step: Integer step of the first run's checkpoint, or "best". Defaults to
+            None, the newest.
+    """
+
+    def __init__(self, paths, step=None):
+        self.runs = [RunDirectory(path) for path in paths]
+        steps = [step] + [None] * (len(paths) - 1)
+        # A run may train on, but the page keeps its model unless told.
+        self.steps = [
+            run.checkpoints.find(step) for run, step in zip(self.runs, steps)
+        ]
+        self.parses = [
+            find_linearization(run.vocabulary) is not None for run in self.runs
+        ]
+        self._models = collections.OrderedDict()
+        self._frames = collections.OrderedDict()
+
+    def is_open(self, run):
+        return (run, self.steps[run]) in self._models
+
+    def get_run(self, run):
+        """Returns a `RunDirectory` by its number."""
+        if not 0 <= run < len(self.runs):
+            raise UserError(
+                f"`run` must be a number from 0 to {len(self.runs) - 1}. "
+                f"Received: run={run}. Reload the page."
+            )
+        return self.runs[run]
+
+    def get_model(self, run=0, step=0):
+        """Returns the `Model` of a run's checkpoint, 0 for the first choice."""
+        directory = self.get_run(run)
+        key = run, directory.checkpoints.find(step or self.steps[run])
+        if key not in self._models:
+            fast = load(directory.path, key[1])
+            exact = fast
+            if not isinstance(fast.engine, KerasEngine):
+                exact = load(directory.path, key[1], engine="keras")
+            self._models[key] = Model(fast, exact)
+            if len(self._models) > MAX_MODELS:
+                self._models.popitem(last=False)
+        self._models.move_to_end(key)
+        return self._models[key]
+
+    def add_frame(self, frame):
+        """Keeps a `Frame` for a while, and returns its name."""
+        name = os.urandom(16).hex()
+        self._frames[name] = frame
+        while len(self._frames) > MAX_FRAMES:
+            self._frames.popitem(last=False)
+        return name
+
+    def get_frame(self, name):
+        """Returns a `Frame` by its name, or None if it is no longer kept."""
+        return self._frames.get(name)
+
+
+def clean(text):
+    """Returns a text as one line, as a line of a file would be."""
+    return " ".join(text.split())
+
+
+def check_text(translator, text, is_target=False):
+    """Returns whether there is a sentence, which must not be too long."""
+    if is_blank(text):
+        return False
+    (num_tokens,) = translator.count_tokens([text], is_target)
+    if num_tokens > MAX_TOKENS:
+        raise UserError(
+            f"`text` must have at most {MAX_TOKENS} tokens. Received: "
+            f"{num_tokens:,} tokens. Use a shorter sentence."
+        )
+    return True

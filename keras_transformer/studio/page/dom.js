@@ -1,0 +1,112 @@
+// Elements, and questions to the server.
+
+const SVG = "http://www.w3.org/2000/svg";
+const MATH = "http://www.w3.org/1998/Math/MathML";
+
+// Children that are strings become text, never markup.
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) {
+      element.addEventListener(name.slice(2), value);
+    } else if (name.startsWith("--")) element.style.setProperty(name, value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value != null) {
+      element.setAttribute(name, value);
+    }
+  }
+  element.append(...children.filter((child) => child != null));
+  return element;
+}
+
+export const make = (name, attributes = {}, ...children) =>
+  fill(document.createElement(name), attributes, children);
+export const draw = (name, attributes = {}, ...children) =>
+  fill(document.createElementNS(SVG, name), attributes, children);
+export const math = (name, ...children) =>
+  fill(document.createElementNS(MATH, name), {}, children);
+
+export const find = (id) => document.getElementById(id);
+export const round = (number, digits = 2) =>
+  number.toFixed(digits).replace("-", "\u2212");
+export const percent = (number) => number >= 0.0995
+  ? `${Math.round(100 * number)}%` : `${(100 * number).toFixed(1)}%`;
+
+// Asks a function of the server. A later question of the same name aborts an
+// earlier one, which then ends with an AbortError.
+const asked = new Map();
+
+export async function ask(name, values = {}) {
+  asked.get(name)?.abort();
+  const controller = new AbortController();
+  asked.set(name, controller);
+  let response;
+  try {
+    response = await fetch(`api/${name}`, {
+      method: "POST", headers: {"Content-Type": "application/json"},
+      body: JSON.stringify(values), signal: controller.signal});
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("No answer. Is kt-studio still running?");
+  }
+  const results = await response.json();
+  if (!response.ok) throw new Error(results.error);
+  return results;
+}
+
+// A token as readable text: a piece that begins a word lacks SentencePiece's
+// mark, and any other has a dot in front.
+export function readable(token) {
+  if (/^\((start|end)\)$/.test(token)) return token;
+  if (token === "\u2581") return "\u2423";
+  return token.startsWith("\u2581") ? token.slice(1) : `\u00b7${token}`;
+}
+
+// Marks the words of two texts that are not in their longest common
+// subsequence; returns the children of two elements.
+export function markDifferences(first, second) {
+  const [a, b] = [first, second].map((text) => text.split(/(\s+)/));
+  const size = b.length + 1;
+  const lengths = new Uint16Array((a.length + 1) * size);
+  for (let i = a.length - 1; i >= 0; i -= 1) {
+    for (let j = b.length - 1; j >= 0; j -= 1) {
+      lengths[i * size + j] = a[i] === b[j]
+        ? lengths[(i + 1) * size + j + 1] + 1
+        : Math.max(lengths[(i + 1) * size + j], lengths[i * size + j + 1]);
+    }
+  }
+  const marked = [[], []];
+  let [i, j] = [0, 0];
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      marked[0].push(a[i]);
+      marked[1].push(b[j]);
+      i += 1;
+      j += 1;
+    } else if (j >= b.length || (i < a.length
+        && lengths[(i + 1) * size + j] >= lengths[i * size + j + 1])) {
+      marked[0].push(a[i].trim() ? make("del", {}, a[i]) : a[i]);
+      i += 1;
+    } else {
+      marked[1].push(b[j].trim() ? make("ins", {}, b[j]) : b[j]);
+      j += 1;
+    }
+  }
+  return marked;
+}
+
+export function slider(label, values, change) {
+  const shown = make("output", {}, `${values.value}`);
+  const input = make("input", {type: "range", ...values, oninput: () => {
+    shown.textContent = input.value;
+    change(Number(input.value));
+  }});
+  return make("label", {}, label, input, shown);
+}
+
+export function choice(label, options, value, change) {
+  const select = make("select", {onchange: () => change(select.value)},
+    ...options.map(([key, text]) =>
+      make("option", {value: key, selected: String(key) === String(value)},
+        text)));
+  return make("label", {}, label, select);
+}

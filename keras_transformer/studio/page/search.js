@@ -1,0 +1,158 @@
+// Beam search step by step, from left to right.
+
+import {ask, draw, make, percent, readable, round, slider} from "./dom.js";
+
+export const title = "Search";
+
+const [WIDTH, HEIGHT, ROW, COLUMN, TOP] = [130, 24, 31, 180, 26];
+
+export function open(context) {
+  const {beam_size: beamSize, alpha} = context.state.runs[context.state.run];
+  const options = {beam_size: Math.min(beamSize, 10), alpha};
+  const change = (name) => (value) => {
+    options[name] = value;
+    update();
+  };
+  const picture = make("div", {class: "panel scroll", onkeydown: move,
+    onfocusin: show, onpointerover: show});
+  const details = make("div", {class: "details", "aria-live": "polite"});
+  context.root.append(make("div", {class: "controls"},
+    slider("beam size", {min: 1, max: 10, value: options.beam_size},
+      change("beam_size")),
+    slider("alpha", {min: 0, max: 2, step: 0.1, value: alpha},
+      change("alpha"))), picture, details);
+  let results = null;
+
+  async function update() {
+    results = await context.work(ask("search", {...context.sentence,
+      ...options})) ?? results;
+    details.replaceChildren();
+    if (!results?.steps.length) {
+      picture.replaceChildren(make("p", {class: "faint"},
+        "Type a sentence to see how its translation is searched."));
+      return;
+    }
+    picture.replaceChildren(drawSearch(results));
+    details.replaceChildren(...summary());
+  }
+
+  function summary() {
+    const {steps, text, score} = results;
+    const count = steps.flat().length;
+    return [make("p", {class: "translation", dir: "auto"}, text),
+      make("p", {class: "faint"}, `Score ${round(score)}, the log-probability `
+        + `divided by the length penalty. ${steps.length} steps, ${count} `
+        + "candidates. Point at one to see its figures; the arrow keys move.")];
+  }
+
+  function show(event) {
+    const node = event.target.closest?.(".node");
+    if (!node) return;
+    const [step, place] = [Number(node.dataset.step), Number(node.dataset.place)];
+    picture.querySelectorAll(".line").forEach((each) =>
+      each.classList.remove("line"));
+    let here = place;
+    const tokens = [];
+    for (let at = step; at >= 0; at -= 1) {
+      picture.querySelectorAll(`[data-step="${at}"][data-place="${here}"]`)
+        .forEach((each) => each.classList.add("line"));
+      tokens.unshift(results.steps[at][here].token);
+      here = results.steps[at][here].parent;
+    }
+    details.replaceChildren(...describe(step, place, tokens));
+  }
+
+  function describe(step, place, tokens) {
+    const one = results.steps[step][place];
+    const parent = step ? results.steps[step - 1][one.parent].log_prob : 0;
+    const text = tokens.join("").replaceAll("\u2581", " ").trim();
+    return [make("p", {class: "translation", dir: "auto"}, text),
+      make("p", {}, `${reason(step, place)} `, make("span", {class: "faint"},
+        `Log-probability ${round(one.log_prob)}; of this token `
+        + `${percent(Math.exp(one.log_prob - parent))}.`))];
+  }
+
+  function reason(step, place) {
+    const one = results.steps[step][place];
+    const column = results.steps[step];
+    const rank = column.filter((each, i) =>
+      i <= place && ["kept", "cut"].includes(each.outcome)).length;
+    const size = column.filter((each) => each.outcome === "kept").length;
+    const score = round(one.score);
+    if (one.outcome === "best") {
+      return `It ends with the score ${score}, the best so far.`;
+    }
+    if (one.outcome === "worse") {
+      return `It ends with the score ${score}, worse than one that ended `
+        + "before or beside it.";
+    }
+    if (one.outcome === "cut") {
+      return `Cut off: it is number ${rank} of those that go on, and the beam `
+        + `keeps ${size}.`;
+    }
+    const end = results.bounds.find((each) => each.candidate === place);
+    if (step === results.steps.length - 1 && end) {
+      return `The search stops: even without losing more probability up to `
+        + `${results.limit} tokens, its score would be ${round(end.bound)}, `
+        + `and ${round(results.score)} is found.`;
+    }
+    return `Kept: number ${rank} of ${size} in the beam.`;
+  }
+
+  function move(event) {
+    const node = event.target.closest(".node");
+    if (!node || !event.key.startsWith("Arrow")) return;
+    event.preventDefault();
+    let [step, place] = [Number(node.dataset.step), Number(node.dataset.place)];
+    if (event.key === "ArrowUp") place -= 1;
+    if (event.key === "ArrowDown") place += 1;
+    if (event.key === "ArrowLeft") {
+      place = results.steps[step][place].parent;
+      step -= 1;
+    }
+    if (event.key === "ArrowRight") {
+      place = results.steps[step + 1]?.findIndex((c) => c.parent === place);
+      step += 1;
+    }
+    picture.querySelector(
+      `.node[data-step="${step}"][data-place="${place}"]`)?.focus();
+  }
+
+  return {update};
+}
+
+function drawSearch({steps, path}) {
+  const rows = Math.max(...steps.map((column) => column.length));
+  const place = (step, row) => [12 + COLUMN * step, TOP + 12 + ROW * row];
+  const onPath = (step, row) => path[step] === row;
+  const [edges, nodes] = [draw("g"), draw("g")];
+  steps.forEach((column, step) => column.forEach((one, row) => {
+    const [x, y] = place(step, row);
+    const marks = onPath(step, row) ? "path" : "";
+    const figure = round(
+      ["best", "worse"].includes(one.outcome) ? one.score : one.log_prob);
+    if (step) {
+      const [px, py] = place(step - 1, one.parent);
+      const [from, to] = [px + WIDTH, y + HEIGHT / 2];
+      const middle = (from + x) / 2;
+      edges.append(draw("path", {class: `edge ${one.outcome} ${marks}`,
+        "data-step": step, "data-place": row, d: `M${from},${py + HEIGHT / 2}`
+          + `C${middle},${py + HEIGHT / 2} ${middle},${to} ${x},${to}`}));
+    }
+    const token = readable(one.token);
+    const short = token.length > 9 ? `${token.slice(0, 8)}\u2026` : token;
+    nodes.append(draw("g", {class: `node ${one.outcome} ${marks}`,
+      "data-step": step, "data-place": row, role: "button",
+      tabindex: step || row ? -1 : 0, transform: `translate(${x},${y})`,
+      "aria-label": `${token}, ${one.outcome}, ${figure}`},
+    draw("rect", {width: WIDTH, height: HEIGHT, rx: 6}),
+    draw("text", {x: 8, y: 16.5}, short),
+    draw("text", {x: WIDTH - 7, y: 16, class: "figure", "text-anchor": "end"},
+      figure)));
+  }));
+  const [width, height] = place(steps.length, rows);
+  const numbers = steps.map((_, step) => draw("text", {class: "step",
+    x: place(step, 0)[0], y: 16}, `${step + 1}`));
+  return draw("svg", {width: width - 28, height, role: "group",
+    "aria-label": "Candidates of each step"}, ...numbers, edges, nodes);
+}

@@ -1,0 +1,96 @@
+// Learning curves and samples of runs that may still be training.
+
+import {ask, draw, make, markDifferences, round} from "./dom.js";
+
+export const title = "Training";
+export const needsNoText = true;
+
+const PAUSE = 2000;  // milliseconds between two questions
+const [WIDTH, HEIGHT, LEFT, BOTTOM] = [420, 220, 46, 24];
+const SAMPLES = 4;
+
+export function open(context) {
+  const legend = make("p");
+  const charts = make("div", {class: "grid"});
+  const samples = make("div", {class: "grid"});
+  context.root.append(legend, charts, make("h2", {}, "Samples"), samples);
+  let timer = null;
+  let shown = "";
+
+  async function update() {
+    clearTimeout(timer);
+    const results = await context.work(ask("training"));
+    timer = setTimeout(update, PAUSE);
+    // The page stays as it is, selections included, until something is new.
+    if (!results || JSON.stringify(results) === shown) return;
+    shown = JSON.stringify(results);
+    const {runs} = results;
+    legend.replaceChildren(...runs.map((_, i) => key(i)),
+      make("small", {}, "dashed: on dev"));
+    charts.replaceChildren(...groups(runs).map((names) =>
+      chart(names, runs)));
+    samples.replaceChildren(...runs.map(sampled).filter(Boolean));
+  }
+
+  const key = (number) => make("span", {class: `key run-${number % 4}`},
+    make("i"), context.state.runs[number].name);
+
+  function sampled(run, number) {
+    if (!run.samples.length) return null;
+    return make("div", {class: "panel"}, make("h2", {}, key(number),
+      make("small", {}, `step ${run.samples_step}`)),
+    ...run.samples.slice(0, SAMPLES).map(([source, reference, output]) => {
+      const [expected, written] = markDifferences(reference, output ?? "");
+      return make("dl", {}, make("dt", {}, "source"),
+        make("dd", {dir: "auto"}, source), make("dt", {}, "reference"),
+        make("dd", {dir: "auto"}, ...expected), make("dt", {}, "output"),
+        make("dd", {dir: "auto"}, ...written));
+    }));
+  }
+
+  return {update, close: () => clearTimeout(timer)};
+}
+
+// The losses share a chart, and every other figure has one of its own.
+function groups(runs) {
+  const names = new Set(runs.flatMap((run) => Object.keys(run.curves)));
+  const losses = ["train_loss", "dev_loss"].filter((name) => names.has(name));
+  const others = [...names].filter((name) => !losses.includes(name)
+    && !["learning_rate", "dev_perplexity"].includes(name));
+  const rate = names.has("learning_rate") ? [["learning_rate"]] : [];
+  return [losses, ...others.map((name) => [name]), ...rate]
+    .filter((group) => group.length);
+}
+
+function chart(names, runs) {
+  const lines = runs.flatMap((run, number) => names
+    .filter((name) => run.curves[name])
+    .map((name) => ({name, number, points: run.curves[name]})));
+  const [xs, ys] = [0, 1].map((side) =>
+    lines.flatMap((line) => line.points.map((point) => point[side])));
+  const [most, low, high] = [Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  const x = (step) => LEFT + (WIDTH - LEFT - 8) * step / (most || 1);
+  const y = (value) => 10 + (HEIGHT - BOTTOM - 16)
+    * (high - value) / (high - low || 1);
+  const label = names.length > 1 ? "loss per token"
+    : names[0].replace("dev_", "").replaceAll("_", " ");
+  const ticks = [low, (low + high) / 2, high].map((value) => draw("g", {},
+    draw("path", {class: "axis", d: `M${LEFT},${y(value)}H${WIDTH - 8}`}),
+    draw("text", {x: LEFT - 6, y: y(value) + 4, "text-anchor": "end"},
+      high < 0.01 ? value.toExponential(0) : round(value, high < 10 ? 2 : 1))));
+  const newest = lines.map((line) => line.points.at(-1)[1]);
+  return make("div", {class: "panel"},
+    make("h2", {}, `${label} `, make("small", {}, newest.map((value) =>
+      value < 0.01 ? value.toExponential(1) : round(value)).join(", "))),
+    draw("svg", {class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+      width: "100%", role: "img", "aria-label": `Curve of ${label}`}, ...ticks,
+    draw("text", {x: WIDTH - 8, y: HEIGHT - 6, "text-anchor": "end"},
+      `${most.toLocaleString("en")} updates`),
+    draw("text", {x: LEFT, y: HEIGHT - 6}, "0"),
+    ...lines.map(({name, number, points}) => draw("path", {
+      class: `curve run-${number % 4} ${
+        names.length > 1 && name === "dev_loss" ? "dev" : ""}`,
+      d: points.map(([step, value], i) =>
+        `${i ? "L" : "M"}${x(step).toFixed(1)},${y(value).toFixed(1)}`)
+        .join("")}))));
+}

@@ -1,0 +1,129 @@
+"""Beam search step by step: what it found, what it kept, and why."""
+
+import numpy as np
+
+from keras_transformer.decoding.batching import Sentences
+from keras_transformer.decoding.engines.keras_engine import cut_after_end
+from keras_transformer.errors import UserError
+from keras_transformer.studio.models import MAX_BEAM
+from keras_transformer.studio.models import check_text
+from keras_transformer.studio.models import clean
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import END_LABEL
+
+
+def search(
+    studio,
+    text: str,
+    beam_size: int = 4,
+    alpha: float = 0.6,
+    run: int = 0,
+    step: int = 0,
+):
+    """Searches for the best translation, and returns every candidate.
+
+    `steps` has a list of candidates for each position, best first. Each has its
+    `token`, the number of its `parent` among the candidates of the step before
+    (-1 at the first), `log_prob` of the sequence so far, `score` if it ended
+    there, and an `outcome`:
+
+    - "kept": it is one of the beams of the next step;
+    - "cut": enough others that go on are likelier;
+    - "best" or "worse": it ended, and became the best hypothesis so far or not.
+
+    Also returned are the `text` and `score` of the best hypothesis, its `path`
+    of numbers of candidates, and `bounds`: for each beam that was alive at the
+    end, the number of its candidate and the score that it could still reach.
+    """
+    # Imported here because it loads Keras.
+    from keras_transformer.search.hypotheses import find_hypotheses
+
+    if not 1 <= beam_size <= MAX_BEAM:
+        raise UserError(
+            f"`beam_size` must be from 1 to {MAX_BEAM}. Received: "
+            f"beam_size={beam_size}. Use a smaller beam."
+        )
+    translator = studio.get_model(run, step).exact
+    text = clean(text)
+    if not check_text(translator, text):
+        return {"steps": []}
+    options = translator.change_options(beam_size=beam_size, alpha=alpha)
+    sentences = Sentences(translator.encode([(1, text)]))
+    inputs, limits, *_ = sentences.make_arrays([0], options.extra_length)
+    observed = []
+    results = find_hypotheses(
+        translator.engine.model,
+        inputs,
+        limits,
+        options,
+        constraint=_make_constraint(translator, options),
+        observe=lambda *step: observed.append(step),
+    )
+    ids = cut_after_end(np.asarray(results.sequences)[0, 0].tolist())
+    steps, path = _list_steps(translator.codec.vocabulary, observed, alpha)
+    limit = int(observed[-1][1].limits[0])
+    divisor = _penalty(limit, alpha)  # the largest that a beam can have
+    return {
+        "steps": steps,
+        "path": path,
+        "text": translator.codec.vocabulary.decode([ids])[0],
+        "score": float(np.asarray(results.scores)[0, 0]),
+        "limit": limit,
+        "bounds": [
+            {"candidate": number, "bound": one["log_prob"] / divisor}
+            for number, one in enumerate(steps[-1])
+            if one["outcome"] == "kept"
+        ],
+    }
+
+
+def _make_constraint(translator, options):
+    if not translator.linearization:
+        return None
+    from keras_transformer.search.tree_constraint import make_constraint
+
+    return make_constraint(options, *translator.codec.vocabularies)
+
+
+def _list_steps(vocabulary, observed, alpha):
+    """Returns the candidates of each step, and the path of the best one."""
+    steps, best, path = [], float("-inf"), []
+    beams = [-1]  # the candidate of the step before that each beam was
+    paths = {-1: []}
+    for number, (candidates, after) in enumerate(observed):
+        rows = zip(*(np.asarray(part)[0].tolist() for part in candidates))
+        num_beams = after.alive.log_probs.shape[1]
+        kept, listed, new_paths = [], [], {}
+        for beam, id_, log_prob in rows:
+            if log_prob == float("-inf"):
+                continue
+            here = len(listed)
+            parent = beams[beam]
+            score = log_prob / _penalty(number + 1, alpha)
+            new_paths[here] = [*paths[parent], here]
+            if id_ == END_ID:
+                outcome = "best" if score > best else "worse"
+                if score > best:
+                    best, path = score, new_paths[here]
+            elif len(kept) < num_beams:
+                outcome = "kept"
+                kept.append(here)
+            else:
+                outcome = "cut"
+            (piece,) = vocabulary.pieces([id_])
+            listed.append(
+                {
+                    "token": END_LABEL if id_ == END_ID else piece,
+                    "parent": parent,
+                    "log_prob": log_prob,
+                    "score": score,
+                    "outcome": outcome,
+                }
+            )
+        steps.append(listed)
+        beams, paths = kept, new_paths
+    return steps, path
+
+
+def _penalty(length, alpha):
+    return ((5 + length) / 6) ** alpha

@@ -1,0 +1,82 @@
+"""The progress of runs, which may still be training."""
+
+import math
+import os
+import re
+
+from keras_transformer.files.reading import read_text
+from keras_transformer.runs.metrics_table import METRICS_FILE
+from keras_transformer.runs.metrics_table import read_rows
+
+MAX_POINTS = 500  # of a curve; a screen has no more columns
+_SAMPLES = re.compile(r"step-([0-9]{1,18})\.txt")
+
+
+def describe_runs(studio):
+    """Returns what the page has to know of the `runs`."""
+    return {
+        "runs": [
+            {
+                "name": os.path.basename(os.path.abspath(run.path)),
+                "path": run.path,
+                "problem": run.problem_name,
+                "parses": studio.parses[number],
+                "step": step,
+                "steps": run.checkpoints.steps,
+                "beam_size": run.hparams.beam_size,
+                "alpha": run.hparams.alpha,
+                "num_layers": run.hparams.num_layers,
+                "num_heads": run.hparams.num_heads,
+                "is_open": studio.is_open(number),
+            }
+            for number, (run, step) in enumerate(zip(studio.runs, studio.steps))
+        ]
+    }
+
+
+def show_training(studio):
+    """Returns the `curves` of each run, and its newest `samples`.
+
+    A curve is a list of points [step, value] by the name of a column of
+    `metrics.csv`.
+    """
+    return {
+        "runs": [
+            {
+                "curves": _read_curves(read_rows(run.file(METRICS_FILE))),
+                **_read_samples(run.file("samples")),
+            }
+            for run in studio.runs
+        ]
+    }
+
+
+def _read_curves(rows):
+    names = dict.fromkeys(name for row in rows for name in row)
+    curves = {}
+    for name in names:
+        if name in ("train_loss", "learning_rate") or name.startswith("dev_"):
+            points = [
+                [int(row["step"]), float(row[name])]
+                for row in rows
+                if row.get(name) and math.isfinite(float(row[name]))
+            ]
+            stride = max(1, len(points) // MAX_POINTS)
+            # Backwards, so that the newest point is always among them.
+            curves[name] = points[::-1][::stride][::-1]
+    return {name: points for name, points in curves.items() if points}
+
+
+def _read_samples(directory):
+    """Returns the newest samples as they were written, and their step."""
+    names = os.listdir(directory) if os.path.isdir(directory) else []
+    steps = [int(match[1]) for match in map(_SAMPLES.fullmatch, names) if match]
+    if not steps:
+        return {"samples": [], "samples_step": None}
+    path = os.path.join(directory, f"step-{max(steps)}.txt")
+    text = read_text(path, remedy="Delete it.")
+    samples = [
+        [line[12:] for line in part.split("\n") if line]
+        for part in text.split("\n\n")
+    ]
+    return {"samples": list(filter(None, samples)), "samples_step": max(steps)}

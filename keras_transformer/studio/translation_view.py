@@ -1,0 +1,135 @@
+"""Translations, how sure the model is of each word, and other words."""
+
+import numpy as np
+
+from keras_transformer.decoding.attention import WORD
+from keras_transformer.decoding.attention import find_words
+from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.studio.models import MAX_BEAM
+from keras_transformer.studio.models import check_text
+from keras_transformer.studio.models import clean
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import NEVER_WRITTEN
+
+# The first character of Chinese and Japanese, which have no spaces.
+FIRST_WITHOUT_SPACES = "\u2e80"
+NUM_TOKENS = 16  # beginnings of other words that are tried
+NUM_WORDS = 8  # other words that are shown
+
+
+def translate(
+    studio,
+    text: str,
+    prefix: str = "",
+    num_hypotheses: int = 4,
+    run: int = 0,
+    step: int = 0,
+):
+    """Translates a sentence, perhaps with a given beginning.
+
+    Returns the `hypotheses`, best first, each with its `text` and `score`.
+    """
+    translator = studio.get_model(run, step).fast
+    text, prefix = clean(text), clean(prefix)
+    if not check_text(translator, text):
+        return {"hypotheses": []}
+    prefixes = None
+    if prefix:
+        check_text(translator, prefix, is_target=True)
+        prefixes = [prefix]
+    (hypotheses,) = translator.hypotheses(
+        [text],
+        prefixes=prefixes,
+        num_hypotheses=min(max(1, num_hypotheses), MAX_BEAM),
+    )
+    return {
+        "hypotheses": [
+            {"text": one.text, "score": one.score} for one in hypotheses
+        ]
+    }
+
+
+def rate_words(
+    studio, text: str, translation: str, run: int = 0, step: int = 0
+):
+    """Computes how probable a model finds each word of a translation.
+
+    Returns the `words`: the places where each begins and ends in the
+    translation, and its log-probability.
+    """
+    translator = studio.get_model(run, step).exact
+    text, translation = clean(text), clean(translation)
+    if not check_text(translator, text):
+        return {"words": []}
+    check_text(translator, translation, is_target=True)
+    (ids,) = translator.encode_targets([(1, translation)])
+    (links,) = translator.word_links(
+        [text], [[Hypothesis(translation, None, ids)]], WORD
+    )
+    return {
+        "words": [
+            {"start": word.start, "stop": word.stop, "log_prob": log_prob}
+            for word, log_prob in zip(links.target_words, links.scores)
+        ]
+    }
+
+
+def find_alternatives(
+    studio, text: str, prefix: str = "", run: int = 0, step: int = 0
+):
+    """Finds the likeliest next words after the beginning of a translation.
+
+    Each of the `alternatives` has a `word`, the `probability` of its first
+    token and the `text` that the model writes after choosing it.
+    """
+    fast, translator = studio.get_model(run, step)
+    text, prefix = clean(text), clean(prefix)
+    if not check_text(translator, text):
+        return {"alternatives": []}
+    (source,) = translator.encode([(1, text)])
+    (ids,) = translator.codec.encode_prefixes([(1, text)], [prefix])
+    probabilities = _predict_next(translator.engine.model, source, ids)
+    probabilities[[*NEVER_WRITTEN, END_ID]] = 0.0
+    tokens = np.argsort(-probabilities)[:NUM_TOKENS]
+    translations = fast.translate_ids(
+        [source] * len(tokens),
+        prefixes=[[*ids, int(token)] for token in tokens],
+        beam_size=1,
+    )
+    alternatives = {}
+    for token, (best,) in zip(tokens, translations):
+        rest = find_words(best.text[len(prefix) :], WORD)
+        if best.text.startswith(prefix) and rest:
+            if _is_one_word(best.text, len(prefix)):
+                continue
+            alternatives.setdefault(
+                rest[0].text,
+                {
+                    "word": rest[0].text,
+                    "start": len(prefix) + rest[0].start,
+                    "probability": float(probabilities[token]),
+                    "text": best.text,
+                },
+            )
+    return {"alternatives": list(alternatives.values())[:NUM_WORDS]}
+
+
+def _is_one_word(text, place):
+    """Returns whether a word goes on at a place, in a script with spaces."""
+    return text[max(0, place - 1) : place + 1].isalnum() and (
+        0 < place and text[place] < FIRST_WITHOUT_SPACES
+    )
+
+
+def _predict_next(model, source, prefix):
+    """Returns the probabilities of the id after a prefix, `(vocab_size,)`."""
+    from keras import ops
+
+    features = {
+        "inputs": np.array([source], "int32"),
+        # What is to be predicted is not read. Keras warns of a single target.
+        "targets": np.array([[*prefix, END_ID, END_ID]], "int32"),
+    }
+    logits = model(features, training=False)[0, len(prefix)]
+    probabilities = ops.softmax(ops.cast(logits, "float32"))
+    return np.array(ops.convert_to_numpy(probabilities))

@@ -1,0 +1,38 @@
+"""Trees of a parser, or of text in brackets, to be drawn."""
+
+from keras_transformer.errors import UserError
+from keras_transformer.studio.models import check_text
+from keras_transformer.studio.models import clean
+from keras_transformer.trees.tree import parse_tree
+from keras_transformer.trees.tree import walk
+
+MAX_NODES = 2000
+
+
+def parse(studio, text: str, run: int = 0, step: int = 0):
+    """Parses a sentence; see `draw_tree` for what it returns."""
+    parser = studio.get_model(run, step).fast
+    text = clean(text)
+    if not parser.linearization:
+        raise UserError(
+            "`run` must be one that parses. Received: one that translates. "
+            "Start kt-studio with a parsing run."
+        )
+    if not check_text(parser, text):
+        return {"brackets": "", "steps": []}
+    (brackets,) = parser([text])
+    return draw_tree(studio, brackets)
+
+
+def draw_tree(studio, brackets: str):
+    """Returns the `steps` through a tree in brackets; see `trees.tree.walk`."""
+    if not brackets.strip():
+        return {"brackets": "", "steps": []}
+    tree = parse_tree(brackets, "`brackets`")
+    steps = list(walk(tree))
+    if len(steps) > MAX_NODES:
+        raise UserError(
+            f"`brackets` must have at most {MAX_NODES:,} nodes. Received: "
+            f"{len(steps):,}. Use a smaller tree."
+        )
+    return {"brackets": str(tree), "steps": steps}

@@ -1,0 +1,216 @@
+"""The web application over HTTP: its files, its limits, hostile requests."""
+
+import concurrent.futures
+import http.client
+import json
+import re
+import socket
+import threading
+import time
+
+import pytest
+
+from keras_transformer.serving import limits
+from keras_transformer.serving.http_server import HttpServer
+from keras_transformer.studio import app as studio_app
+from keras_transformer.studio.app import StudioApp
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def server(studio):
+    app = StudioApp(studio)
+    server = HttpServer(app, "localhost", 0, name="kt-studio")
+    server.start()
+    yield server
+    server.stop(5)
+    app.close()
+
+
+@pytest.fixture
+def ask(server):
+    """Returns a function that sends a request and returns the response."""
+
+    def ask(method, path, body=None, headers=JSON):
+        connection = http.client.HTTPConnection("localhost", server.port, 60)
+        if not isinstance(body, bytes | str | None):
+            body = json.dumps(body)
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        content = response.read()
+        connection.close()
+        return response.status, response.headers, content
+
+    return ask
+
+
+def error_of(response):
+    status, headers, content = response
+    assert headers["Content-Type"] == "application/json"
+    (name, message), *others = json.loads(content).items()
+    assert name == "error" and not others
+    assert message and "\n" not in message and "Traceback" not in message
+    return status, message
+
+
+class PageTest:
+    def test_it_is_served_with_a_strict_policy(self, ask):
+        status, headers, content = ask("GET", "/", headers={})
+        assert status == 200 and b"<!DOCTYPE html>" in content
+        assert headers["Content-Type"] == "text/html"
+        policy = headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy and "http" not in policy
+        assert headers["Server"] == "kt-studio"
+
+    def test_every_file_of_the_page_is_served_and_names_no_address(self, ask):
+        for name in studio_app.list_files():
+            status, headers, content = ask("GET", f"/page/{name}", headers={})
+            assert status == 200
+            # The namespaces of SVG and MathML are names; nobody requests them.
+            text = content.decode().replace("http://www.w3.org/", "")
+            assert not re.search("https?:|//[a-z]", text)
+            # Text of users becomes text nodes, never markup.
+            for word in ("innerHTML", "insertAdjacentHTML", "document.write"):
+                assert word not in text
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "/page/../app.py",
+            "/page/%2e%2e/app.py",
+            "/page/",
+            "/page/__init__.py",
+            "/etc/passwd",
+            "/frame/none",
+            "/frame/",
+            "/api/translate",
+        ],
+    )
+    def test_nothing_else_is_served(self, ask, path):
+        assert error_of(ask("GET", path, headers={}))[0] == 404
+
+    def test_a_frame_and_its_layers_are_served_for_a_while(self, ask):
+        def draw():
+            _, _, content = ask("POST", "/api/attention", {"text": "a b"})
+            return json.loads(content)["frame"]
+
+        name = draw()
+        status, headers, _ = ask("GET", f"/frame/{name}", headers={})
+        assert status == 200
+        assert headers["Content-Security-Policy"] == "frame-ancestors 'self'"
+        status, _, content = ask("GET", f"/frame/{name}/encoder/1", headers={})
+        assert status == 200 and len(content) == 2 * 2 * 3 * 3
+        for part in ("encoder/9", "encoder", "self/1", "encoder/x", "/"):
+            response = ask("GET", f"/frame/{name}/{part}", headers={})
+            assert error_of(response)[0] == 404
+        for _ in range(8):
+            draw()
+        assert ask("GET", f"/frame/{name}", headers={})[0] == 404
+
+
+class RequestTest:
+    def test_a_function_is_called_with_the_fields(self, ask):
+        body = {"text": "a b c", "num_hypotheses": 2}
+        status, _, content = ask("POST", "/api/translate", body)
+        assert status == 200
+        assert len(json.loads(content)["hypotheses"]) == 2
+
+    @pytest.mark.parametrize(
+        "body,words",
+        [
+            (b"", "`text` is missing"),
+            (b"{", "JSON"),
+            (b"[1]", "must be a JSON object"),
+            (b'"text"', "must be a JSON object"),
+            (b"\xff", "UTF-8"),
+            (b"[" * 100_000, "JSON"),
+            (b'{"text": 1}', "`text` must be of type str"),
+            (b'{"text": null}', "`text` must be of type str"),
+            (b'{"text": "a", "run": true}', "`run` must be of type int"),
+            (b'{"text": "a", "run": 1e3}', "`run` must be of type int"),
+            (b'{"text": "a", "run": %s}' % (b"9" * 5000), "JSON"),
+            (b'{"text": "a", "run": -1}', "`run` must be a number"),
+            (b'{"text": "a", "step": 99}', "no checkpoint of step 99"),
+            (b'{"text": "a", "studio": 1}', "Unknown field"),
+            (b'{"text": "a", "self": 1}', "Unknown field"),
+            (b'{"text": "\\ud800"}', "surrogate"),
+            (b'{"text": "a", "prefix": "\\ud800"}', "surrogate"),
+        ],
+    )
+    def test_a_wrong_body_is_refused_in_one_line(self, ask, body, words):
+        status, message = error_of(ask("POST", "/api/translate", body))
+        assert status == 400
+        assert words in message
+
+    @pytest.mark.parametrize("alpha", ["NaN", "Infinity", "-1", "99"])
+    def test_a_wrong_number_is_refused(self, ask, alpha):
+        body = f'{{"text": "a", "alpha": {alpha}}}'
+        assert error_of(ask("POST", "/api/search", body))[0] == 400
+
+    def test_hostile_text_is_returned_as_it_is(self, ask):
+        text = "<img src=x onerror=alert(1)></script> {{x}} \u202e \U0001f642"
+        body = {"brackets": f"(S (X {text.split()[0]}))"}
+        status, headers, content = ask("POST", "/api/tree", body)
+        assert status == 200
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert ask("POST", "/api/translate", {"text": text})[0] == 200
+
+    def test_an_unknown_function_is_refused(self, ask):
+        status, message = error_of(ask("POST", "/api/none", {}))
+        assert status == 404 and "none" in message
+
+    @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", ""])
+    def test_other_names_of_the_host_are_refused(self, ask, host):
+        headers = {**JSON, "Host": host}
+        assert error_of(ask("GET", "/", headers=headers))[0] == 403
+
+    @pytest.mark.parametrize("kind", ["text/plain", ""])
+    def test_other_pages_cannot_ask(self, ask, kind):
+        response = ask("POST", "/api/runs", {}, {"Content-Type": kind})
+        assert error_of(response) == (400, "The body must be application/json.")
+
+    def test_a_large_body_is_refused(self, ask):
+        body = b" " * (limits.MAX_BODY_BYTES + 1)
+        assert error_of(ask("POST", "/api/translate", body))[0] == 413
+
+    def test_the_work_of_a_client_that_left_is_dropped(
+        self, server, ask, monkeypatch
+    ):
+        begun, go, calls = threading.Event(), threading.Event(), []
+
+        def block(studio, text: str = ""):
+            begun.set()
+            go.wait(30)
+            calls.append(text)
+            return {}
+
+        monkeypatch.setitem(studio_app.FUNCTIONS, "block", block)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            first = pool.submit(ask, "POST", "/api/block", {"text": "first"})
+            begun.wait(30)
+            with socket.create_connection(("localhost", server.port)) as client:
+                client.sendall(
+                    b"POST /api/block HTTP/1.1\r\nHost: localhost\r\n"
+                    b"Content-Type: application/json\r\n"
+                    b'Content-Length: 16\r\n\r\n{"text": "left"}'
+                )
+                time.sleep(0.3)
+            time.sleep(0.3)
+            go.set()
+            assert first.result()[0] == 200
+        assert ask("POST", "/api/block", {"text": "last"})[0] == 200
+        assert calls == ["first", "last"]
+
+    def test_too_many_waiting_requests_are_refused(self, ask, monkeypatch):
+        monkeypatch.setattr(studio_app, "MAX_WAITING", 0)
+        response = ask("POST", "/api/translate", {"text": "a"})
+        assert error_of(response)[0] == 429
+
+    def test_a_bug_is_one_line(self, ask, monkeypatch):
+        def fail(studio):
+            raise RuntimeError("broken")
+
+        monkeypatch.setitem(studio_app.QUICK, "runs", fail)
+        assert error_of(ask("POST", "/api/runs", {}))[0] == 500

@@ -1,0 +1,259 @@
+"""The page of kt-studio in Chromium: keys, labels, contrast, hostile text."""
+
+import pathlib
+import re
+import shutil
+
+import pytest
+
+from keras_transformer.serving.http_server import HttpServer
+from keras_transformer.studio.app import StudioApp
+from keras_transformer.studio.models import Studio
+
+playwright = pytest.importorskip("playwright.sync_api")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.skipif(BROWSER is None, reason="needs Chromium"),
+]
+# What shows that a view has its answer, for translating and parsing runs.
+VIEWS = {
+    "translate": ".word",
+    "attention": "iframe",
+    "search": ".node",
+    "compare": ".set button",
+    "training": ".chart",
+    "explain": ".matrix",
+}
+PARSER_VIEWS = {"trees": "#view svg", "search": ".node"}
+TEXT = "a b c d"
+EVIL = "<img src=x onerror=alert(1)></textarea><script>alert(2)</script>{{x}}"
+
+
+@pytest.fixture(scope="module")
+def serve():
+    """Returns a function that serves runs, and returns the address."""
+    servers = []
+
+    def serve(paths):
+        app = StudioApp(Studio(paths))
+        server = HttpServer(app, "localhost", 0, name="kt-studio")
+        server.start()
+        servers.append((server, app))
+        return f"http://localhost:{server.port}/"
+
+    yield serve
+    for server, app in servers:
+        server.stop(5)
+        app.close()
+
+
+@pytest.fixture(scope="module")
+def address(serve, translation_runs):
+    return serve(translation_runs)
+
+
+@pytest.fixture(scope="module")
+def parser_address(serve, parsing_run):
+    return serve([parsing_run])
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium, address):
+    """Returns a function that opens a view and waits for its answer.
+
+    No page may have an error, open a dialog or ask another server. The browser
+    reports a refused request, too.
+    """
+
+    def note(message):
+        if message.type == "error" and "(Bad Request)" not in message.text:
+            faults.append(message.text)
+
+    contexts, faults = [], []
+
+    def visit(name, text=TEXT, at=address, waits=True, **options):
+        context = chromium.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", note)
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("dialog", lambda dialog: faults.append(dialog.message))
+        page.on(
+            "request",
+            lambda request: (
+                request.url.startswith((at, "data:", "blob:"))
+                or faults.append(request.url)
+            ),
+        )
+        page.goto(f"{at}#{name}")
+        page.wait_for_selector("nav a")
+        if page.is_visible("#text"):
+            page.fill("#text", text)
+        if waits:
+            views = {**PARSER_VIEWS, **VIEWS}
+            page.wait_for_selector(views[name], timeout=60_000)
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert not faults
+
+
+class LookTest:
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    @pytest.mark.parametrize("name", VIEWS)
+    def test_axe_finds_no_fault(self, visit, name, scheme):
+        page = visit(name, color_scheme=scheme)
+        if name == "translate":
+            page.click(".word >> nth=1")
+            page.wait_for_selector(".choices button", timeout=60_000)
+        if name == "compare":
+            page.click(".set button")
+            page.wait_for_selector(".sentence", timeout=60_000)
+        results = axe.Axe().run(page)
+        assert not results.violations_count, results.generate_report()
+
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    def test_axe_finds_no_fault_in_trees(self, visit, parser_address, scheme):
+        page = visit("trees", at=parser_address, color_scheme=scheme)
+        results = axe.Axe().run(page)
+        assert not results.violations_count, results.generate_report()
+
+    @pytest.mark.parametrize("name", VIEWS)
+    def test_nothing_is_cut_off_on_a_phone(self, visit, name):
+        page = visit(name, viewport={"width": 400, "height": 800})
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width == 400
+        place = page.locator("[aria-current]").bounding_box()
+        assert 0 <= place["x"] and place["x"] + place["width"] <= 400
+
+
+class HostileTextTest:
+    @pytest.mark.parametrize("name", [v for v in VIEWS if v != "training"])
+    def test_text_is_never_markup(self, visit, name):
+        page = visit(name, EVIL)
+        for frame in page.frames:
+            tags = frame.evaluate(
+                "[...document.querySelectorAll('*')].map((e) => e.localName)"
+            )
+            assert tags.count("img") == (name == "explain")
+            assert frame.locator("script[src], script").count() <= 2
+        assert page.input_value("#text") == EVIL
+
+    def test_brackets_are_never_markup(self, visit, parser_address):
+        page = visit("trees", at=parser_address)
+        page.fill(".brackets", f"(S (<b> {EVIL.split()[0]}))")
+        page.wait_for_selector("text=<img", timeout=60_000)
+        assert page.locator("#view b, #view img").count() == 0
+        page.fill(".brackets", "(S")
+        page.wait_for_selector("#status.wrong", timeout=60_000)
+
+
+class TranslateTest:
+    def test_one_can_type_at_once(self, visit):
+        page = visit("translate", "", waits=False)
+        page.keyboard.type("a b c")
+        page.wait_for_selector(".word", timeout=60_000)
+        assert page.locator(".others li").count() == 3
+
+    def test_another_word_is_chosen_by_the_keyboard(self, visit):
+        page = visit("translate")
+        before = page.text_content(".output")
+        words = page.locator(".word").all_text_contents()
+        page.locator(".word >> nth=1").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".choices button:focus", timeout=60_000)
+        page.keyboard.press("ArrowDown")
+        chosen = page.evaluate("document.activeElement.firstChild.textContent")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".word.fixed", timeout=60_000)
+        after = page.locator(".word").all_text_contents()
+        assert after[:2] == [words[0], chosen]
+        page.click("text=Translate freely again")
+        page.wait_for_selector(".word:not(.fixed)", timeout=60_000)
+        assert page.text_content(".output") == before
+
+    def test_escape_closes_the_choices(self, visit):
+        page = visit("translate")
+        page.click(".word >> nth=0")
+        page.wait_for_selector(".choices", timeout=60_000)
+        page.keyboard.press("Escape")
+        assert page.locator(".choices").count() == 0
+
+
+class SearchTest:
+    def test_arrow_keys_move_and_tell_why(self, visit):
+        page = visit("search")
+        page.locator(".node >> nth=0").focus()
+        assert "Kept: number 1" in page.text_content(".details")
+        for _ in range(7):
+            page.keyboard.press("ArrowDown")
+        assert "Cut off" in page.text_content(".details")
+
+    def test_the_slider_searches_again(self, visit):
+        page = visit("search")
+        rows = '.node[data-step="0"]'
+        assert page.locator(rows).count() == 8
+        page.locator("input[type=range] >> nth=0").fill("2")
+        playwright.expect(page.locator(rows)).to_have_count(4, timeout=60_000)
+
+
+class TrainingTest:
+    def test_new_rows_appear_while_the_page_is_open(
+        self, visit, translation_runs
+    ):
+        page = visit("training")
+        path = pathlib.Path(translation_runs[0]) / "metrics.csv"
+        before = path.read_text()
+        path.write_text(before + ",,\n500,0.5,,\n")
+        try:
+            page.wait_for_selector("text=500 updates", timeout=20_000)
+        finally:
+            path.write_text(before)
+
+
+class AttentionTest:
+    def test_512_tokens_are_drawn(self, visit):
+        page = visit("attention", "a b c d e f g h " * 63)
+        frame = page.frames[1]
+        frame.wait_for_selector("#matrix image", timeout=60_000)
+        assert frame.locator("#queries .token").count() > 400
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_saved_view_works_without_the_server(visit, chromium, name, tmp_path):
+    page = visit(name)
+    if name == "compare":
+        page.click(".set button")
+        page.wait_for_selector(".sentence", timeout=60_000)
+    with page.expect_download() as download:
+        page.click("#save")
+    path = tmp_path / "view.html"
+    download.value.save_as(path)
+    requests = []
+    saved = chromium.new_page(offline=True)
+    saved.on("request", lambda request: requests.append(request.url))
+    saved.goto(path.as_uri())
+    text = re.sub(r"\s+", " ", saved.text_content("body"))
+    if name not in ("training", "compare"):
+        assert TEXT in text or name == "attention"
+    shown = {"attention": "#matrix image", "compare": "h2"}
+    assert saved.locator(shown.get(name, VIEWS[name])).count()
+    others = [url for url in requests if not url.startswith(("file:", "data:"))]
+    assert not others
+    saved.close()

@@ -1,0 +1,291 @@
+"""The functions of the views, on models that need no training."""
+
+import math
+import os
+
+import numpy as np
+import pytest
+from attention_examples import Page
+from attention_examples import decoded
+from layer_checks import to_numpy
+from studio_runs import path_of_ids
+
+from keras_transformer.errors import UserError
+from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.studio import attention_view
+from keras_transformer.studio import comparison_view
+from keras_transformer.studio import explanation_view
+from keras_transformer.studio import search_view
+from keras_transformer.studio import training_view
+from keras_transformer.studio import translation_view
+from keras_transformer.studio import tree_view
+from keras_transformer.studio.models import MAX_MODELS
+from keras_transformer.studio.models import MAX_TOKENS
+from keras_transformer.studio.models import Studio
+from keras_transformer.trees.tree import parse_tree
+from keras_transformer.trees.tree import walk
+
+TEXT = "a b c d e"
+LONG = "a b " * MAX_TOKENS
+
+
+class TranslationTest:
+    def test_hypotheses_are_those_of_a_translator(self, studio):
+        results = translation_view.translate(studio, TEXT, num_hypotheses=3)
+        ((expected, scores),) = zip(
+            *studio.get_model().exact(
+                [TEXT], num_hypotheses=3, return_scores=True
+            )
+        )
+        found = results["hypotheses"]
+        assert [one["text"] for one in found] == expected
+        np.testing.assert_allclose(
+            [one["score"] for one in found], scores, rtol=1e-4
+        )
+
+    def test_a_prefix_begins_every_hypothesis(self, studio):
+        results = translation_view.translate(studio, TEXT, " x  y ")
+        assert len(results["hypotheses"]) == 4
+        for one in results["hypotheses"]:
+            assert one["text"].startswith("x y")
+
+    def test_words_are_rated_as_the_translation_is(self, studio):
+        translation = "a b, c"
+        words = translation_view.rate_words(studio, TEXT, translation)["words"]
+        found = [translation[word["start"] : word["stop"]] for word in words]
+        assert found == ["a", "b", ",", "c"]
+        (score,) = studio.get_model().exact.score([TEXT], [translation], 0)
+        total = sum(word["log_prob"] for word in words)
+        assert math.isclose(total, score, rel_tol=1e-4)
+
+    @pytest.mark.parametrize("prefix", ["", "x", "x y"])
+    def test_other_words_follow_the_prefix(self, studio, prefix):
+        found = translation_view.find_alternatives(studio, TEXT, prefix)
+        found = found["alternatives"]
+        assert found
+        for one in found:
+            assert one["text"].startswith(prefix)
+            assert one["text"][one["start"] :].startswith(one["word"])
+        assert len({one["word"] for one in found}) == len(found)
+        probabilities = [one["probability"] for one in found]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert sum(probabilities) <= 1
+
+    def test_a_blank_text_has_nothing(self, studio):
+        for text in ("", " \n\t "):
+            assert translation_view.translate(studio, text) == {
+                "hypotheses": []
+            }
+            assert translation_view.rate_words(studio, text, "a") == {
+                "words": []
+            }
+            assert search_view.search(studio, text) == {"steps": []}
+            assert attention_view.show_attention(studio, text)["frame"] is None
+            assert explanation_view.explain_head(studio, text)["tokens"] == []
+
+    @pytest.mark.parametrize(
+        "function",
+        [
+            translation_view.translate,
+            translation_view.find_alternatives,
+            search_view.search,
+            attention_view.show_attention,
+            explanation_view.explain_head,
+        ],
+    )
+    def test_a_long_text_is_refused(self, studio, function):
+        with pytest.raises(UserError, match="at most 512 tokens"):
+            function(studio, LONG)
+
+
+class SearchTest:
+    @pytest.mark.parametrize("beam_size,alpha", [(1, 0.6), (2, 0.0), (4, 1.5)])
+    def test_it_is_the_search_of_a_translator(self, studio, beam_size, alpha):
+        results = search_view.search(studio, TEXT, beam_size, alpha)
+        translator = studio.get_model().exact
+        options = {"beam_size": beam_size, "alpha": alpha}
+        ((best,),) = translator.hypotheses([TEXT], **options)
+        assert results["text"] == best.text
+        assert math.isclose(results["score"], best.score, rel_tol=1e-4)
+        assert path_of_ids(results, translator.codec.vocabulary) == best.ids
+
+    def test_the_outcomes_follow_from_the_figures(self, studio):
+        results = search_view.search(studio, TEXT, 3)
+        best = -math.inf
+        for number, column in enumerate(results["steps"]):
+            log_probs = [one["log_prob"] for one in column]
+            assert log_probs == sorted(log_probs, reverse=True)
+            outcomes = [one["outcome"] for one in column]
+            going_on = [o for o in outcomes if o in ("kept", "cut")]
+            assert going_on[:3].count("kept") == outcomes.count("kept")
+            for one in column:
+                before = results["steps"][number - 1][one["parent"]]
+                assert number == 0 or before["outcome"] == "kept"
+                assert number == 0 or before["log_prob"] >= one["log_prob"]
+                penalty = ((6 + number) / 6) ** 0.6
+                assert math.isclose(one["score"], one["log_prob"] / penalty)
+                if one["token"] == "(end)":
+                    expected = "best" if one["score"] > best else "worse"
+                    assert one["outcome"] == expected
+                    best = max(best, one["score"])
+        assert math.isclose(best, results["score"], rel_tol=1e-6)
+        for one in results["bounds"]:
+            assert one["bound"] <= best
+
+    def test_a_parser_searches_within_its_trees(self, parsing_studio):
+        results = search_view.search(parsing_studio, "a dog runs", 2)
+        tokens = [one["token"] for one in results["steps"][0]]
+        assert all(token.startswith("\u2581(") for token in tokens)
+
+    @pytest.mark.parametrize("beam_size", [0, 11])
+    def test_a_beam_that_nobody_can_follow_is_refused(self, studio, beam_size):
+        with pytest.raises(UserError, match="`beam_size` must be"):
+            search_view.search(studio, TEXT, beam_size)
+
+
+class AttentionTest:
+    def test_layers_are_sent_on_demand(self, studio):
+        name = attention_view.show_attention(studio, TEXT, "x y")["frame"]
+        frame = studio.get_frame(name)
+        page = Page(frame.html)
+        translator = studio.get_model().exact
+        (attention,) = translator.engine.attend(
+            translator.encode([(1, TEXT)]),
+            translator.encode_targets([(1, "x y")]),
+        )
+        for kind in page.data["kinds"]:
+            assert kind["weights"] is None
+            layer = np.frombuffer(frame.read_part(f"{kind['name']}/1"), "<u2")
+            weights = attention.select(kind["name"])[2][0]
+            np.testing.assert_allclose(
+                layer.reshape(weights.shape) / 65535, weights, atol=1e-4
+            )
+
+    def test_the_saved_page_holds_all_weights(self, studio):
+        page = attention_view.save_attention(studio, TEXT)["html"]
+        assert "fetch(" not in page and "connect-src" not in page
+        attention = studio.get_model().exact([TEXT], return_attention=True)[1]
+        for kind in Page(page).data["kinds"]:
+            np.testing.assert_allclose(
+                decoded(attention[0], kind),
+                attention[0].select(kind["name"])[2],
+                atol=1e-4,
+            )
+
+
+class ExplanationTest:
+    def test_the_numbers_are_those_of_the_model(self, studio):
+        results = explanation_view.explain_head(studio, TEXT, head=2)
+        attention = studio.get_model().exact([TEXT], return_attention=True)[1]
+        expected = attention[0].encoder[0, 1]
+        assert results["tokens"] == attention[0].source_tokens
+        np.testing.assert_allclose(results["weights"], expected, atol=2e-3)
+        np.testing.assert_allclose(
+            np.array(results["weights"]) @ results["values"],
+            results["output"],
+            atol=0.02,
+        )
+
+    @pytest.mark.parametrize(
+        "options",
+        [{}, {"neighbourhood_size": 3}, {"attention_bias": True, "d_v": 3}],
+    )
+    def test_one_head_is_computed_by_the_equation(self, options):
+        attention = MultiHeadAttention(8, 2, **{"d_k": 4, "d_v": 4, **options})
+        vectors = np.random.default_rng(0).normal(size=(1, 6, 8))
+        vectors = vectors.astype("float32")
+        _, weights = attention(vectors, return_weights=True)
+        for name in attention.biases:
+            attention.biases[name].assign(
+                np.arange(attention.biases[name].shape[0]) / 8
+            )
+        _, weights = attention(vectors, return_weights=True)
+        for head in range(2):
+            found = explanation_view.compute_head(attention, vectors[0], head)
+            np.testing.assert_allclose(
+                found["weights"], to_numpy(weights)[0, head], atol=1e-5
+            )
+
+    @pytest.mark.parametrize("choice", [{"layer": 2}, {"head": 0}])
+    def test_a_head_that_does_not_exist_is_refused(self, studio, choice):
+        with pytest.raises(UserError, match="must be from 1 to"):
+            explanation_view.explain_head(studio, TEXT, **choice)
+
+
+class TreeTest:
+    def test_a_tree_is_drawn_by_the_steps_through_it(self, parsing_studio):
+        results = tree_view.parse(parsing_studio, "a dog runs")
+        tree = parse_tree(results["brackets"])
+        assert tree.words() == ["a", "dog", "runs"]
+        assert results["steps"] == list(walk(tree))
+        again = tree_view.draw_tree(parsing_studio, results["brackets"])
+        assert again == results
+
+    @pytest.mark.parametrize("brackets", ["(S", "(S (NP a)) b", ")"])
+    def test_what_is_no_tree_is_refused(self, parsing_studio, brackets):
+        with pytest.raises(UserError, match="brackets"):
+            tree_view.draw_tree(parsing_studio, brackets)
+
+    def test_a_translator_does_not_parse(self, studio):
+        with pytest.raises(UserError, match="one that parses"):
+            tree_view.parse(studio, TEXT)
+
+
+class TrainingTest:
+    def test_curves_are_the_complete_rows(self, studio):
+        for run in training_view.show_training(studio)["runs"]:
+            assert run["curves"] == {
+                "train_loss": [[1, 3.0], [2, 2.0]],
+                "dev_loss": [[2, 2.5]],
+                "dev_bleu": [[2, 7.0]],
+            }
+            assert run["samples_step"] == 10
+            assert run["samples"] == 2 * [["s10", "r", "t"]]
+
+    def test_runs_are_described_before_a_model_is_open(
+        self, translation_runs, parsing_run
+    ):
+        studio = Studio([*translation_runs, parsing_run])
+        runs = training_view.describe_runs(studio)["runs"]
+        assert [run["parses"] for run in runs] == [False, False, True]
+        assert [run["steps"] for run in runs] == 3 * [[7]]
+        assert not any(run["is_open"] for run in runs)
+
+
+class ComparisonTest:
+    def test_sentences_have_the_scores_of_both_runs(self, studio):
+        assert comparison_view.list_texts(studio, 0, 1) == {"names": ["test"]}
+        results = comparison_view.compare_texts(studio, "test", 0, 1)
+        assert len(results["sentences"]) == 200
+        for one in results["sentences"]:
+            assert one["texts"] == [one["reference"], one["source"][:4]]
+            assert one["scores"][0] == pytest.approx(100)
+            assert one["scores"][1] < 90
+        page = studio.get_frame(results["frame"]).html
+        assert "Two systems on test" in page and "p estimates" in page
+
+    def test_other_names_are_refused(self, studio):
+        with pytest.raises(UserError, match="`name` must be"):
+            comparison_view.compare_texts(studio, "../test", 0, 1)
+
+
+class StudioTest:
+    def test_it_keeps_few_models(self, translation_runs):
+        studio = Studio(translation_runs * MAX_MODELS)
+        for run in range(MAX_MODELS + 1):
+            studio.get_model(run)
+        assert not studio.is_open(0) and studio.is_open(1)
+
+    @pytest.mark.parametrize("run", [-1, 2])
+    def test_a_run_that_does_not_exist_is_refused(self, studio, run):
+        with pytest.raises(UserError, match="`run` must be"):
+            studio.get_model(run)
+
+    def test_a_checkpoint_that_does_not_exist_is_refused(self, studio):
+        with pytest.raises(UserError, match="no checkpoint of step 8"):
+            studio.get_model(0, 8)
+
+    def test_the_files_of_the_page_are_packaged(self):
+        folder = os.path.join(os.path.dirname(training_view.__file__), "page")
+        endings = {os.path.splitext(name)[1] for name in os.listdir(folder)}
+        assert endings == {".css", ".html", ".js"}

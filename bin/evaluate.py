@@ -203,11 +203,9 @@ def _score_files():
         _score_trees()
         return
     path, *further_paths = FLAGS.references
-    references = list(text_files.read_lines(path))
-    hypotheses, *more_references = [
-        text_files.read_parallel_lines(other, len(references), path)
-        for other in (FLAGS.hypotheses, *further_paths)
-    ]
+    references, hypotheses, *more_references = text_files.read_files_of_text(
+        [path, FLAGS.hypotheses, *further_paths]
+    )
     if not references:
         raise UserError(
             f"There is no line to score in {FLAGS.hypotheses} and {path}. "

@@ -145,6 +145,33 @@ def read_parallel_lines(path, num_lines, other):
     return lines
 
 
+def read_files_of_text(paths):
+    """Returns the lines of each file; all are of the same text.
+
+    Other numbers of lines are a `UserError`, which does not wait for the end of
+    a much longer file.
+    """
+    sides = [read_lines(path) for path in paths]
+    rows = []
+    for row in itertools.zip_longest(*sides):
+        if None in row:
+            counts = [
+                _count_lines(len(rows) + (line is not None), side)
+                for line, side in zip(row, sides)
+            ]
+            other = next(
+                n for n, count in enumerate(counts) if count != counts[0]
+            )
+            raise UserError(
+                "Files of the same text must have the same number of lines. "
+                f"Received: {paths[other]} with {counts[other]} lines and "
+                f"{paths[0]} with {counts[0]} lines. Name the file for this "
+                "text."
+            )
+        rows.append(row)
+    return [[row[n] for row in rows] for n in range(len(paths))]
+
+
 def _count_lines(number, rest):
     """Returns how many lines a file has, as text, after some were read.
 

@@ -182,9 +182,17 @@ class _Column:
         self._sizes = None if tensor.shape is None else list(tensor.shape)
         self._values = []
         self._parts = []  # arrays of earlier values, which take less memory
+        self._num_items = 0
 
     def read(self, reader, axis=0):
         """Reads a value that has the axes from `axis` on."""
+        self._num_items += 1
+        if self._num_items > limits.MAX_ITEMS:
+            raise InvalidRequest(
+                f"Input {self._name!r} must have at most {limits.MAX_ITEMS} "
+                "lists and texts. Received: more. Send several smaller "
+                "requests."
+            )
         if self._sizes is None:
             self._sizes = [None] * (axis + reader.count_brackets())
         rank = len(self._sizes)

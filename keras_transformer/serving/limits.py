@@ -16,6 +16,11 @@ MAX_BYTES_PER_TOKEN = 64
 # Lists in JSON may be nested as deeply as the arrays of our models, and a few
 # levels deeper for other models.
 MAX_AXES = 8
+# Inputs and names of outputs in a message of gRPC.
+MAX_FIELDS = 512
+# The lists and the texts of an input in JSON. Python reads each on its own,
+# while numbers are read many at a time.
+MAX_ITEMS = 2**16
 # A tensor's message may hold one value that stands for many equal ones. Without
 # a limit, a request of a few bytes could fill the memory.
 MAX_REPEATED_VALUES = 2**16

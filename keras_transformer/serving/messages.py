@@ -75,6 +75,8 @@ _TYPES = {
     "complex128": ("DT_COMPLEX128", "dcomplex_val"),
 }
 _NAMES = {_DATA_TYPES[kind]: name for name, (kind, _) in _TYPES.items()}
+# Bytes of the fields of a fixed size, and of the ends of groups, by their kind.
+_FIXED_SIZES = {1: 8, 3: 0, 4: 0, 5: 4}
 # Fields that hold several parts of a value, or its bits as an integer.
 _PARTS = {
     "half_val": "uint16",
@@ -104,22 +106,60 @@ def to_proto(array):
     return proto
 
 
+def has_more_fields(content, maximum):
+    """Returns whether the bytes of a message have more than `maximum` fields.
+
+    Fields of fields do not count. It takes a microsecond for each field up to
+    the maximum. Malformed messages are left to the parser.
+    """
+    place, count = 0, 0
+    try:
+        while place < len(content) and count <= maximum:
+            tag, place = _read_varint(content, place)
+            if tag & 7 not in _FIXED_SIZES:
+                size, place = _read_varint(content, place)
+                place += size if tag & 7 == 2 else 0
+            place += _FIXED_SIZES.get(tag & 7, 0)
+            count += 1
+    except IndexError:
+        return False
+    return count > maximum
+
+
+def _read_varint(content, place):
+    value = 0
+    for shift in range(0, 64, 7):  # a number has at most 64 bits
+        byte = content[place]
+        value |= (byte & 127) << shift
+        place += 1
+        if byte < 128:
+            break
+    return value, place
+
+
+def check_num_axes(name, proto):
+    """Raises a `RequestError` if a `TensorProto` has too many axes."""
+    count = len(proto.tensor_shape.dim)
+    if count > limits.MAX_AXES:
+        raise InvalidRequest(
+            f"Input {name!r} must have at most {limits.MAX_AXES} axes. "
+            f"Received: {count}."
+        )
+
+
 def to_array(name, proto):
     """Returns the array in a `TensorProto`, ours or TensorFlow's.
 
     The name is that of the input, for error messages.
     """
+    check_num_axes(name, proto)
     sizes = tuple(axis.size for axis in proto.tensor_shape.dim)
     # A single value may stand for any number of equal ones.
     max_values = max(limits.MAX_REPEATED_VALUES, proto.ByteSize())
-    if (
-        len(sizes) > limits.MAX_AXES
-        or min(sizes, default=0) < 0
-        or math.prod(sizes) > max_values
-    ):
+    if min(sizes, default=0) < 0 or math.prod(sizes) > max_values:
         raise InvalidRequest(
-            f"Input {name!r} must have at most {limits.MAX_AXES} axes and as "
-            f"many values as its shape says. Received: shape {sizes}."
+            f"Input {name!r} must have as many values as its shape says. "
+            f"Received: shape {sizes}."
         )
     if proto.dtype not in _NAMES:
         raise InvalidRequest(

@@ -1,7 +1,19 @@
+import json
+
 import pytest
 from growth import assert_linear
 
+from keras_transformer.bin.kt_decoder.lines import _read_json
 from keras_transformer.data import parallel_files
+from keras_transformer.data import text_files
+from keras_transformer.data.subwords import Subwords
+from keras_transformer.data.tensor2tensor_vocabulary import (
+    read_tensor2tensor_vocabulary,
+)
+from keras_transformer.decoding.steps.glossary import Glossary
+from keras_transformer.decoding.steps.placeholders import Placeholders
+from keras_transformer.errors import UserError
+from keras_transformer.files.records import read_record
 from keras_transformer.trees.brackets import split_blocks
 from keras_transformer.trees.tree import parse_tree
 
@@ -52,3 +64,106 @@ def test_trees_are_read_in_linear_time(unit):
                 pass
 
     assert_linear(read, 30_000)
+
+
+def quietly(function, *arguments):
+    """Calls a function whose input is bad or good; only its time counts."""
+    try:
+        function(*arguments)
+    except UserError:
+        pass
+
+
+TSV = ["a\tb\n", "\n", "\t", "a\n", "a\tb\tc\n", "\0\n", "\r", "\ufeff\n"]
+
+
+@pytest.mark.parametrize("unit", TSV)
+def test_tsv_and_lines_are_read_in_linear_time(unit, tmp_path):
+    def read(size):
+        path = tmp_path / "a.tsv"
+        path.write_text(unit * (size // len(unit)), encoding="utf-8")
+        quietly(list, parallel_files.read_pairs([str(path)], ("en", "de")))
+        quietly(list, text_files.read_lines(str(path)))
+
+    assert_linear(read, 100_000)
+
+
+JSON_LINES = {
+    "brackets": lambda size: "[" * size,
+    "objects": lambda size: '{"a":' * (size // 5),
+    "names": lambda n: json.dumps(
+        {"text": "a", **dict.fromkeys(range(n // 9))}
+    ),
+    "same names": lambda n: "{" + '"text":"a",' * (n // 11) + '"text":"a"}',
+    "escapes": lambda size: '"' + "\\u0061" * (size // 6) + '"',
+    "open text": lambda size: '"' + "\\\\" * (size // 2),
+    "digits": lambda size: "1" * size,
+    "spaces": lambda size: " " * size,
+}
+
+
+@pytest.mark.parametrize("name", JSON_LINES)
+def test_json_is_read_in_linear_time(name, tmp_path):
+    def read(size):
+        text = JSON_LINES[name](size)
+        quietly(_read_json, text, "line 1")
+        path = tmp_path / "a.json"
+        path.write_text(text)
+        quietly(read_record, str(path), {"text": str})
+
+    assert_linear(read, 100_000)
+
+
+VOCABULARIES = {
+    "subtokens": lambda n: "".join(f"'{i:x}_'\n" for i in range(n // 9)),
+    "one subtoken": lambda size: "'" + size * "a" + "'\n",
+    "equal ones": lambda size: "'a'\n" * (size // 4),
+    "empty ones": lambda size: "\n" * size,
+    "quotes": lambda size: "'" * size,
+}
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_vocabularies_are_read_in_linear_time(name, tmp_path):
+    def read(size):
+        text = "'<pad>_'\n'<EOS>_'\n" + VOCABULARIES[name](size)
+        path = tmp_path / "vocab"
+        path.write_text(text)
+        quietly(read_tensor2tensor_vocabulary, str(path))
+        # The same bytes are no model of SentencePiece.
+        quietly(Subwords.from_bytes, text.encode(), "vocab")
+
+    assert_linear(read, 50_000)
+
+
+TERMS = {
+    "terms": lambda n: "".join(f"a{i:x}\tb\n" for i in range(n // 9)),
+    "patterns": lambda n: "".join(f"a{i:x}+\n" for i in range(n // 9)),
+    "empty lines": lambda size: "\n" * size,
+    "one line": lambda size: "a " * (size // 2),
+}
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_glossaries_and_patterns_are_read_in_linear_time(name, tmp_path):
+    def read(size):
+        path = tmp_path / "terms.txt"
+        path.write_text(TERMS[name](size))
+        quietly(Glossary.read, str(path))
+        quietly(Placeholders.read, str(path))
+
+    assert_linear(read, 10_000)
+
+
+@pytest.mark.parametrize("unit", ["\n", "a\n"])
+def test_a_much_longer_file_of_the_same_text_is_not_read_to_its_end(
+    unit, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(text_files, "_MAX_COUNTED", 1000)
+    long, short = str(tmp_path / "long"), str(tmp_path / "short")
+    for path, count in ((long, 9_000), (short, 2)):
+        with open(path, "w") as file:
+            file.write(unit * count)
+    for paths in ((long, short), (short, long), (short, short, long)):
+        with pytest.raises(UserError, match="more than 1,00. lines"):
+            text_files.read_files_of_text(paths)

@@ -166,6 +166,12 @@ class RequestTest:
             refused({"inputs": value}, inputs, "equally long and deep")
         refused({"inputs": [[[[[[[[[1]]]]]]]]]}, inputs, "at most 8 axes")
 
+    @pytest.mark.parametrize("item", ["[]", "[[]]", '"a"', '[["a"]]'])
+    def test_an_input_of_any_rank_has_a_maximum_of_items(self, item):
+        inputs = {"x": Tensor(np.dtype(object), None)}
+        body = f'{{"inputs": [{(2**17 - 1) * (item + ",")}{item}]}}'
+        refused(body.encode(), inputs, "at most 65536 lists and texts")
+
     def test_the_name_of_the_signature_may_follow_the_values(self):
         text = r'{"inputs": ["\"signature_name\": 1"], "signature_name": "b"}'
         assert json_reader.find_signature_name(text) == "b"

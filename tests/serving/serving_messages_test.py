@@ -89,3 +89,21 @@ class MessagesTest:
             [sys.executable, "-c", script], capture_output=True, text=True
         )
         assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+class FieldsTest:
+    def test_fields_are_counted_without_parsing_the_message(self):
+        request = messages.PredictRequest()
+        request.model_spec.name = "a"
+        request.output_filter.extend(["b", "", "c" * 300])
+        for name in "xyz":
+            request.inputs[name].int_val.extend(range(1000))
+        content = request.SerializeToString()
+        assert messages.has_more_fields(content, 6)
+        assert not messages.has_more_fields(content, 7)
+
+    @pytest.mark.parametrize(
+        "content", [b"", b"\xff" * 100_000, b"\x0a", b"\x08", b"\x0a\xff"]
+    )
+    def test_malformed_messages_are_left_to_the_parser(self, content):
+        assert messages.has_more_fields(content, 0) in (True, False)

@@ -65,11 +65,12 @@ class Placeholders:
     """
 
     def __init__(self, patterns=PATTERNS, name="`patterns`"):
-        self.patterns = tuple(patterns)
+        # One after the other, so that the first fault ends a long file.
         self._compiled = [
             _compile(pattern, f"{name}, line {number}")
-            for number, pattern in enumerate(self.patterns, 1)
+            for number, pattern in enumerate(patterns, 1)
         ]
+        self.patterns = tuple(pattern.pattern for pattern in self._compiled)
 
     @classmethod
     def read(cls, path):

@@ -124,6 +124,7 @@ class HtmlTest:
                 "HELLO, {{ a.b }}! {% if x < y %}BYE{% endif %}",
             ),
             ("Hi <%= a > b %> you.", "Hi you.", "HI <%= a > b %> YOU."),
+            ("Hi ${a.b}, it is $5.", "Hi , it is $5.", "HI ${a.b}, IT IS $5."),
         ],
     )
     def test_notes_formulas_and_templates_stay(self, text, sentence, result):

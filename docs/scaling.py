@@ -1,4 +1,4 @@
-"""Prints the tables of docs/scaling.md, which estimate the cost of training.
+"""Prints the tables of docs/devices.md, which estimate the cost of training.
 
     python docs/scaling.py
 

@@ -39,10 +39,10 @@ def transformer_low_resource():
     `consistency=r_drop,dropout=0.2,batch_tokens=1024` gains 3 BLEU in the same
     time. The length penalty favours longer translations than in the other sets.
 
-    The recipes are in docs/quality.md and docs/multi30k.md: average the last
-    five checkpoints, and choose `--alpha` on dev. Test BLEU is 39.3 from the
-    29,000 raw pairs of Multi30k, 41.2 to 41.8 with translations of them, and
-    48.1 to 49.1 from the 112,049 pairs of Tatoeba.
+    The recipes are in docs/small_corpora.md and docs/multi30k.md: average the
+    last five checkpoints, and choose `--alpha` on dev. Test BLEU is 39.3 from
+    the 29,000 raw pairs of Multi30k, 41.2 to 41.8 with translations of them,
+    and 48.1 to 49.1 from the 112,049 pairs of Tatoeba.
     """
     return dataclasses.replace(
         transformer_small(),

@@ -34,6 +34,8 @@ class TrainingConfig:
     peak_learning_rate: float = 0.0  # peak of the schedule; 0 = by the factor
     warmup_steps: int = 4000  # number of steps of linear increase
     train_steps: int = 100000  # total number of updates
+    lora_rank: int = 0  # rank of adapters, all that is trained; 0 = none
+    lora_alpha: float = 0.0  # their factor is lora_alpha / rank; 0 = rank
 
     def __post_init__(self):
         fields.check(self, _TRAINING_RULES)
@@ -43,6 +45,16 @@ class TrainingConfig:
                 f"decay. Received: weight_decay={self.weight_decay}, "
                 f"optimizer={self.optimizer!r}. Use optimizer=adamw."
             )
+        if self.lora_alpha and not self.lora_rank:
+            raise UserError(
+                "`lora_alpha` must be 0 without adapters. Received: lora_alpha="
+                f"{self.lora_alpha}, lora_rank=0. Set lora_rank to a small "
+                "number such as 4."
+            )
+
+    def without_lora(self):
+        """Returns the same without adapters, for weights that include them."""
+        return dataclasses.replace(self, lora_rank=0, lora_alpha=0.0)
 
     @property
     def passes_per_update(self):
@@ -97,6 +109,12 @@ class HParams(DecodingConfig, TrainingConfig, ModelConfig):
     def __post_init__(self):
         for part in (ModelConfig, TrainingConfig, DecodingConfig):
             part.__post_init__(self)
+        if self.lora_rank > self.d_model:
+            raise UserError(
+                "`lora_rank` must be at most `d_model`. Received: lora_rank="
+                f"{self.lora_rank}, d_model={self.d_model}. Use a small number "
+                "such as 4."
+            )
         for name, neutral in (
             ("packed", False),
             ("subword_dropout", 0),
@@ -185,6 +203,7 @@ _TRAINING_RULES = (
     fields.between(1e-30, 1, "adam_epsilon"),
     fields.between(1e-30, 1_000_000, "learning_rate"),
     fields.between(0, 1_000, "peak_learning_rate"),
+    fields.between(0, 65_536, "lora_rank", "lora_alpha"),
     fields.between(
         0,
         MAX_FRACTION,

@@ -6,6 +6,9 @@ import typing
 from keras_transformer import fields
 from keras_transformer.errors import UserError
 
+# The matrices that low-rank adaptation changes, and the names of its own two.
+PROJECTIONS = ("query", "key", "value", "output", "inner", "outer")
+ADAPTER_SUFFIXES = ("_lora_a", "_lora_b")
 # A trained model computes the same whatever the values of these fields are.
 TRAINING_ONLY = ("dropout", "attention_dropout", "activation_dropout")
 TRAINING_ONLY += ("initializer", "packed")
@@ -156,6 +159,24 @@ def list_weights(config, vocab_size, input_vocab_size=None):
     if config.model_class:
         shapes |= config.model_class.list_own_weights(config)
     return {f"model/{name}": shape for name, shape in shapes.items()}
+
+
+def list_adapters(weights, rank):
+    """Returns name and shape of every low-rank adapter of a model.
+
+    The projections have adapters, and `weights` are those of `list_weights`.
+
+    >>> list_adapters({"model/encoder/layer_0/feed_forward/inner": (8, 32)}, 2)
+    {'model/encoder/layer_0/feed_forward/inner_lora_a': (8, 2), \
+'model/encoder/layer_0/feed_forward/inner_lora_b': (2, 32)}
+    """
+    shapes = {}
+    for name, shape in weights.items():
+        if name.rpartition("/")[2] in PROJECTIONS:
+            pair = (shape[0], rank), (rank, shape[1])
+            for suffix, adapter_shape in zip(ADAPTER_SUFFIXES, pair):
+                shapes[name + suffix] = adapter_shape
+    return shapes
 
 
 def _stack(name, depth, attentions, config):

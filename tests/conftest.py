@@ -10,17 +10,17 @@ import pytest
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# TensorFlow and its graphs are millions of objects, which Python would search
+# again and again. Those of the imports live until the end, so it need not.
+gc.disable()
 
 
 def pytest_collection_finish():
-    """Makes garbage collections rarer and cheaper.
-
-    TensorFlow and its graphs are millions of objects, which Python would search
-    again and again. Those of the imports live until the end, so it need not.
-    """
+    """Makes garbage collections rarer and cheaper."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture

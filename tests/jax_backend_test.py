@@ -22,7 +22,7 @@ LAYERS = (
     "positional_encoding",
 )
 LAYERS += ("residual", "encoder", "decoder", "sampling")
-LAYERS += ("other_attention", "layers_page")
+LAYERS += ("other_attention", "layers_page", "lora_layer")
 MODEL = ("transformer", "transformer_cache", "transformer_in_keras")
 MODEL += ("parameter_count", "cross_entropy", "projected", "metrics")
 MODEL += ("optimizers", "decoding", "translator_options", "beam_search")

@@ -131,10 +131,14 @@ def write_rules(directory, name, replacements):
     """Writes replacements as SentencePiece reads them; returns the path."""
     path = os.path.join(directory, name)
     with open(path, "w", encoding="ascii") as file:
-        for pair in replacements.items():
-            codes = (" ".join(f"{ord(c):X}" for c in text) for text in pair)
-            file.write("\t".join(codes) + "\n")
+        for old, new in replacements.items():
+            file.write(f"{_spell_codes(old)}\t{_spell_codes(new)}\n")
     return path
+
+
+@functools.cache  # a process that trains two vocabularies writes them twice
+def _spell_codes(text):
+    return " ".join(f"{ord(character):X}" for character in text)
 
 
 def drop_paths(model_bytes):

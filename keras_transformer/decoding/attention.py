@@ -17,7 +17,7 @@ START = "(start)"
 SPACED_WORD = re.compile(r"\S+")
 # A run of letters and digits, or any other character except a space.
 WORD = re.compile(r"\w+|[^\w\s]")
-# The lowest alignment error on the toy language (`docs/alignments.md`).
+# The lowest alignment error on the toy language (`docs/attention.md`).
 LAYER = -1
 MAX_ROWS = 16  # sentences whose attention is in memory at once
 MAX_CELLS = 2**21  # pairs of positions of such sentences

@@ -111,6 +111,10 @@ class Engine:
             POLICIES[self.precision],
             input_vocab_size,
         )
+        if self.hparams.lora_rank:
+            self.model.enable_lora(
+                self.hparams.lora_rank, self.hparams.lora_alpha or None
+            )
         self.optimizer = self._adapt(make_optimizer(self.hparams))
         # Without a larger loss, small gradients would be 0 in float16.
         if self.precision == "float16":

@@ -27,9 +27,10 @@ def machine_bytes():
         return total
 
 
-def minimum_bytes(config, vocab_size, input_vocab_size=None, optimizer="adam"):
+def minimum_bytes(hparams, vocab_size, input_vocab_size=None):
     """Returns the bytes of the weights and their moments, without any batch."""
-    weights = list_weights(config, vocab_size, input_vocab_size)
-    # Adafactor's moments are small.
-    copies = 1 if optimizer == "adafactor" else 3
+    weights = list_weights(hparams.model, vocab_size, input_vocab_size)
+    # The moments of Adafactor are small, and so are those of adapters.
+    has_moments = hparams.optimizer != "adafactor" and not hparams.lora_rank
+    copies = 3 if has_moments else 1
     return 4 * copies * sum(map(math.prod, weights.values()))

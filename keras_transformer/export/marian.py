@@ -14,7 +14,7 @@ from keras_transformer.files.records import write_record
 from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.pretrained import marian_config
 from keras_transformer.pretrained import marian_weights
-from keras_transformer.pretrained import safetensors
+from keras_transformer.pretrained import tensor_files
 from keras_transformer.pretrained.marian import WEIGHTS_FILE
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.model_card.facts import find_languages
@@ -76,7 +76,7 @@ def export_marian(run, export_dir, options, step=None):
     with replace_directory(
         export_dir, lambda: check_export_dir(export_dir)
     ) as aside:
-        safetensors.write_arrays(os.path.join(aside, WEIGHTS_FILE), arrays)
+        tensor_files.write_arrays(os.path.join(aside, WEIGHTS_FILE), arrays)
         write_marian_vocabularies(
             run.vocabularies,
             aside,

@@ -142,10 +142,10 @@ class MultiHeadAttention(SequenceLayer):
         self.value_kernel = self._add_projection(
             "value", values_width, joint_width
         )
-        self.output_kernel = self.add_weight(
-            name="output",
-            shape=(values_width, self.d_model),
-            initializer=make_branch_end_initializer(self.initializer),
+        self.output_kernel = self.add_matrix(
+            "output",
+            (values_width, self.d_model),
+            make_branch_end_initializer(self.initializer),
         )
         self.biases = {}  # by the name of the projection
         if self.attention_bias:
@@ -337,7 +337,8 @@ class MultiHeadAttention(SequenceLayer):
 
     def _project(self, x, *names):
         kernels = [
-            self._cast(getattr(self, f"{name}_kernel")) for name in names
+            self._cast(self.merge(getattr(self, f"{name}_kernel")))
+            for name in names
         ]
         biases = [
             self._cast(self.biases[name]) for name in names if self.biases
@@ -346,17 +347,18 @@ class MultiHeadAttention(SequenceLayer):
 
     def _project_heads(self, heads):
         bias = self._cast(self.biases["output"]) if self.biases else None
-        return project_from_heads(heads, self._cast(self.output_kernel), bias)
+        kernel = self._cast(self.merge(self.output_kernel))
+        return project_from_heads(heads, kernel, bias)
 
     def _cast(self, weight):
         # `step` runs outside `__call__`, where Keras does not cast weights.
         return ops.cast(weight, self.compute_dtype)
 
     def _add_projection(self, name, columns, joint_columns):
-        return self.add_weight(
-            name=name,
-            shape=(self.d_model, columns),
-            initializer=make_projection_initializer(
+        return self.add_matrix(
+            name,
+            (self.d_model, columns),
+            make_projection_initializer(
                 self.initializer, self.d_model, joint_columns
             ),
         )

@@ -58,16 +58,15 @@ class SharedEmbedding(SequenceLayer):
         self.d_model = d_model
 
     def build(self, input_shape=None):
-        self.embeddings = self.add_matrix("embeddings", self.vocab_size)
+        self.embeddings = self.add_embeddings("embeddings", self.vocab_size)
 
-    def add_matrix(self, name, vocab_size):
+    def add_embeddings(self, name, vocab_size):
         """Adds a matrix with a row of weights for each id."""
-        return self.add_weight(
-            name=name,
-            shape=(vocab_size, self.d_model),
-            initializer=keras.initializers.RandomNormal(
-                stddev=self.d_model**-0.5
-            ),
+        deviation = self.d_model**-0.5
+        return self.add_matrix(
+            name,
+            (vocab_size, self.d_model),
+            keras.initializers.RandomNormal(stddev=deviation),
         )
 
     def compute_output_shape(self, input_shape):
@@ -82,7 +81,7 @@ class SharedEmbedding(SequenceLayer):
         """Embeds ids `(batch, length)` by rows of `(vocab_size, d_model)`."""
         check_padded(ids)
         ids = ops.cast(ids, "int32")
-        vectors = ops.take(matrix, ids, axis=0)  # (batch, length, d_model)
+        vectors = self.merge(matrix, ids)  # (batch, length, d_model)
         # Cast after the look-up, which needs a few rows of a large matrix.
         vectors = ops.cast(vectors, self.compute_dtype)
         if not self.scale_embeddings:
@@ -95,7 +94,7 @@ class SharedEmbedding(SequenceLayer):
         `matrix` is `(vocab_size, d_model)`, and `x` is `(batch, length,
         d_model)`. Returns `(batch, length, num_ids)`, by default for all rows.
         """
-        kernel = ops.convert_to_tensor(matrix)[:num_ids]
+        kernel = ops.convert_to_tensor(self.merge(matrix))[:num_ids]
         kernel = ops.transpose(kernel)  # (d_model, num_ids)
         # Without `autocast` the largest product of the model would otherwise be
         # computed in float32, as that of `keras.layers.ReversibleEmbedding` is.
@@ -186,11 +185,11 @@ class TokenEmbeddings(SharedEmbedding):
         super().build(input_shape)
         self.input_embeddings = self.softmax_weights = self.embeddings
         if self.tied_embeddings != "all":
-            self.input_embeddings = self.add_matrix(
+            self.input_embeddings = self.add_embeddings(
                 "input_embeddings", self.input_vocab_size
             )
         if self.tied_embeddings == "none":
-            self.softmax_weights = self.add_matrix(
+            self.softmax_weights = self.add_embeddings(
                 "softmax_weights", self.vocab_size
             )
         self.bias = None
@@ -238,11 +237,12 @@ class TokenEmbeddings(SharedEmbedding):
         width)`. Losses take them in place of the logits, which need more
         memory.
         """
+        matrix = self.merge(self.softmax_weights)
         if self.bias is None:
-            return states, self.softmax_weights
+            return states, matrix
         # The bias is one more column, and each vector has a one for it.
         matrix = ops.concatenate(
-            [self.softmax_weights, ops.expand_dims(self.bias, 1)], axis=1
+            [matrix, ops.expand_dims(self.bias, 1)], axis=1
         )  # (vocab_size, d_model + 1)
         ones = ops.ones_like(states[..., :1])
         return ops.concatenate([states, ones], axis=-1), matrix

@@ -83,25 +83,27 @@ class FeedForward(SequenceLayer):
     def build(self, input_shape):
         check_width(input_shape, self.d_model)
         # Checkpoints store the weights under these names.
-        self.inner_kernel = self.add_weight(
-            name="inner",
-            shape=(self.d_model, self.d_ff),
-            initializer="glorot_uniform",
+        self.inner_kernel = self.add_matrix(
+            "inner", (self.d_model, self.d_ff), "glorot_uniform"
         )
         self.inner_bias = self.add_bias("inner_bias", self.d_ff)
-        self.outer_kernel = self.add_weight(
-            name="outer",
-            shape=(self.d_ff, self.d_model),
-            initializer=make_branch_end_initializer(self.initializer),
+        self.outer_kernel = self.add_matrix(
+            "outer",
+            (self.d_ff, self.d_model),
+            make_branch_end_initializer(self.initializer),
         )
         self.outer_bias = self.add_bias("outer_bias", self.d_model)
 
     def call(self, x, training=None):
+        inner, outer = (
+            ops.cast(self.merge(kernel), self.compute_dtype)
+            for kernel in (self.inner_kernel, self.outer_kernel)
+        )
         # (batch, length, d_ff)
         activation = ACTIVATIONS[self.activation]
-        hidden = project(x, self.inner_kernel, self.inner_bias, activation)
+        hidden = project(x, inner, self.inner_bias, activation)
         hidden = self.dropout_layer(hidden, training=training)
-        return project(hidden, self.outer_kernel, self.outer_bias)
+        return project(hidden, outer, self.outer_bias)
 
     def get_config(self):
         return {

@@ -4,6 +4,8 @@ import warnings
 
 import keras
 
+from keras_transformer.layers.lora_layer import LoraLayer
+
 
 def refuse_quantization(layer, *args, **kwargs):
     """Takes the place of `quantize` in layers whose matrices Keras cannot see.
@@ -17,7 +19,7 @@ def refuse_quantization(layer, *args, **kwargs):
     )
 
 
-class SequenceLayer(keras.layers.Layer):
+class SequenceLayer(LoraLayer):
     """Tells `model.summary()` the shape of the output.
 
     The output has the shape of the first input. In a functional model,

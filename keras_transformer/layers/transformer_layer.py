@@ -229,10 +229,22 @@ class LayerStack(SequenceLayer):
     layer_class = None
 
     def __init__(
-        self, num_layers, name=None, dtype=None, trainable=True, **options
+        self,
+        num_layers,
+        name=None,
+        dtype=None,
+        trainable=True,
+        lora_rank=None,
+        lora_alpha=None,
+        **options,
     ):
         check_options(type(self), options, self.layer_class)
-        super().__init__(name=name, dtype=dtype, trainable=trainable)
+        super().__init__(
+            *(lora_rank, lora_alpha),
+            name=name,
+            dtype=dtype,
+            trainable=trainable,
+        )
         if num_layers < 1:
             raise ValueError(
                 "`num_layers` must be at least 1. Received: "

@@ -10,7 +10,7 @@ from keras_transformer.errors import UserError
 
 SCHEME = "hf://"
 # What an import reads. Weights in other formats are large.
-_FILES = ("*.json", "*.spm", "model.safetensors", "README.md")
+_FILES = ("*.json", "*.spm", "model*.safetensors", "README.md")
 
 
 def is_hub_name(path):
@@ -56,7 +56,9 @@ def download(name):
             f"Cannot download {name}: {reason}. Check the name and the "
             "connection, or download it elsewhere and name its directory."
         ) from error
-    if not os.path.exists(os.path.join(directory, "model.safetensors")):
+    if not any(
+        n.startswith("model.safetensors") for n in os.listdir(directory)
+    ):
         raise UserError(
             f"{name} has no model.safetensors. Name a revision that has it, "
             f"often hf://{model}@refs/pr/1, or convert a pickle where you "

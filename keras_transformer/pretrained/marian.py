@@ -11,7 +11,7 @@ from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import read_record
 from keras_transformer.pretrained import marian_config
 from keras_transformer.pretrained import marian_weights
-from keras_transformer.pretrained import safetensors
+from keras_transformer.pretrained import tensor_files
 from keras_transformer.pretrained.imported_run import check_output_dir
 from keras_transformer.pretrained.imported_run import write_run
 from keras_transformer.token_ids import END_ID
@@ -61,12 +61,12 @@ def import_marian(source, output_dir, origin=None, problem="translate_files"):
     vocabularies = read_marian_vocabularies(source)
     _check_ids(config, vocabularies, source)
     path = _find_weights(source)
-    headers = safetensors.read_headers(path)
+    headers = tensor_files.read_headers(path)
     hparams = marian_config.make_hparams(config, "zero")
     places = marian_weights.make_places(hparams.model, vocabularies)
     _check_headers(headers, places, hparams.model, path)
     arrays = {
-        name: place.import_array(_read(path, headers, place.name))
+        name: place.import_array(_read(headers, place.name))
         for name, place in places.items()
     }
     _check_arrays(arrays, path)
@@ -84,9 +84,11 @@ def import_marian(source, output_dir, origin=None, problem="translate_files"):
 
 
 def _find_weights(source):
+    for name in (WEIGHTS_FILE, INDEX_FILE):
+        path = os.path.join(source, name)
+        if os.path.lexists(path):
+            return path
     path = os.path.join(source, WEIGHTS_FILE)
-    if os.path.lexists(path):
-        return path
     fault, remedy = "which does not exist", _REMEDY
     if os.path.lexists(os.path.join(source, PICKLE_FILE)):
         fault = f"which does not exist, and {PICKLE_FILE} can run code"
@@ -96,9 +98,6 @@ def _find_weights(source):
             f'M.from_pretrained("{source}").save_pretrained("{source}")\' '
             "where you trust it."
         )
-    if os.path.lexists(os.path.join(source, INDEX_FILE)):
-        fault = "which is divided into several files"
-        remedy = "Save the model as one file."
     raise file_error(path, fault, remedy)
 
 
@@ -141,14 +140,14 @@ def _check_headers(headers, places, config, path):
     for name, other in copies.items():
         if name in headers:
             # Bitwise, since a model that untied them would be another one.
-            pair = (_read(path, headers, one) for one in (name, other))
+            pair = (_read(headers, one) for one in (name, other))
             if not np.array_equal(*pair):
                 fault = f"where {name!r} differs from {other!r}"
                 raise file_error(path, fault, "Such a model cannot be used.")
     for side in ("encoder", "decoder"):
         name = _POSITIONS.format(side)
         if name in headers:
-            table = _read(path, headers, name)
+            table = _read(headers, name)
             usual = marian_weights.make_positions(*table.shape)
             if not np.abs(table - usual).max(initial=0) <= _MAX_DIFFERENCE:
                 fault = f"where {name!r} is not the table of sinusoids"
@@ -156,10 +155,10 @@ def _check_headers(headers, places, config, path):
                 raise file_error(path, fault, remedy)
 
 
-def _read(path, headers, name):
+def _read(headers, name):
     if name not in headers:  # the bias of the logits
         return np.zeros((1, _count_targets(headers)), "float32")
-    return safetensors.read_array(path, headers[name])
+    return tensor_files.read_array(name, headers[name])
 
 
 def _count_targets(headers):

@@ -48,7 +48,7 @@ def average_run(run, num_last, path, evaluate=None, kind="evaluated"):
         averaged = RunDirectory.create(
             aside,
             _make_record(run, steps, figures),
-            run.hparams,
+            run.hparams.without_lora(),
             *run.vocabularies.model_bytes,
         )
         averaged.checkpoints.save(steps[-1], arrays)

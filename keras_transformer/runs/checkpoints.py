@@ -17,6 +17,7 @@ from keras_transformer.files import writing
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
+from keras_transformer.runs import adapters
 from keras_transformer.runs import checkpoint_file
 
 # The names that `Checkpoints.path` gives. A file of another name, such as
@@ -186,15 +187,39 @@ class Checkpoints:
         `kinds` are the beginnings of the names to read, such as `{"model"}`;
         None reads all arrays.
         """
-        return checkpoint_file.read_arrays(self.path(self.find(step)), kinds)
+        arrays = {}
+        for path in self._list_files(step):
+            arrays |= checkpoint_file.read_arrays(path, kinds)
+        return arrays
 
     def headers(self, step=None):
         """Returns the `npy.Header` of each array by name, reading no array."""
-        return checkpoint_file.read_headers(self.path(self.find(step)))
+        headers = {}
+        for path in self._list_files(step):
+            headers |= checkpoint_file.read_headers(path)
+        return headers
 
     def checksums(self, step=None):
         """Returns a checksum of each array by name, reading no array."""
-        return checkpoint_file.read_checksums(self.path(self.find(step)))
+        checksums = {}
+        for path in self._list_files(step):
+            checksums |= checkpoint_file.read_checksums(path)
+        return checksums
+
+    def save_base(self, arrays):
+        """Writes the weights that do not change in a run with adapters."""
+        os.makedirs(self.directory, exist_ok=True)
+        path = os.path.join(self.directory, adapters.BASE_FILE)
+        with writing.atomic_write(path, "wb") as file:
+            np.savez(file, **arrays)
+
+    def _list_files(self, step):
+        """Lists the files that make up a checkpoint."""
+        path = self.path(self.find(step))
+        if adapters.ALPHA not in checkpoint_file.read_headers(path):
+            return [path]
+        # Missing, it gets the message of `files.reading`.
+        return [os.path.join(self.directory, adapters.BASE_FILE), path]
 
     def remove_incomplete(self):
         """Deletes the files that a killed process did not complete."""

@@ -5,7 +5,9 @@ import math
 import numpy as np
 
 from keras_transformer.errors import UserError
+from keras_transformer.model_config import list_adapters
 from keras_transformer.model_config import list_weights
+from keras_transformer.runs import adapters
 from keras_transformer.runs.checkpoint_file import check_shapes
 from keras_transformer.token_ids import UNKNOWN_ID
 
@@ -76,6 +78,8 @@ def check_checkpoint(run, step=None):
     It reads no array and needs no backend, so it takes milliseconds.
     """
     expected = list_weights(run.hparams.model, *run.vocabularies.sizes)
+    if run.hparams.lora_rank:
+        expected |= list_adapters(expected, run.hparams.lora_rank)
     step = run.checkpoints.find(step)
     headers = run.checkpoints.headers(step)
     shapes = {
@@ -99,11 +103,15 @@ def check_checkpoint(run, step=None):
 def read_weights(checkpoints, step=None):
     """Reads the `select_decoding_weights` of a checkpoint.
 
-    Raises a `UserError` if the checkpoint is incomplete or a weight is not
-    finite.
+    Adapters are merged into them. Raises a `UserError` if the checkpoint is
+    incomplete or a weight is not finite.
     """
     step = checkpoints.find(step)
-    used = select_decoding_weights(checkpoints.load(step, {"model", "average"}))
+    arrays = checkpoints.load(step, {"model", "average", "lora"})
+    used = select_decoding_weights(arrays)
+    if adapters.ALPHA in arrays:
+        pairs = _prefer_averages(arrays)
+        adapters.merge_adapters(used, pairs, arrays[adapters.ALPHA])
     for name, array in used.items():
         # The sum is finite only if all numbers are, and it takes no memory.
         if not math.isfinite(np.sum(array, dtype="float64")):
@@ -118,15 +126,23 @@ def read_weights(checkpoints, step=None):
 def _assign_weights(model, arrays, source):
     from keras_transformer.runs import variables  # imports Keras
 
-    variables.write(variables.model_variables(model), arrays, source)
+    named = variables.model_variables(model)
+    # Adapters are new, and begin as they are.
+    named = {n: named[n] for n in named if not adapters.is_adapter(n)}
+    variables.write(named, arrays, source)
 
 
 def select_decoding_weights(arrays):
     """Returns those weights of a checkpoint that decoding uses, as `model/...`.
 
     These are the moving averages, `average/...`, if the checkpoint holds them.
-    The training itself continues from `model/...`.
+    The training itself continues from `model/...`. Adapters are left out.
     """
+    used = _prefer_averages(arrays)
+    return {n: used[n] for n in used if not adapters.is_adapter(n)}
+
+
+def _prefer_averages(arrays):
     used = {}
     for name, array in arrays.items():
         kind, _, place = name.partition("/")

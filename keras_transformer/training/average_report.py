@@ -21,8 +21,9 @@ def report_average(problem, run, num_averaged, averaged):
     """
     # In float32, like decoding, whatever the run's precision is. The weights
     # are measured as they are: a moving average of them exists only over the
-    # updates of a run.
-    hparams = dataclasses.replace(run.hparams, ema_decay=0.0)
+    # updates of a run, and adapters are merged into them.
+    hparams = run.hparams.without_lora()
+    hparams = dataclasses.replace(hparams, ema_decay=0.0)
     engine = make_engine(hparams, num_devices=1)
     engine.build(*run.vocabularies.sizes)
     evaluate = Evaluator(problem, engine, hparams, run.record.get("measure"))

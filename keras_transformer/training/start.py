@@ -157,9 +157,7 @@ def check_memory(hparams, vocab_sizes, path=None):
 
     So must the disk of the run's `path`, if it is given, for a checkpoint.
     """
-    needed = memory.minimum_bytes(
-        hparams.model, *vocab_sizes, hparams.optimizer
-    )
+    needed = memory.minimum_bytes(hparams, *vocab_sizes)
     available = memory.machine_bytes()
     if needed > available:
         raise UserError(
@@ -184,6 +182,13 @@ def check_warm_start(hparams, path):
         other = open_warm_start(path)
         check_same_architecture(hparams.model, other)
         check_checkpoint(other)
+    elif hparams.lora_rank:
+        raise UserError(
+            "`lora_rank` must be 0 without a warm start, because adapters "
+            "change a trained model a little. Received: lora_rank="
+            f"{hparams.lora_rank} and no warm_start_from. Add "
+            "--warm_start_from=RUN."
+        )
 
 
 def open_warm_start(path):

@@ -4,9 +4,12 @@ import math
 import sys
 import time
 
+import numpy as np
+
 from keras_transformer.errors import UserError
 from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs import variables
+from keras_transformer.runs.adapters import ALPHA
 from keras_transformer.runs.checkpoints import CheckpointWriter
 from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.run_directory import RunDirectory
@@ -40,6 +43,11 @@ class TrainingState:
             )
         self._restore()
         self._mark()
+        # What a run with adapters never changes is written once.
+        self._fixed = variables.fixed_variables(engine.model)
+        is_new = not run.checkpoints.steps
+        if run.hparams.lora_rank and is_new and engine.is_chief:
+            run.checkpoints.save_base(variables.read(self._fixed))
 
     @property
     def is_saved(self):
@@ -63,6 +71,10 @@ class TrainingState:
         # The training only waits for this copy. A thread writes it.
         self.engine.synchronise()
         arrays = variables.read(self._variables())
+        if lora_rank := self.run.hparams.lora_rank:
+            arrays = {n: a for n, a in arrays.items() if n not in self._fixed}
+            alpha = self.run.hparams.lora_alpha or lora_rank
+            arrays[ALPHA] = np.float32(alpha)
         # With the counts, the row after a restart covers the same updates as
         # in an uninterrupted run.
         for kind, numbers in (("progress", self.progress), ("log", counts)):

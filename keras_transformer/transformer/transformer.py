@@ -15,9 +15,10 @@ from keras_transformer.masks import padding_mask
 from keras_transformer.masks import segment_numbers
 from keras_transformer.masks import segment_positions
 from keras_transformer.serialization import serializable
-
-PARTS = ("embedding", "encoder", "decoder")
-DECODER_STARTS = ("zero", "padding")
+from keras_transformer.transformer.arguments import PARTS
+from keras_transformer.transformer.arguments import check_parts
+from keras_transformer.transformer.arguments import check_start
+from keras_transformer.transformer.arguments import get_ids
 
 
 @serializable
@@ -68,6 +69,9 @@ class Transformer(keras.Model):
             "decoder", whose weights do not change in training. A saved model
             keeps them, also if `model.encoder.trainable = False` was set later.
             Defaults to none.
+        lora_rank: Integer, the rank for `enable_lora`, which is then called as
+            soon as the model is built. Defaults to None, which adapts nothing.
+        lora_alpha: Float, that of `enable_lora`. Defaults to None.
         **layer_options: Further arguments of `layers.EncoderLayer` except
             `causal`, for all layers.
 
@@ -117,17 +121,17 @@ class Transformer(keras.Model):
         name="transformer",
         dtype=None,
         trainable=True,
+        lora_rank=None,
+        lora_alpha=None,
         **layer_options,
     ):
         check_options(Transformer, layer_options, DecoderLayer)
         super().__init__(name=name, dtype=dtype, trainable=trainable)
-        self.decoder_start = _check_start(decoder_start)
+        self.decoder_start = check_start(decoder_start)
         self.autocast = False  # would round ids, see `SharedEmbedding`
-        self.vocab_size = vocab_size
-        self.d_model = d_model
+        self.vocab_size, self.d_model = vocab_size, d_model
         self.positional_encoding = positional_encoding
-        self.max_length = max_length
-        self.packed = packed
+        self.max_length, self.packed = max_length, packed
         shared = {"dtype": self.dtype_policy}
         self.embedding = TokenEmbeddings(
             *(vocab_size, d_model, tied_embeddings, input_vocab_size),
@@ -141,16 +145,16 @@ class Transformer(keras.Model):
         self.target_dropout = Dropout(dropout, name="target_dropout", **shared)
         layer_options |= {"d_model": d_model, "num_heads": num_heads}
         layer_options |= {"d_ff": d_ff, "dropout": dropout, **shared}
-        self.encoder = Encoder(num_layers, **layer_options, name="encoder")
-        self.decoder = Decoder(
-            num_decoder_layers or num_layers, **layer_options, name="decoder"
-        )
+        depths = num_layers, num_decoder_layers or num_layers
+        self.encoder = Encoder(depths[0], **layer_options, name="encoder")
+        self.decoder = Decoder(depths[1], **layer_options, name="decoder")
         self._freeze(PARTS if not trainable else frozen)
+        self.lora_rank, self.lora_alpha = lora_rank, lora_alpha
 
     quantize = refuse_quantization
 
     def _freeze(self, parts):
-        _check_parts(parts)
+        check_parts(parts)
         for part in parts:
             getattr(self, part).trainable = False
 
@@ -175,6 +179,26 @@ class Transformer(keras.Model):
         ):
             layer.build((None, None, self.d_model))
         self.built = True
+        if self.lora_rank:
+            self.enable_lora(self.lora_rank, self.lora_alpha)
+
+    def enable_lora(self, rank, lora_alpha=None):
+        """Adapts all projections at a low rank, and freezes everything else.
+
+        The projections are those of attention and of the feed-forward
+        networks; see `layers.lora_layer`. The model must be built. Until it is
+        trained, it computes the same as before.
+
+        Args:
+            rank: Integer width of the adapters, such as 4.
+            lora_alpha: Float, the numerator of the factor on an adaptation.
+                Defaults to `rank`, which makes the factor 1.
+        """
+        for weight in self.weights:
+            weight.trainable = False
+        for stack in (self.encoder, self.decoder):
+            stack.enable_lora(rank, lora_alpha)
+        self.lora_rank, self.lora_alpha = rank, lora_alpha
 
     def call(self, features, return_weights=False, training=None):
         decoded, weights = self._decode(
@@ -206,7 +230,7 @@ class Transformer(keras.Model):
         return self.embedding.logits(states)
 
     def _decode(self, features, kept=None, return_weights=False, training=None):
-        inputs, targets = _get_ids(features)
+        inputs, targets = get_ids(features)
         kept = kept or {"inputs": None, "targets": None}
         input_mask = padding_mask(inputs)
         input_segments = segment_numbers(inputs) if self.packed else None
@@ -343,6 +367,8 @@ class Transformer(keras.Model):
         super().export(filepath, format, verbose, input_signature, **kwargs)
 
     def get_config(self):
+        lora = {"lora_rank": self.lora_rank, "lora_alpha": self.lora_alpha}
+        lora = lora if self.lora_rank else {}
         return {
             **super().get_config(),
             **self.decoder.options,
@@ -358,38 +384,5 @@ class Transformer(keras.Model):
             "output_bias": self.embedding.output_bias,
             "decoder_start": self.decoder_start,
             "frozen": [p for p in PARTS if not getattr(self, p).trainable],
+            **lora,
         }
-
-
-def _get_ids(features):
-    """Returns the ids of inputs and of targets, each `(batch, length)`."""
-    received = type(features).__name__
-    if isinstance(features, dict):
-        if {"inputs", "targets"} <= features.keys():
-            ids = features["inputs"], features["targets"]
-            if all(len(side.shape) == 2 for side in ids):
-                return ids
-        received = {key: tuple(value.shape) for key, value in features.items()}
-    raise ValueError(
-        "A Transformer takes a dictionary of `inputs` and `targets`, both ids "
-        f"of shape (batch, length). Received: {received}. Call "
-        'model({"inputs": inputs, "targets": targets}).'
-    )
-
-
-def _check_start(decoder_start):
-    if decoder_start not in DECODER_STARTS:
-        raise ValueError(
-            '`decoder_start` must be "zero" or "padding". Received: '
-            f'decoder_start={decoder_start!r}. Use "zero" for the model of '
-            "the paper."
-        )
-    return decoder_start
-
-
-def _check_parts(frozen):
-    if isinstance(frozen, str) or not set(frozen) <= set(PARTS):
-        raise ValueError(
-            "`frozen` must be a list with names of parts of the model. "
-            f"Received: frozen={frozen!r}. Use some of {', '.join(PARTS)}."
-        )

@@ -11,7 +11,7 @@ from marian_examples import train_sentencepiece
 from marian_examples import write_marian_example
 
 from keras_transformer.pretrained import marian_weights
-from keras_transformer.pretrained.safetensors import write_arrays
+from keras_transformer.pretrained.tensor_files import write_arrays
 
 WIDTH, INNER, HEADS = 16, 24, 4
 MODELS = [train_sentencepiece(texts * 9, 60) for texts in (ENGLISH, GERMAN)]

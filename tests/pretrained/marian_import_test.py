@@ -13,7 +13,7 @@ from tiny_marian import write_tiny_marian
 from keras_transformer.decoding.loading import load
 from keras_transformer.errors import UserError
 from keras_transformer.export.marian import export_marian
-from keras_transformer.pretrained import safetensors
+from keras_transformer.pretrained import tensor_files
 from keras_transformer.pretrained.marian import import_marian
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import load_model
@@ -31,9 +31,9 @@ CONFIGS = {
 
 
 def read_arrays(path):
-    headers = safetensors.read_headers(str(path))
+    headers = tensor_files.read_headers(str(path))
     return {
-        name: safetensors.read_array(str(path), header)
+        name: tensor_files.read_array(name, header)
         for name, header in headers.items()
     }
 
@@ -77,6 +77,9 @@ class ImportMarianTest:
         written = json.loads((export / "config.json").read_text())
         names = config.keys() - {"max_position_embeddings"}
         assert {n: written[n] for n in names} == {n: config[n] for n in names}
+        card = (export / "README.md").read_text()
+        assert "imported from `marian`" in card
+        assert str(tmp_path) not in card
         again = import_marian(str(export), str(tmp_path / "again"))
         assert again.hparams == run.hparams
         assert again.vocabularies.sizes == run.vocabularies.sizes
@@ -128,13 +131,13 @@ class ImportMarianTest:
         table = {"model.encoder.embed_positions.weight": np.float32(waves)}
         copy = {"lm_head.weight": arrays["model.shared.weight"]}
         path = str(source / "model.safetensors")
-        safetensors.write_arrays(path, {**arrays, **table, **copy})
+        tensor_files.write_arrays(path, {**arrays, **table, **copy})
         import_marian(str(source), str(tmp_path / "run"))
         for name, faulty in (
             ("model.encoder.embed_positions.weight", np.float32(waves) + 0.1),
             ("lm_head.weight", copy["lm_head.weight"] + 1),
         ):
-            safetensors.write_arrays(path, {**arrays, name: faulty})
+            tensor_files.write_arrays(path, {**arrays, name: faulty})
             with pytest.raises(UserError, match=name):
                 import_marian(str(source), str(tmp_path / "other"))
 
@@ -185,6 +188,39 @@ class ImportMarianTest:
         # The same call works once the cause is gone.
         (source / name).write_bytes(whole)
         import_marian(str(source), str(tmp_path / "run"))
+
+    def test_a_model_in_several_files_is_that_in_one(self, tmp_path):
+        source = tmp_path / "marian"
+        _, arrays = write_tiny_marian(source)
+        whole = import_marian(str(source), str(tmp_path / "run"))
+        (source / "model.safetensors").unlink()
+        index = {}
+        for number in (0, 1):
+            file = f"model-{number}.safetensors"
+            part = {name: arrays[name] for name in sorted(arrays)[number::2]}
+            tensor_files.write_arrays(str(source / file), part)
+            index |= dict.fromkeys(part, file)
+        path = source / "model.safetensors.index.json"
+        path.write_text(json.dumps({"metadata": {}, "weight_map": index}))
+        divided = import_marian(str(source), str(tmp_path / "divided"))
+        expected = whole.checkpoints.load()
+        for name, array in divided.checkpoints.load().items():
+            np.testing.assert_array_equal(array, expected[name])
+        faulty = {
+            "outside of its directory": {**index, "x": "../x.safetensors"},
+            "does not agree with its files about 'x'": {
+                **index,
+                "x": "model-0.safetensors",
+            },
+            "gone.safetensors, which does not exist": {
+                **index,
+                "x": "gone.safetensors",
+            },
+        }
+        for words, changed in faulty.items():
+            path.write_text(json.dumps({"weight_map": changed}))
+            with pytest.raises(UserError, match=words):
+                import_marian(str(source), str(tmp_path / "faulty"))
 
     def test_a_pickle_is_refused_with_the_line_that_converts_it(self, tmp_path):
         source = tmp_path / "marian"

@@ -123,7 +123,11 @@ def _make_summary(run, task):
         "sentence at a time. It was"
     )
     if run.imported_from:
-        return f"{text} imported from {code(run.imported_from)}."
+        # A card may be published, so it names no directory of the machine.
+        origin = run.imported_from
+        if "://" not in origin:
+            origin = os.path.basename(os.path.normpath(origin))
+        return f"{text} imported from {code(origin)}."
     text += (
         f" trained with `keras_transformer` on the problem `{run.problem_name}`"
     )

@@ -143,9 +143,10 @@ def list_changed_hparams(run):
 def count_parameters(run, step):
     """Counts the weights in a checkpoint of a run by their headers."""
     headers = run.checkpoints.headers(step)
-    # Moving averages and the optimizer's moments are not counted.
+    # Moving averages and the optimizer's moments are not counted, nor are
+    # adapters, which decoding merges.
     return sum(
         math.prod(header.shape)
         for name, header in headers.items()
-        if name.startswith("model/")
+        if name.startswith("model/") and "_lora_" not in name
     )

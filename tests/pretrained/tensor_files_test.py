@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from keras_transformer.errors import UserError
-from keras_transformer.pretrained.safetensors import read_array
-from keras_transformer.pretrained.safetensors import read_headers
-from keras_transformer.pretrained.safetensors import write_arrays
+from keras_transformer.pretrained.tensor_files import read_array
+from keras_transformer.pretrained.tensor_files import read_headers
+from keras_transformer.pretrained.tensor_files import write_arrays
 
+DEEP = (10**6).to_bytes(8, "little") + b'{"x":' + b"[" * 999_995
 ARRAYS = {"b": np.float32([[1.5, -2.0, 3.0]]), "a": np.float32([7.0])}
 
 
@@ -30,19 +31,15 @@ class SafetensorsTest:
         assert headers.keys() == ARRAYS.keys()
         for name, array in ARRAYS.items():
             np.testing.assert_array_equal(
-                read_array(path, headers[name]), array
+                read_array(name, headers[name]), array
             )
 
-    def test_the_library_reads_and_writes_the_same(self, path):
-        library = pytest.importorskip("safetensors.numpy")
-        write_arrays(path, ARRAYS)
-        for name, array in library.load_file(path).items():
-            np.testing.assert_array_equal(array, ARRAYS[name])
+    def test_numbers_of_16_bits_become_float32(self, path):
         halves = {name: x.astype("float16") for name, x in ARRAYS.items()}
-        library.save_file(halves, path)
+        write_arrays(path, halves)
         for name, header in read_headers(path).items():
             np.testing.assert_array_equal(
-                read_array(path, header), ARRAYS[name]
+                read_array(name, header), ARRAYS[name]
             )
 
     def test_bfloat16_is_the_upper_half_of_float32(self, path):
@@ -50,19 +47,24 @@ class SafetensorsTest:
         write_file(path, {"x": entry}, 0)
         with open(path, "ab") as file:
             file.write(bytes.fromhex("803f40c0"))
-        (header,) = read_headers(path).values()
-        np.testing.assert_array_equal(read_array(path, header), [1.0, -3.0])
+        array = read_array("x", read_headers(path)["x"])
+        assert array.dtype == "float32"
+        np.testing.assert_array_equal(array, [1.0, -3.0])
 
     @pytest.mark.parametrize(
         "entry, num_bytes, words",
         [
-            ({"shape": [2**39, 2**39]}, 8, "another size than its shape"),
-            ({"data_offsets": [0, 12]}, 12, "another size than its shape"),
-            ({"data_offsets": [4, 12]}, 12, "not behind the array before"),
-            ({"dtype": "I64"}, 16, "numbers of the type I64"),
-            ({"shape": [-2]}, 8, "shape"),
-            ({}, 7, "has .* bytes instead of"),
-            ({}, 9, "has .* bytes instead of"),
+            ({"shape": [2**39, 2**39]}, 8, "not a complete file"),
+            ({"data_offsets": [0, 12]}, 12, "not a complete file"),
+            ({"data_offsets": [4, 12]}, 12, "not a complete file"),
+            (
+                {"dtype": "I64", "data_offsets": [0, 16]},
+                16,
+                "numbers of the type I64",
+            ),
+            ({"shape": [-2]}, 8, "not a complete file"),
+            ({}, 7, "not a complete file"),
+            ({}, 9, "not a complete file"),
         ],
     )
     def test_sizes_are_checked_before_anything_is_read(
@@ -71,6 +73,12 @@ class SafetensorsTest:
         usual = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
         write_file(path, {"x": {**usual, **entry}}, num_bytes)
         with pytest.raises(UserError, match=words):
+            read_headers(path)
+
+    def test_a_header_that_nests_too_deep_is_refused(self, path):
+        with open(path, "wb") as file:
+            file.write(DEEP)
+        with pytest.raises(UserError, match="not a complete file"):
             read_headers(path)
 
     @pytest.mark.parametrize(

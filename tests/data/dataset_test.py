@@ -315,6 +315,10 @@ class StreamingDatasetTest:
 MIRRORED_SCRIPT = """
     import json
     import sys
+    from keras_transformer.bin.shared.backend import load_backend
+
+    load_backend()
+
     import tensorflow as tf
 
     cpus = tf.config.list_physical_devices("CPU")

@@ -30,6 +30,10 @@ NUM_UPDATES, NUM_MORE = 20, 5
 
 SCRIPT = f"""
 import sys
+from keras_transformer.bin.shared.backend import load_backend
+
+load_backend()
+
 import tensorflow as tf
 
 cpus = tf.config.list_physical_devices("CPU")

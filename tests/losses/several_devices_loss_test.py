@@ -10,6 +10,10 @@ from processes import environment
 
 SCRIPT = """
 import json
+from keras_transformer.bin.shared.backend import load_backend
+
+load_backend()
+
 import keras
 import numpy as np
 import tensorflow as tf

@@ -28,6 +28,7 @@ def run_load(
     malformed_share=0.1,
     random_seed=0,
     process_id=None,
+    min_requests=0,
 ):
     """Sends requests from many clients, each as soon as the last is answered.
 
@@ -46,6 +47,8 @@ def run_load(
         random_seed: Integer seed of the choice of requests. Defaults to 0.
         process_id: Integer id of the server's process, whose memory is sampled.
             Defaults to none.
+        min_requests: Integer, the minimum number of requests of each client. On
+            a slow machine the load lasts longer for them. Defaults to 0.
 
     Returns:
         `LoadReport` of all clients.
@@ -59,7 +62,10 @@ def run_load(
     threads = [
         threading.Thread(
             target=each.run,
-            args=(begin + seconds, texts, is_right, malformed_share),
+            args=(
+                *(begin + seconds, min_requests),
+                *(texts, is_right, malformed_share),
+            ),
         )
         for each in clients
     ]
@@ -91,8 +97,11 @@ class _Client:
         self._random = random.Random(f"{random_seed} {number}")
         self.report = LoadReport()
 
-    def run(self, end, texts, is_right, malformed_share):
-        while time.monotonic() < end:
+    def run(self, end, min_requests, texts, is_right, malformed_share):
+        answers, errors = self.report.latencies, self.report.errors
+        while (
+            time.monotonic() < end or len(answers) + len(errors) < min_requests
+        ):
             if self._random.random() < malformed_share:
                 self.report.faults.append(self._faults.send(self._random))
             else:

@@ -186,7 +186,8 @@ class InterruptTest:
             process.stdout.readline()
             time.sleep(tenths / 10)
             process.send_signal(number)
-            _, messages = process.communicate(timeout=120)
+            # A busy machine takes minutes.
+            _, messages = process.communicate(timeout=600)
             # While the modules are imported, the signal itself may end the
             # process.
             statuses = (0, 128 + number, -number)

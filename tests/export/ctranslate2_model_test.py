@@ -13,6 +13,7 @@ import pytest
 from keras import ops
 
 from keras_transformer.data.subwords import train_subwords
+from keras_transformer.decoding.batching import pad
 from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export.ctranslate2 import QUANTIZATIONS
@@ -105,13 +106,8 @@ def log_probs(path, run, sources, targets):
 
 
 def own_log_probs(run, sources, targets):
-    model = load_model(run)
-    return np.array(
-        [
-            score_targets(model, np.array([source]), np.array([target]), 0.0)[0]
-            for source, target in zip(sources, targets)
-        ]
-    )
+    scores = score_targets(load_model(run), pad(sources), pad(targets), 0.0)
+    return ops.convert_to_numpy(scores)
 
 
 def stored(run, quantization):

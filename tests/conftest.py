@@ -4,12 +4,14 @@ import gc
 import os
 import resource
 import signal
+import sys
 
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 os.environ.setdefault("MPLBACKEND", "Agg")
+
 # TensorFlow and its graphs are millions of objects, which Python would search
 # again and again. Those of the imports live until the end, so it need not.
 gc.disable()
@@ -21,6 +23,28 @@ def pytest_collection_finish():
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def engine_sharing():
+    """Makes tests share compiled functions; None if they compile nothing."""
+    if "keras" not in sys.modules:
+        yield None
+        return
+    import keras
+    import shared_compilations
+
+    with pytest.MonkeyPatch.context() as patch:
+        shared_compilations.share_searches(patch)
+        on_tensorflow = keras.backend.backend() == "tensorflow"
+        yield on_tensorflow and shared_compilations.EngineSharing(patch)
+
+
+@pytest.fixture(autouse=True)
+def free_engines(engine_sharing):
+    yield
+    if engine_sharing:
+        engine_sharing.release()
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ class SmallDevice:
         self.num_rows = []  # of all batches, with those that did not fit
         self.count_cache_positions = replica.count_cache_positions
         self.search = functools.partial(self._limited, replica.search)
-        self.scoring = functools.partial(self._limited, replica.scoring)
+        self.get_scorer = functools.partial(self._limited, replica.get_scorer)
 
     def _limited(self, compiled, *arguments):
         function = compiled(*arguments)

@@ -23,7 +23,7 @@ from keras_transformer.search.ensemble import Ensemble
 from keras_transformer.transformer import Transformer
 
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
-LARGER = dataclasses.replace(HPARAMS, num_layers=2, beam_size=2, alpha=0.3)
+LARGER = dataclasses.replace(HPARAMS, d_model=24, beam_size=2, alpha=0.3)
 
 
 @pytest.fixture(scope="module")

@@ -49,9 +49,6 @@ def check_model(changes, constraints):
     from keras_transformer.decoding.loading import check_export
     from keras_transformer.decoding.loading import check_loadable
     from keras_transformer.decoding.loading import load_checker
-    from keras_transformer.decoding.steps.glossary import check_glossary
-    from keras_transformer.decoding.steps.glossary import check_term_lengths
-    from keras_transformer.decoding.steps.placeholders import check_protect
 
     paths = model_flags.output_dirs(FLAGS)
     chosen = {
@@ -71,11 +68,7 @@ def check_model(changes, constraints):
     if num_hypotheses > 1:
         rule = f"must go without num_hypotheses={num_hypotheses}"
         flags.refuse(FLAGS, OF_WORDS, rule)
-    if "glossary" in constraints:
-        check_glossary(constraints["glossary"], options, checker.linearization)
-        check_term_lengths(constraints["glossary"], checker.count_tokens)
-    if "protect" in constraints:
-        check_protect(constraints["protect"], checker.linearization)
+    checker.combine_steps(options, **constraints)
     runs = keras_engine.open_runs(paths)
     steps = {"output_dir": keras_engine.find_steps(runs, FLAGS.checkpoint_step)}
     if FLAGS.rerank_by:

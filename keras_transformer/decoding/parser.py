@@ -166,7 +166,7 @@ class Parser(Translator):
 
         return super().check_translations(check_trees(), name)
 
-    def _combine_steps(self, options, *others):
-        steps = super()._combine_steps(options, *others)
+    def combine_steps(self, options, *others, **constraints):
+        steps = super().combine_steps(options, *others, **constraints)
         # The first step finishes last, when the samples are trees.
         return [Consensus(self), *steps] if options.mbr_samples else steps

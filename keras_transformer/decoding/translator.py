@@ -186,7 +186,7 @@ class Translator(Preparation):
             List of `Hypothesis` for each text, best first.
         """
         options = self.change_options(**options)
-        steps = self._combine_steps(options, prefixes, seed, glossary, protect)
+        steps = self.combine_steps(options, prefixes, seed, glossary, protect)
         searched = options
         if self.reranker:
             # It needs all hypotheses of the beam, and adds to their scores.
@@ -322,7 +322,9 @@ class Translator(Preparation):
             links = list(map(step.finish_links, links))
         return links
 
-    def _combine_steps(self, options, prefixes, seed, glossary, protect):
+    def combine_steps(
+        self, options, prefixes=None, seed=0, glossary=None, protect=None
+    ):
         """Checks the arguments of a call, and returns its steps."""
         changes = {"glossary": glossary, "protect": protect}
         changes |= {"prefixes": prefixes, "seed": seed}

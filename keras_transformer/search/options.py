@@ -70,11 +70,7 @@ class DecodeOptions:
     @classmethod
     def from_hparams(cls, hparams):
         """Returns the options that a run's `HParams` state."""
-        return cls(
-            beam_size=hparams.beam_size,
-            alpha=hparams.alpha,
-            extra_length=hparams.extra_length,
-        )
+        return cls(**dataclasses.asdict(hparams.decoding))
 
     def replace(self, **changes):
         """Returns these options with changes; None leaves one as it is.

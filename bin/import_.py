@@ -7,7 +7,9 @@
 config.json, model.safetensors, source.spm, target.spm, vocab.json and
 tokenizer_config.json, or its name on Hugging Face's hub after hf://. Downloads
 need pip install '.[hub]'. A directory with a checkpoint of Tensor2Tensor's
-transformer and its vocabulary file is imported, too.
+transformer and its vocabulary file is imported, too. So is adapter.npz, which
+kt-trainer writes into a run with lora_rank, together with the run --base that
+it adapts.
 
 Every command takes the run as if it had been trained here. kt-trainer
 --warm_start_from=run trains it further, and kt-exporter --format=marian writes
@@ -27,6 +29,7 @@ import sys
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.backend import load_backend
+from keras_transformer.errors import UserError
 
 FLAGS = flags.define(
     source=flags.path(
@@ -38,6 +41,10 @@ FLAGS = flags.define(
         "Problem whose data the run is evaluated on.",
         default="translate_files",
     ),
+    base=flags.path(
+        "Run that the adapters in --source belong to, as --warm_start_from "
+        "named it. Default: none.",
+    ),
     verify=flags.switch("Compare the run with transformers."),
 )
 
@@ -45,11 +52,16 @@ FLAGS = flags.define(
 def main(argv):
     flags.require(FLAGS, "source", "output_dir")
     from keras_transformer import registry
+    from keras_transformer.pretrained import adapter
     from keras_transformer.pretrained import hub
     from keras_transformer.pretrained.imported_run import check_output_dir
 
     registry.get_problem(FLAGS.problem)
     check_output_dir(FLAGS.output_dir)
+    if adapter.is_adapter_file(FLAGS.source):
+        print(_import_adapter().path)
+        return
+    flags.refuse(FLAGS, ["base"], "must go with adapters, a file adapter.npz")
     if FLAGS.verify:
         from keras_transformer.export import marian_comparison
 
@@ -65,6 +77,20 @@ def main(argv):
         for line in marian_comparison.compare(source, run):
             print(line, file=sys.stderr)
     print(run.path)
+
+
+def _import_adapter():
+    from keras_transformer.pretrained.adapter import import_adapter
+
+    if not FLAGS.base:
+        raise UserError(
+            "`base` must be the run that the adapters belong to. Received: "
+            f"source={FLAGS.source!r} without --base. Add --base=RUN."
+        )
+    flags.refuse(FLAGS, ["verify"], "must go with a model in Marian's format")
+    return import_adapter(
+        FLAGS.source, FLAGS.base, FLAGS.output_dir, FLAGS.problem
+    )
 
 
 def _choose_importer(source):

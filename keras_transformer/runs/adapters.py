@@ -2,13 +2,20 @@
 
 Its checkpoints hold the adapters, their optimizer and `ALPHA`. The weights that
 never change are in `BASE_FILE` beside them, once. `checkpoints` reads both as
-one, and whoever reads weights for decoding gets them merged.
+one, and whoever reads weights for decoding gets them merged. `ADAPTER_FILE` in
+the run's directory has the adapters alone, for those who have the base.
 """
+
+import zlib
+
+import numpy as np
 
 from keras_transformer.model_config import ADAPTER_SUFFIXES
 
 ALPHA = "lora/alpha"
+BASE = "lora/base"  # a checksum of the weights that the adapters belong to
 BASE_FILE = "base.npz"
+ADAPTER_FILE = "adapter.npz"
 
 
 def is_adapter(name):
@@ -30,3 +37,11 @@ def merge_adapters(weights, adapters, alpha):
         if pair[0] is not None:
             a, b = pair
             weights[name] = weights[name] + float(alpha) / a.shape[1] * (a @ b)
+
+
+def compute_checksum(weights):
+    """Returns the CRC-32 of the weights of a model without adapters."""
+    checksum = 0
+    for name in sorted(weights):
+        checksum = zlib.crc32(np.ascontiguousarray(weights[name]), checksum)
+    return np.int64(checksum)

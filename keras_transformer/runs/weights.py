@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from keras_transformer.errors import UserError
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.model_config import list_adapters
 from keras_transformer.model_config import list_weights
 from keras_transformer.runs import adapters
@@ -121,6 +122,21 @@ def read_weights(checkpoints, step=None):
                 "learning_rate."
             )
     return used
+
+
+def write_adapter(run):
+    """Writes the adapters of a run's newest checkpoint to `ADAPTER_FILE`.
+
+    They are what `read_weights` would merge, without the weights themselves.
+    """
+    arrays = run.checkpoints.load(kinds={"model", "average", "lora"})
+    used = _prefer_averages(arrays)
+    content = {n: used[n] for n in used if adapters.is_adapter(n)}
+    content[adapters.ALPHA] = arrays[adapters.ALPHA]
+    base = select_decoding_weights(arrays)
+    content[adapters.BASE] = adapters.compute_checksum(base)
+    with atomic_write(run.file(adapters.ADAPTER_FILE), "wb") as file:
+        np.savez(file, **content)
 
 
 def _assign_weights(model, arrays, source):

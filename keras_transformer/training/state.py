@@ -153,6 +153,9 @@ class TrainingState:
 
 def _report_peak(other, run):
     """Warns of a learning rate that may destroy what the other run learned."""
+    # Adapters leave it as it is, and learn at several times the rate.
+    if run.hparams.lora_rank:
+        return
     earlier, peak = (make_schedule(r.hparams).peak for r in (other, run))
     if peak > 1.01 * earlier:
         print(

@@ -14,6 +14,7 @@ from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.errors import UserError
 from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs.model_card.card import write_model_card
+from keras_transformer.runs.weights import write_adapter
 from keras_transformer.training import evaluator
 from keras_transformer.training.log import TrainingCost
 from keras_transformer.training.log import TrainingLog
@@ -154,6 +155,8 @@ class Trainer:
             self.state.wait()
             if self.engine.is_chief and self.run.checkpoints.steps:
                 write_model_card(self.run.path, self.run)
+                if self.hparams.lora_rank:
+                    write_adapter(self.run)
             return {} if self.stop_signal else self._results
 
     def _catch_up(self):

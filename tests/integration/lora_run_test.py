@@ -14,6 +14,7 @@ from runs import train
 
 from keras_transformer.bin import avg_checkpoints
 from keras_transformer.bin import evaluate
+from keras_transformer.bin import import_
 from keras_transformer.bin import trainer
 from keras_transformer.decoding import load
 from keras_transformer.errors import UserError
@@ -123,6 +124,30 @@ class LoraRunTest:
             atol=1e-6,
         )
         assert float(evaluations(run)[0]["dev_loss"]) > 0
+
+
+class AdapterFileTest:
+    def test_it_makes_the_run_anew_of_its_base(self, run, parent, tmp_path):
+        file = run.file(adapters.ADAPTER_FILE)
+        assert os.path.getsize(file) < os.path.getsize(run.checkpoints.path(60))
+        path = tmp_path / "again"
+        flags = f"--source={file}", f"--output_dir={path}"
+        assert call(import_, *flags, f"--base={parent.path}") == 0
+        again = RunDirectory(str(path))
+        assert again.hparams.lora_rank == 0
+        found = read_weights(again.checkpoints)
+        for name, array in read_weights(run.checkpoints).items():
+            np.testing.assert_array_equal(found[name], array)
+
+    def test_another_base_is_refused(self, run, tmp_path, capsys):
+        flags = (
+            f"--source={run.file(adapters.ADAPTER_FILE)}",
+            f"--output_dir={tmp_path / 'new'}",
+        )
+        words = ["whose newest weights are others"]
+        assert_fails(capsys, words, import_, *flags, f"--base={run.path}")
+        assert_fails(capsys, ["Add --base=RUN"], import_, *flags)
+        assert os.listdir(tmp_path) == []
 
 
 class LoraErrorTest:

@@ -12,6 +12,7 @@ from rows import row
 
 IMPORT = "kt-import --source={marian} --output_dir="
 NEW = IMPORT + "{box}/new"
+ADAPTER = "kt-import --source={run}/checkpoints/ckpt-3000.npz --output_dir=new"
 CONFIG, WEIGHTS = "{marian}/config.json", "{marian}/model.safetensors"
 TABLE, TOKENIZER = "{marian}/vocab.json", "{marian}/tokenizer_config.json"
 PICKLE = "{marian}/pytorch_model.bin"
@@ -56,6 +57,11 @@ ROWS = [
     row("kt-import --source={box}/gone --output_dir=new", says="gone"),
     row("kt-import --source={run} --output_dir=new", says="config.json"),
     row("kt-import --source={run}/run.json --output_dir=new", says="run.json"),
+    row(ADAPTER, says="Add --base=RUN"),
+    row(ADAPTER + " --base={run}", says="ckpt-3000.npz, where"),
+    row(ADAPTER + " --base={data}", says="`base` must be"),
+    row(ADAPTER + " --base={run} --verify", says="--verify"),
+    row(NEW + " --base={run}", says="must go with adapters"),
     row(IMPORT + "{run}", says="new or empty"),
     row(IMPORT + "{marian}", says="new or empty"),
     row(IMPORT + "{run}/run.json", says="run.json"),

@@ -1,0 +1,97 @@
+"""Makes a run of a base and the adapters that another run trained for it."""
+
+import os
+
+from keras_transformer.errors import UserError
+from keras_transformer.files.reading import file_error
+from keras_transformer.model_config import ADAPTER_SUFFIXES
+from keras_transformer.model_config import list_adapters
+from keras_transformer.model_config import list_weights
+from keras_transformer.pretrained.imported_run import check_output_dir
+from keras_transformer.pretrained.imported_run import write_run
+from keras_transformer.runs import adapters
+from keras_transformer.runs import checkpoint_file
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.weights import check_checkpoint
+from keras_transformer.runs.weights import read_weights
+
+_REMEDY = "Get the file again."
+
+
+def is_adapter_file(path):
+    """Returns whether a path leads to the adapters of a run."""
+    return path.endswith(".npz") and os.path.isfile(path)
+
+
+def import_adapter(source, base, output_dir, problem):
+    """Writes a run with the weights of a base and adapters merged into them.
+
+    Args:
+        source: Path of `adapter.npz`, which kt-trainer writes into the
+            directory of a run with `lora_rank`.
+        base: Path of the run that was named by --warm_start_from then, or of
+            an equal one.
+        output_dir: Directory of the run, which must not exist or be empty.
+        problem: Name of the problem of the run.
+
+    Returns:
+        The `RunDirectory`.
+
+    Raises:
+        UserError: If a file is damaged, or if the adapters are for another
+            base.
+    """
+    check_output_dir(output_dir)
+    if not RunDirectory.exists(base):
+        raise UserError(
+            "`base` must be the directory of a run. Received: "
+            f"base={base!r}. Name the run that --warm_start_from named when "
+            "the adapters were trained."
+        )
+    run = RunDirectory(base)
+    check_checkpoint(run)
+    arrays = checkpoint_file.read_arrays(source)
+    _check_arrays(run, arrays, source)
+    weights = read_weights(run.checkpoints)
+    if adapters.compute_checksum(weights) != arrays[adapters.BASE]:
+        raise UserError(
+            "`base` must be the run whose weights the adapters were trained "
+            f"for. Received: base={base!r}, whose newest weights are others. "
+            "Name the run that --warm_start_from named then."
+        )
+    adapters.merge_adapters(weights, arrays, arrays[adapters.ALPHA])
+    record = {
+        **{name: run.record[name] for name in run.record if name == "licence"},
+        "problem": problem,
+        "imported": {
+            "origin": os.path.abspath(source),
+            "languages": _find_languages(run),
+        },
+    }
+    return write_run(
+        *(output_dir, record, run.hparams.without_lora(), run.vocabularies),
+        weights,
+    )
+
+
+def _check_arrays(run, arrays, path):
+    """Checks the shapes of the adapters of a model, whatever their rank."""
+    widths = {
+        array.shape[-1]
+        for name, array in arrays.items()
+        if name.endswith(ADAPTER_SUFFIXES[0]) and array.ndim == 2
+    }
+    weights = list_weights(run.hparams.model, *run.vocabularies.sizes)
+    expected = list_adapters(weights, max(widths, default=1))
+    expected |= {adapters.ALPHA: (), adapters.BASE: ()}
+    shapes = {name: array.shape for name, array in arrays.items()}
+    checkpoint_file.check_shapes(expected, shapes, path, _REMEDY)
+    for name, array in arrays.items():
+        if array.dtype.kind not in "fi":
+            fault = f"where {name!r} holds no numbers"
+            raise file_error(path, fault, _REMEDY)
+
+
+def _find_languages(run):
+    imported = run.record.get("imported") or run.record.get("data") or {}
+    return imported.get("languages", ["source", "target"])

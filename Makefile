@@ -6,6 +6,8 @@
 # make test-browser  Run the tests of kt-studio in a browser.
 # make fuzz          Feed the readers of files and requests with hostile bytes.
 # make docs          Build the site of documents into build/docs/site.
+# make tutorials     Run the tutorials and renew their outputs and notebooks.
+# make pictures      Train the demo, and make the pictures of README from it.
 # make lint          Check the style only.
 # make venv          Install the package and its test tools into .venv.
 # make clean         Remove the files of demos and builds, but not .venv.
@@ -30,12 +32,12 @@ unexport PYTHONDONTWRITEBYTECODE
 SLOW_TESTS = integration robustness benchmark decoding engines export layers \
 	losses pretrained search serving studio sweep training transformer \
 	visualization frozen_formats_test.py jax_backend_test.py optimizers_test.py \
-	paper_in_one_file_test.py serialization_test.py data/dataset_test.py \
+	paper_in_one_file_test.py serialization_test.py site_test.py data/dataset_test.py \
 	data/generation_test.py data/large_corpora_page_test.py \
 	problems/parsing_problem_test.py trees/linearization_test.py
 
-.PHONY: demo demo-parsing check test test-slow test-browser fuzz docs lint \
-	venv clean
+.PHONY: demo demo-parsing check test test-slow test-browser fuzz docs \
+	tutorials pictures lint venv clean
 
 demo: .venv/installed
 	$(BIN)/kt-trainer --problem=translate_ende_toy --generate_data \
@@ -87,6 +89,21 @@ docs: .venv/installed-test
 	$(BIN)/python docs/site/site_builder.py build/docs
 	cd build/docs && ../../$(BIN)/zensical build --strict --clean
 	@echo "Open build/docs/site/index.html."
+
+# TUTORIALS=docs/tutorials/parsing.md runs one alone.
+TUTORIALS ?= $(filter-out %/README.md,$(wildcard docs/tutorials/*.md))
+tutorials: .venv/installed-test
+	$(BIN)/python docs/site/tutorials.py $(TUTORIALS)
+
+pictures: demo
+	$(PIP) -e '.[browser]'
+	cp demo/run/learning_curve.png docs/learning_curve.png
+	$(BIN)/kt-attention --output_dir=demo/run/averaged \
+		--picture=docs/cross_attention.png \
+		--text="Tomorrow the old uncle will pick up his sister."
+	$(BIN)/kt-studio --output_dir=demo/run/averaged --port=8600 & \
+		$(BIN)/python docs/site/studio_picture.py \
+		http://localhost:8600 docs/studio.png; kill $$!
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .

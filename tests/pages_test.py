@@ -5,7 +5,7 @@ import re
 from source_files import ROOT
 from source_files import identify
 
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 
 
 def prose(page):
@@ -55,7 +55,7 @@ def test_readme_leads_to_every_page():
         if page.suffix == ".md" and page not in found:
             found.add(page)
             waiting += [target for target, _ in inner_links(page)]
-    assert set(ROOT.glob("docs/*.md")) <= found
+    assert set(ROOT.glob("docs/**/*.md")) <= found
 
 
 def test_a_release_of_the_changelog_has_at_most_80_lines():

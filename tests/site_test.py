@@ -73,6 +73,11 @@ class SiteSourceTest:
             for path in re.findall(rf"{site_builder.GITHUB}([^)#\s]+)", text):
                 assert (ROOT / path).exists(), (page.name, path)
 
+    def test_links_show_titles_of_pages(self, source):
+        text = (source / "docs/contents.md").read_text(encoding="utf-8")
+        assert "[The paper and the code](paper.md)" in text
+        assert not re.search(r"\[[\w/]+\.md\]", text)
+
     def test_links_in_code_stay(self):
         text = "[a](b.md) `[a](b.md)`\n```\n[a](b.md)\n```\n[c]: training.md\n"
         files = {"docs/README.md": "deep/contents.md", "docs/b.md": "b.md"}

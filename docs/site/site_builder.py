@@ -22,6 +22,9 @@ RAW = "https://raw.githubusercontent.com/keras-t2t/keras-t2t/main/"
 RENAMED = {"README.md": "index.md", "docs/README.md": "contents.md"}
 PICTURES = (".png", ".svg")
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
+LIST = re.compile(r"^(?!- |\s)(.+\n)(?=- )", re.MULTILINE)
+NAMED = re.compile(r"\[[\w/.]+\.md\]\(([^)#\s]+\.md)")
 LINK = re.compile(r"(\]\(|^\[[^\]]+\]: )([^)\s]+)", re.MULTILINE)
 
 
@@ -33,6 +36,23 @@ def find_files():
     return {
         name: RENAMED.get(name, name.removeprefix("docs/")) for name in names
     }
+
+
+def read_page(name):
+    """Returns the text of a page, whose links show titles of pages.
+
+    Python-Markdown needs an empty line before a list, which GitHub does not.
+    """
+
+    def show_title(match):
+        target = (ROOT / name).parent / match[1]
+        title = target.read_text("utf-8").split("\n")[0].removeprefix("# ")
+        return f"[{title}]({match[1]}"
+
+    text = NAMED.sub(show_title, (ROOT / name).read_text("utf-8"))
+    parts = FENCE.split(text)  # code stands at the odd places
+    parts[::2] = [LIST.sub(r"\1\n", part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def adapt_links(text, name, files):
@@ -81,7 +101,7 @@ def build(target):
     shutil.rmtree(target, ignore_errors=True)
     files = find_files()
     pages = {
-        new: adapt_links((ROOT / name).read_text("utf-8"), name, files)
+        new: adapt_links(read_page(name), name, files)
         for name, new in files.items()
         if name.endswith(".md")
     }

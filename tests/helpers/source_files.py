@@ -10,7 +10,7 @@ FILES = sorted(
     path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")
 )
 TEST_FILES = sorted((ROOT / "tests").rglob("*.py"))
-TEXTS = [*FILES, *ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+TEXTS = [*FILES, *ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 
 
 def module_name(path):

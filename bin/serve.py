@@ -47,11 +47,7 @@ FLAGS = flags.define(
     model_name=flags.SHARED,
     # The server has no access control, so by default it serves this machine
     # only.
-    host=flags.text(
-        "Address to listen on; 0.0.0.0 listens on all addresses of this "
-        "machine.",
-        default="localhost",
-    ),
+    host=flags.SHARED,
     port=flags.port("Port of gRPC; 0 turns gRPC off.", default=8500),
     rest_api_port=flags.port("Port of REST; 0 turns REST off.", default=8501),
     tls_certificate=flags.path(

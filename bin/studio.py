@@ -33,11 +33,7 @@ FLAGS = flags.define(
         "the directory of a run",
     ),
     checkpoint_step=flags.SHARED,
-    host=flags.text(
-        "Address to listen on; 0.0.0.0 listens on all addresses of this "
-        "machine.",
-        default="localhost",
-    ),
+    host=flags.SHARED,
     port=flags.whole(
         "Port of the page; 0 takes any free one.", default=8600, maximum=65535
     ),

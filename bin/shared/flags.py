@@ -339,6 +339,11 @@ SHARED_FLAGS = dict(
         "tab and its translation, or a term that stays as it is. Default: "
         "none.",
     ),
+    host=text(
+        "Address to listen on; 0.0.0.0 listens on all addresses of this "
+        "machine.",
+        default="localhost",
+    ),
     model_name=text(
         "Name of the model on the server.",
         default="translate",

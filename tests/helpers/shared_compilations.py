@@ -89,17 +89,17 @@ class EngineSharing:
                 key = (engine.hparams, engine.precision, jit_compile, sizes)
                 self._reuse(key, engine)
 
-        run_command = command.run
+        call_main = command._call
 
-        def run_and_release(*arguments):
+        def call_and_release(*arguments):
             num_busy = len(self._busy)
             try:
-                run_command(*arguments)
+                return call_main(*arguments)
             finally:
                 self.release(num_busy)
 
         patch.setattr(TensorflowEngine, "build", build_or_reuse)
-        patch.setattr(command, "run", run_and_release)
+        patch.setattr(command, "_call", call_and_release)
 
     def release(self, start=0):
         """Frees the engines in use, from the number `start` on."""

@@ -11,7 +11,7 @@ PROJECTIONS = ("query", "key", "value", "output", "inner", "outer")
 ADAPTER_SUFFIXES = ("_lora_a", "_lora_b")
 # A trained model computes the same whatever the values of these fields are.
 TRAINING_ONLY = ("dropout", "attention_dropout", "activation_dropout")
-TRAINING_ONLY += ("initializer", "packed")
+TRAINING_ONLY += ("initializer", "packed", "fused_attention")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +56,7 @@ class ModelConfig:
     initializer: str = "small_branch_ends"  # or "tensor2tensor", the authors'
     max_length: int = 256  # longest sentence kept for training, in tokens
     packed: bool = False  # whether several sentence pairs share a row
+    fused_attention: bool = False  # by a kernel of the GPU; see FusedAttention
 
     def __post_init__(self):
         fields.check(self, _RULES)

@@ -38,6 +38,7 @@ DIFFERENT = {
     "initializer": "tensor2tensor",
     "max_length": 7,
     "packed": True,
+    "fused_attention": True,
 }
 
 

@@ -10,6 +10,7 @@ from keras_transformer.layers.embedding import TokenEmbeddings
 from keras_transformer.layers.encoder import Encoder
 from keras_transformer.layers.encoder import EncoderLayer
 from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.fused_attention import FusedAttention
 from keras_transformer.layers.positional_encoding import (
     LearnedPositionalEncoding,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "Encoder",
     "EncoderLayer",
     "FeedForward",
+    "FusedAttention",
     "LearnedPositionalEncoding",
     "MultiHeadAttention",
     "Residual",

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from keras_transformer.layers.fused_attention import FusedAttention
 from keras_transformer.transformer.transformer import Transformer
 
 # Keras dtype policy of each precision that training and decoding offer.
@@ -17,7 +18,7 @@ def build_transformer(config, vocab_size, dtype=None, input_vocab_size=None):
 
     Args:
         config: `ModelConfig`. Each field becomes the argument of `Transformer`
-            that has its name.
+            that has its name, and `fused_attention` the class of attention.
         vocab_size: Integer number of token ids of the targets.
         dtype: Keras dtype policy such as "mixed_bfloat16". Defaults to Keras'
             default.
@@ -37,6 +38,8 @@ def build_transformer(config, vocab_size, dtype=None, input_vocab_size=None):
     options = dataclasses.asdict(config)
     for name in ("d_k", "d_v", "num_decoder_layers"):
         options[name] = options[name] or None  # 0 stands for the default
+    if options.pop("fused_attention"):
+        options["attention"] = FusedAttention
     model = (config.model_class or Transformer)(
         vocab_size, input_vocab_size=input_vocab_size, dtype=dtype, **options
     )

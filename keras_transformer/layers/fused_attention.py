@@ -1,0 +1,52 @@
+"""Attention by the fused kernel of the device."""
+
+from keras import ops
+
+from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.serialization import serializable
+
+
+@serializable
+class FusedAttention(MultiHeadAttention):
+    """Computes what `MultiHeadAttention` does, by a kernel of the device.
+
+    `keras.ops.dot_product_attention` never writes the scores to memory where a
+    fused kernel exists: with JAX on GPUs, in half precision. On a processor and
+    with TensorFlow it is slower than `MultiHeadAttention`. Weights, arguments
+    and results are the same, up to rounding in the precision of the layer.
+
+    The kernel has no dropout of weights, no bias and no blocks of neighbours,
+    so `MultiHeadAttention` itself computes what needs these.
+    """
+
+    def compute_attention(
+        self,
+        queries,
+        keys,
+        values,
+        attention_mask=None,
+        training=None,
+        query_positions=None,
+        key_positions=None,
+        bias=None,
+    ):
+        # The compiler leaves out what nobody reads: the weights, unless a call
+        # returns them, and these heads wherever the kernel computes others.
+        heads, weights = super().compute_attention(
+            *(queries, keys, values, attention_mask, training),
+            bias=bias,
+        )
+        drops = training and self.attention_dropout
+        if drops or bias is not None or len(queries.shape) > 4:
+            return heads, weights
+        if attention_mask is not None:
+            # (batch or 1, 1, query_len, key_len), the same for all heads
+            attention_mask = ops.expand_dims(attention_mask, -3)
+            while len(attention_mask.shape) < 4:
+                attention_mask = ops.expand_dims(attention_mask, 0)
+        # The kernel has the axis of heads after that of positions.
+        heads = ops.dot_product_attention(
+            *(ops.swapaxes(x, 1, 2) for x in (queries, keys, values)),
+            mask=attention_mask,
+        )
+        return ops.swapaxes(heads, 1, 2), weights

@@ -92,7 +92,7 @@ class LoraLayerTest:
                 merged.append(values)
         plain.set_weights(merged)
         np.testing.assert_allclose(
-            to_numpy(layer(*inputs)), to_numpy(plain(*inputs)), atol=1e-5
+            to_numpy(layer(*inputs)), to_numpy(plain(*inputs)), atol=1e-4
         )
 
     def test_config_round_trip_keeps_rank_and_alpha(self, example):
@@ -114,7 +114,7 @@ class LoraLayerTest:
         model.save(tmp_path / "model.keras")
         loaded = keras.saving.load_model(tmp_path / "model.keras")
         outputs = [to_numpy(m(list(inputs))) for m in (loaded, model)]
-        np.testing.assert_allclose(*outputs, atol=1e-5)
+        np.testing.assert_allclose(*outputs, atol=1e-4)
         names = [weight.name for weight in loaded.trainable_weights]
         assert names == [weight.name for weight in layer.trainable_weights]
         for weight in adapters_of(loaded):
@@ -182,7 +182,7 @@ class LoraModelTest:
             before = IDS[:, max(position - 1, 0)][:, None]
             logits, cache = model.decode_step(before, position, cache)
             np.testing.assert_allclose(
-                to_numpy(logits)[:, 0], expected[:, position], atol=1e-5
+                to_numpy(logits)[:, 0], expected[:, position], atol=1e-4
             )
 
     def test_a_search_in_low_precision_is_that_of_merged_weights(

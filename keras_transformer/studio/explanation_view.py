@@ -28,7 +28,8 @@ def explain_head(
     softmax and `weights` after it of shape `(length, length)`, and the
     `output`, `(length, d_v)`. The layer and the head count from 1. Also
     returned are the `tokens`, and `positions`, the vectors that are added to
-    the embeddings of the first positions, `(MAX_POSITIONS, d_model)`.
+    the embeddings of the first positions, `(MAX_POSITIONS, d_model)`; they
+    have the paper's equation if `is_sinusoidal`.
     """
     from keras import ops
 
@@ -57,6 +58,7 @@ def explain_head(
         ],
         **{name: _round(array) for name, array in numbers.items()},
         "positions": _round(_read_positions(model)),
+        "is_sinusoidal": model.positional_encoding == "sinusoidal",
         "d_model": attention.d_model,
         "d_k": attention.d_k,
     }

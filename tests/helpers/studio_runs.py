@@ -46,7 +46,8 @@ def make_translation_runs(folder):
 
 def make_parsing_run(folder):
     """Makes a run that parses, and returns its path."""
-    vocabulary = make_tree_vocabulary(folder / "tree_vocabulary")
+    path = folder / "tree_vocabulary"
+    vocabulary = make_tree_vocabulary(path, linearization="lexicalised")
     return make_run(folder / "parser", vocabulary).path
 
 

@@ -178,6 +178,7 @@ class ExplanationTest:
         results = explanation_view.explain_head(studio, TEXT, head=2)
         attention = studio.get_model().exact([TEXT], return_attention=True)[1]
         expected = attention[0].encoder[0, 1]
+        assert results["is_sinusoidal"]
         assert results["tokens"] == attention[0].source_tokens
         np.testing.assert_allclose(results["weights"], expected, atol=2e-3)
         np.testing.assert_allclose(

@@ -47,10 +47,7 @@ function explain(results) {
   const names = tokens.map(readable);
   const vectors = (key) => matrix(names, null, results[key]);
   return [
-    lesson("Positions", equation(
-      sub("PE", row(i("pos"), o(","), math("mn", "2"), i("i"))), o("="),
-      i("sin"), o("("), fraction(i("pos"), math("msup", math("mn", "10000"),
-        row(math("mn", "2"), i("i"), o("/"), sub("d", i("model"))))), o(")")),
+    lesson("Positions", results.is_sinusoidal ? sinusoids() : null,
     `A vector of d_model = ${width} numbers is added to the embedding of each `
     + "token, and tells its position. Rows are positions from the top, columns "
     + "are dimensions; blue is positive, orange negative. Section 3.5 of the "
@@ -77,6 +74,11 @@ function explain(results) {
 }
 
 const scoresEquation = () => equation(i("S"), o("="), scores());
+
+const sinusoids = () => equation(
+  sub("PE", row(i("pos"), o(","), math("mn", "2"), i("i"))), o("="),
+  i("sin"), o("("), fraction(i("pos"), math("msup", math("mn", "10000"),
+    row(math("mn", "2"), i("i"), o("/"), sub("d", i("model"))))), o(")"));
 
 const lesson = (name, formula, words, ...content) => make("div",
   {class: "panel lesson"}, make("h2", {}, name), formula, make("p", {}, words),

@@ -41,6 +41,7 @@ from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
+from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.bin.shared.text_io import check_output
 from keras_transformer.data import text_files
 from keras_transformer.errors import UserError
@@ -125,6 +126,7 @@ def main(argv):
         _score_files()
         return
     flags.require(FLAGS, "output_dir")
+    read_backend()
     output_dirs = model_flags.output_dirs(FLAGS)
     problem = _problem(output_dirs)
     texts = _texts(problem, output_dirs)

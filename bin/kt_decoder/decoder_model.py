@@ -8,6 +8,7 @@ from keras_transformer.bin.kt_decoder.decoder_flags import OF_WORDS
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
+from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.errors import UserError
 
 # Flags that the output depends on, apart from the text and the options.
@@ -155,6 +156,7 @@ def load_model(steps):
     if format == "saved_model":
         load_backend("tensorflow")
     elif steps.get("engine") == "ctranslate2":
+        read_backend()  # Keras may translate a long text later on
         precision = "int8" if precision == "int8" else "float32"
     elif not format:
         engine = "keras"

@@ -79,7 +79,7 @@ class Document:
             raw = "".join(piece.raw for piece in inner)
             parts = split_sentences(inner, language)
             self._values.append((parts, value, raw))
-        pieces = _restore(pieces, text, values)
+        pieces = markup.join_atoms(_restore(pieces, text, values))
         self._parts = [mark, *split_sentences(pieces, language)]
         all_parts = [self._parts, *(parts for parts, *_ in self._values)]
         sentence_parts = [

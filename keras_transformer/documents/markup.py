@@ -61,6 +61,24 @@ class Value(NamedTuple):
     bare: re.Pattern = None  # of a translation that needs none
 
 
+_JOINERS = re.compile("[-+/\u2013]+")
+
+
+def join_atoms(pieces):
+    """Joins atoms with a sign between them, such as two keys with a plus."""
+    joined = []
+    for piece in pieces:
+        kinds = [each.kind for each in joined[-2:]] + [piece.kind]
+        if kinds == [Kind.ATOM, Kind.TEXT, Kind.ATOM] and _JOINERS.fullmatch(
+            joined[-1].text
+        ):
+            raw = joined[-2].raw + joined[-1].raw + piece.raw
+            joined[-2:] = [piece._replace(raw=raw)]
+        else:
+            joined.append(piece)
+    return joined
+
+
 def text_pieces(raw):
     """Returns the pieces of plain characters within a block.
 

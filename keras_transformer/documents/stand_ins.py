@@ -40,6 +40,14 @@ _MARKDOWN_WALLS = re.compile(
     r"|^\*\[[^\[\]\n]+\]:",  # an abbreviation
     re.MULTILINE | re.IGNORECASE,
 )
+_FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
+# A directive of MyST whose content is prose, and the options that follow it.
+_PROSE = re.compile(
+    r"\{(?:admonition|attention|caution|danger|error|hint|important|note"
+    r"|seealso|tip|warning)\}"
+)
+_OPTIONS = re.compile(r"(?:\n[ \t>]*:[\w-]+:.*)*")
+_LINE = re.compile(".+")
 _DISPLAYED_MATHS = re.compile(r"^[ \t>]*\$\$[^$]{0,5000}\$\$[ \t]*$", re.M)
 _FORMULA = r"\$(?=[^\s$])(?:[^$`\n\\]|\\.){1,300}?(?<=[^\s$])\$(?![\d$])"
 _MARKDOWN_ATOMS = re.compile(
@@ -63,6 +71,7 @@ def hide(text, format):
         return text
     text = _hide_templates(text)
     if format == "markdown":
+        text = _hide_directives(text)
         text = _DISPLAYED_MATHS.sub(_replace_by(WALL), text)
         text = _MARKDOWN_WALLS.sub(_replace_by(WALL), text)
         text = _MARKDOWN_ATOMS.sub(_hide_atom, text)
@@ -91,6 +100,28 @@ def _hide_templates(text):
         is_wall = _IS_CONTROL.match(raw) and _is_alone(text, start, stop)
         stand_in = WALL if is_wall or "\n\n" in raw else ATOM
         parts += [text[done:start], _fill(raw, stand_in)]
+        done = stop
+    return "".join([*parts, text[done:]])
+
+
+def _hide_directives(text):
+    """Hides the fences of ```{note} and the like around their prose."""
+    opened, spans = [], []
+    for match in _FENCE.finditer(text):
+        fence, info = match[1], match[2].strip()
+        last = opened[-1] if opened else None
+        holds_prose = last and _PROSE.match(last[2])
+        if last and not info and fence.startswith(last[1]):
+            opened.pop()
+            if holds_prose:
+                spans += [last.span(), match.span()]
+        elif not last or holds_prose:
+            opened.append(match)
+    parts, done = [], 0
+    for start, stop in sorted(spans):
+        stop = _OPTIONS.match(text, stop).end()
+        wall = _LINE.sub(_replace_by(WALL), text[start:stop])
+        parts += [text[done:start], wall]
         done = stop
     return "".join([*parts, text[done:]])
 

@@ -74,6 +74,14 @@ class HtmlTest:
         expected = text.replace("A dog.", "Ein Hund.")
         assert translated(text, "Ein Hund.") == expected
 
+    def test_keys_with_a_sign_between_them_stay_together(self):
+        keys = "<kbd>Ctrl</kbd>+<kbd>Alt</kbd>-<kbd>C</kbd>"
+        text = f"<p>Press {keys} now.</p>"
+        assert sentences_of(text) == ["Press now."]
+        assert translated(text, "JETZT DRÜCKEN.") == (
+            f"<p>JETZT {keys} DRÜCKEN.</p>"
+        )
+
     def test_character_references_become_characters_and_back(self):
         text = "<p>R&amp;D, caf&eacute; &#65; &lt;b&gt;.</p>"
         assert sentences_of(text) == ["R&D, café A <b>."]

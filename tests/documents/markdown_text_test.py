@@ -154,6 +154,8 @@ class MarkdownTest:
             "{{ user.name }}",
             "[@doe99, p. 3]",
             "<kbd>Ctrl</kbd>",
+            "<kbd>Ctrl</kbd>+<kbd>C</kbd>",
+            "`a`/`b`",
         ],
     )
     def test_extensions_stay_within_a_sentence(self, part):
@@ -167,6 +169,30 @@ class MarkdownTest:
         text = "> [!note] A dog\n> runs.\n\nTerm\n: A cat\n"
         assert sentences_of(text) == ["A dog", "runs.", "Term", "A cat"]
         assert translated(text, *"ABCD") == ("> [!note] A\n> B\n\nC\n: D\n")
+
+    def test_prose_of_directives_is_translated(self):
+        text = (
+            "```{note} Title\n:class: x\nA dog\nruns.\n\n"
+            "````{tip}\nA cat.\n````\n```\n\n> ~~~{warning}\n> A bird.\n> ~~~\n"
+        )
+        assert sentences_of(text) == ["A dog runs.", "A cat.", "A bird."]
+        assert translated(text, "D E", "C", "B") == (
+            text.replace("A dog\nruns.", "D\nE")
+            .replace("A cat.", "C")
+            .replace("A bird.", "B")
+        )
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "```{code-block} python\nA dog.\n```\n",
+            "````\n```{note}\nA dog.\n```\n````\n",
+            "```{note}\nA dog.\n",
+            "```{note}\n~~~\nA dog.\n~~~\n```\n",
+        ],
+    )
+    def test_code_in_fences_is_kept(self, text):
+        assert sentences_of(text) == []
 
     def test_money_is_no_formula(self):
         text = "It costs $5 and US$ 6 or $7."

@@ -92,12 +92,12 @@ def _read_tmx(path, languages):
         )
     seen, num_pairs = set(), 0
     for number, unit in enumerate(_translation_units(path), 1):
-        segments = {
-            _code(variant): segment
-            for variant in unit.iter()
-            for segment in variant
-            if (_name(variant), _name(segment)) == ("tuv", "seg")
-        }
+        segments = {}
+        for variant in unit.iter():
+            for segment in variant:
+                if (_name(variant), _name(segment)) == ("tuv", "seg"):
+                    # The first of several variants in one language.
+                    segments.setdefault(_code(variant), segment)
         seen.update(segments)
         try:
             sides = [_text_in(segments, language) for language in languages]

@@ -14,6 +14,7 @@ from keras_transformer.trees.brackets import split_blocks
 
 ROOT = "TOP"
 TRACE = "-NONE-"  # tag of an empty element, which stands for no word
+_NO_WORDS = {TRACE, "CODE"}  # the second marks notes of annotators
 # Labels of the root above the sentence in treebanks and parsers' outputs.
 _ROOTS = {"", ROOT, "ROOT", "S1", "VROOT"}
 _DIGIT = re.compile(r"\d")
@@ -162,8 +163,9 @@ def read_trees(lines, name="the text"):
 def clean(tree):
     """Returns a tree as it is learned and scored, None if no word is left.
 
-    - Traces (`-NONE-`) are removed, and so are constituents that become empty,
-      and a number of the tree such as `(ID 17)` below the root.
+    - Traces (`-NONE-`) and notes such as `(CODE <P_12>)` are removed, and so
+      are constituents that become empty, and a number of the tree such as
+      `(ID 17)` below the root.
     - Function tags and indices are removed as EVALB does: `NP-SBJ-1` and `NP=2`
       become NP. Where the annotator left a choice of two labels, the first
       stays: `ADVP|PRT` becomes ADVP, which EVALB treats as equal to PRT. Labels
@@ -180,7 +182,7 @@ def clean(tree):
     kept = build_trees(
         (step, cut(label), word)
         for step, label, word in walk(tree)
-        if not (step == "leaf" and label == TRACE)
+        if not (step == "leaf" and label in _NO_WORDS)
     )
     if not kept:
         return None

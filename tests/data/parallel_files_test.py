@@ -104,6 +104,11 @@ class TmxTest:
         assert read_tmx(path, "pt", "en") == [("fato", "b")]
         assert read_tmx(path, "pt-PT", "en-GB") == [("facto", "a")]
 
+    def test_the_first_of_several_variants_counts(self, tmp_path):
+        better = unit(de="d")[len("<tu>") :]
+        path = tmx(tmp_path, unit(en="a", de="b")[: -len("</tu>\n")] + better)
+        assert read_tmx(path) == [("a", "b")]
+
     def test_a_unit_without_one_of_the_languages_is_left_out(self, tmp_path):
         path = tmx(tmp_path, unit(en="a", fr="b"), unit(en="c", de="d"))
         assert read_tmx(path) == [("c", "d")]

@@ -67,6 +67,14 @@ class CommentsTest:
         path = write(tmp_path / "a.mrg", text)
         assert list(map(str, read(path))) == ["(TOP (S (NN a) (ID x1)))"]
 
+    @pytest.mark.parametrize(
+        "text",
+        ["( (CODE <P_12>) {})", "( (S (CODE {{x}}) (NN a) (X (CODE y))))"],
+    )
+    def test_notes_of_annotators_are_no_words(self, tmp_path, text):
+        path = write(tmp_path / "a.mrg", text.format("(S (NN a))"))
+        assert list(map(str, read(path))) == ["(TOP (S (NN a)))"]
+
 
 class PathsTest:
     def sections(self, tmp_path):

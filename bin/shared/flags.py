@@ -118,7 +118,8 @@ def path(description, default=None):
 
 def paths(description, default=None):
     """Returns a flag that takes paths separated by commas."""
-    return _describe("paths", _Parser(_split_paths), description, default)
+    rule = "paths separated by commas"
+    return _describe(rule, _Parser(_split_paths), description, default)
 
 
 def count(description, default=None, maximum=fields.LARGEST, minimum=1):
@@ -197,6 +198,8 @@ def _utf8(argument):
 
 
 def _split_paths(argument):
+    if argument and "" in argument.split(","):
+        raise ValueError  # a comma too many
     return [os.path.expanduser(path) for path in argument.split(",")]
 
 

@@ -302,23 +302,24 @@ def _trim(pieces):
     partners = pair_tags(pieces)
     start, stop = 0, len(pieces)
     while start < stop:
-        first, last = pieces[start], pieces[stop - 1]
+        last = pieces[stop - 1]
         if partners.get(start) == stop - 1 and not last.new:
             start, stop = start + 1, stop - 1
-        elif _is_edge(first, start, partners):
-            start += 1
-        elif _is_edge(last, stop - 1, partners):
-            stop -= 1
+        elif _is_edge(pieces, start, partners):
+            start = max(start, partners.get(start, start)) + 1
+        elif _is_edge(pieces, stop - 1, partners):
+            stop = min(stop - 1, partners.get(stop - 1, stop - 1))
         else:
             break
     raws = [piece.raw for piece in pieces]
     return raws[:start], pieces[start:stop], raws[stop:]
 
 
-def _is_edge(piece, place, partners):
-    if piece.kind in (Kind.OPEN, Kind.CLOSE):
-        return place not in partners
-    return not piece.text.strip()
+def _is_edge(pieces, place, partners):
+    """Returns whether a piece is markup around no word, or white space."""
+    start, stop = sorted((place, partners.get(place, place)))
+    # An icon such as <i class="star"></i> is a pair of tags around nothing.
+    return not any(pieces[n].text.strip() for n in range(start, stop + 1))
 
 
 def _cut_off_outer_space(pieces):

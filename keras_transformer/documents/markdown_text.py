@@ -15,7 +15,8 @@ from keras_transformer.documents.markup import text_pieces
 
 _FRONT_MATTER = re.compile(
     r"\A(?:---[ \t]*(?:\r\n?|\n).*?^(?:---|\.\.\.)|"
-    r"\+\+\+[ \t]*(?:\r\n?|\n).*?^\+\+\+)[ \t]*$",
+    r"\+\+\+[ \t]*(?:\r\n?|\n).*?^\+\+\+|"
+    r"\{[ \t]*(?:\r\n?|\n).*?^\})[ \t]*$",
     re.DOTALL | re.MULTILINE,
 )
 # Fields of the front matter that readers see, as YAML or TOML spells them.

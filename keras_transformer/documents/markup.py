@@ -62,15 +62,18 @@ class Value(NamedTuple):
 
 
 _JOINERS = re.compile("[-+/\u2013]+")
+_MAX_JOINED = 1000  # characters; keeps the joining linear
 
 
 def join_atoms(pieces):
     """Joins atoms with a sign between them, such as two keys with a plus."""
     joined = []
     for piece in pieces:
-        kinds = [each.kind for each in joined[-2:]] + [piece.kind]
-        if kinds == [Kind.ATOM, Kind.TEXT, Kind.ATOM] and _JOINERS.fullmatch(
-            joined[-1].text
+        kinds = [each.kind for each in (*joined[-2:], piece)]
+        if (
+            kinds == [Kind.ATOM, Kind.TEXT, Kind.ATOM]
+            and _JOINERS.fullmatch(joined[-1].text)
+            and len(joined[-2].raw) < _MAX_JOINED
         ):
             raw = joined[-2].raw + joined[-1].raw + piece.raw
             joined[-2:] = [piece._replace(raw=raw)]

@@ -50,10 +50,15 @@ _OPTIONS = re.compile(r"(?:\n[ \t>]*:[\w-]+:.*)*")
 _LINE = re.compile(".+")
 _DISPLAYED_MATHS = re.compile(r"^[ \t>]*\$\$[^$]{0,5000}\$\$[ \t]*$", re.M)
 _FORMULA = r"\$(?=[^\s$])(?:[^$`\n\\]|\\.){1,300}?(?<=[^\s$])\$(?![\d$])"
+_MATHJAX = (  # up to a tag
+    r"\\\((?:(?!\\\)|<[a-zA-Z/!]).){1,300}\\\)"
+    r"|\\\[(?:(?!\\\]|<[a-zA-Z/!]).){1,300}\\\]"
+)
 _MARKDOWN_ATOMS = re.compile(
     rf"(?<![\\$\w]){_FORMULA}"
-    r"|\$\$[^$`\n]{1,300}\$\$|\\\((?:(?!\\\)).){1,300}\\\)"
-    r"|\\\[(?:(?!\\\]).){1,300}\\\]"
+    rf"|{_MATHJAX}|\$\$[^$`\n]{{1,300}}\$\$"
+    r"|\{[a-z][\w:-]{0,100}\}(?=`)"  # a role of MyST
+    r"|\+\+[a-z0-9-]{1,40}(?:\+[a-z0-9-]{1,40}){0,5}\+\+"  # ++ctrl+c++
     r"|\{[:#.](?=[\w\s.:#])[^{}\n]{0,300}\}"  # {#name .class}
     r"|!?\[\[[^\[\]\n]{1,300}\]\]"  # a link of a wiki
     r"|(?<![\w:]):[a-z][a-z0-9_+-]*:(?![\w:])"  # :smile:
@@ -70,6 +75,8 @@ def hide(text, format):
     if ATOM in text or WALL in text:
         return text
     text = _hide_templates(text)
+    if format == "html":
+        text = re.sub(_MATHJAX, _hide_atom, text)
     if format == "markdown":
         text = _hide_directives(text)
         text = _DISPLAYED_MATHS.sub(_replace_by(WALL), text)

@@ -62,6 +62,8 @@ class HtmlTest:
             "<p><a href='x'><i>A dog.</i></a>",
             "<pre>x</pre>A dog.",
             "<br translate=no>A dog.",
+            "<button><i class=icon></i> A dog.</button>",
+            "<p>A dog. <span><img src=x></span></p>",
             "<p translate=no>x</p>A dog.",
             "<ul><li translate=no>x</ul><p>A dog.",
             "<ul><li translate=no><b>x</b><br><p>y</ul>A dog.",
@@ -73,6 +75,13 @@ class HtmlTest:
         assert sentences_of(text) == ["A dog."]
         expected = text.replace("A dog.", "Ein Hund.")
         assert translated(text, "Ein Hund.") == expected
+
+    def test_formulas_of_mathjax_stay(self):
+        text = "<p>The \\(x_1 < 2\\) dog.</p>"
+        assert translated(text, "DER HUND.") == (
+            "<p>DER \\(x_1 < 2\\) HUND.</p>"
+        )
+        assert sentences_of("A \\(dog<br>cat\\)") == ["A \\(dog", "cat\\)"]
 
     def test_keys_with_a_sign_between_them_stay_together(self):
         keys = "<kbd>Ctrl</kbd>+<kbd>Alt</kbd>-<kbd>C</kbd>"

@@ -33,6 +33,7 @@ class MarkdownTest:
             "[a]: http://a.org 'A dog.'",
             "---\nlayout: A dog.\n---",
             "+++\nlayout = 'A dog.'\n+++",
+            '{\n  "layout": "A dog."\n}',
             "::: A dog.\n:::",
             "!!! note 'A dog.'",
             "$$\nA dog = x\n$$",
@@ -156,6 +157,8 @@ class MarkdownTest:
             "<kbd>Ctrl</kbd>",
             "<kbd>Ctrl</kbd>+<kbd>C</kbd>",
             "`a`/`b`",
+            "++ctrl+c++",
+            "{ref}`a dog <x>`",
         ],
     )
     def test_extensions_stay_within_a_sentence(self, part):

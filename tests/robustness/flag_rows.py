@@ -73,6 +73,7 @@ ROWS = [
     row("kt-decoder --output_dir=", says="`--output_dir` must be given"),
     row("kt-evaluate", says="must be given"),
     row("kt-evaluate --hypotheses={texts}/dev.de", says="references"),
+    row(BLEU + "--references=a,", says="by commas"),
     row("kt-evaluate --output_dir={run} --html={box}/a", says="--compare"),
     row(
         "kt-evaluate --output_dir={run} --compare={run} --html={box}/gone/a",

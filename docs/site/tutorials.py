@@ -23,6 +23,7 @@ from site_builder import adapt_links
 INSTALL = (
     '%pip install -q "keras-t2t @ git+https://github.com/keras-t2t/keras-t2t"'
 )
+INLINE = "module://matplotlib_inline.backend_inline"
 CELL = re.compile(
     r"^```(python|bash)\n(.*?)^```\n"
     r"(?:\n```text\n.*?^```\n)?(?:\n!\[[^\]]*\]\(\w+\.png\)\n)*",
@@ -69,7 +70,8 @@ def run(page):
     with tempfile.TemporaryDirectory() as folder:
         resources = {"metadata": {"path": folder}}
         client = NotebookClient(notebook, timeout=3600, resources=resources)
-        client.execute(env={**os.environ, "PATH": path})
+        # Tests draw into files alone, and the pages show pictures.
+        client.execute(env={**os.environ, "PATH": path, "MPLBACKEND": INLINE})
     return [cell.outputs for cell in notebook.cells]
 
 

@@ -14,6 +14,7 @@ CLASSES = {
         "Encoder",
         "EncoderLayer",
         "FeedForward",
+        "FusedAttention",
         "LearnedPositionalEncoding",
         "MultiHeadAttention",
         "Residual",

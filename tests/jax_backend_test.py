@@ -23,7 +23,7 @@ LAYERS = (
 )
 LAYERS += ("residual", "encoder", "decoder", "sampling")
 LAYERS += ("other_attention", "layers_page", "lora_layer")
-LAYERS += ("fused_attention",)
+LAYERS += ("fused_attention", "quantization")
 MODEL = ("transformer", "transformer_cache", "transformer_in_keras")
 MODEL += ("parameter_count", "cross_entropy", "projected", "metrics")
 MODEL += ("optimizers", "decoding", "translator_options", "beam_search")

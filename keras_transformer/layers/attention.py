@@ -7,7 +7,7 @@ from keras import ops
 from keras_transformer.layers.cache import count_remembered
 from keras_transformer.layers.cache import make_slots
 from keras_transformer.layers.dot_product import dot_product_attention
-from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.dropout import make_inner_dropout
 from keras_transformer.layers.initializer import SMALL_BRANCH_ENDS
 from keras_transformer.layers.initializer import check_initializer
 from keras_transformer.layers.initializer import make_branch_end_initializer
@@ -120,8 +120,8 @@ class MultiHeadAttention(SequenceLayer):
         self.neighbourhood_size = neighbourhood_size
         self.initializer = check_initializer(initializer)
         self.attention_bias = attention_bias
-        self.dropout_layer = Dropout(
-            attention_dropout, dtype=self.dtype_policy, name="dropout"
+        self.dropout_layer = make_inner_dropout(
+            attention_dropout, self.dtype_policy
         )
 
     def build(self, query_shape, memory_shape=None):

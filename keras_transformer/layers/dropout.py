@@ -6,15 +6,15 @@ import threading
 import keras
 from keras import ops
 
+from keras_transformer.layers.lora_layer import Quantizable
 from keras_transformer.layers.random_bits import RandomBits
-from keras_transformer.layers.sequence_layer import refuse_quantization
 from keras_transformer.serialization import serializable
 
 _CURRENT = threading.local()  # tf.distribute runs each replica in a thread
 
 
 @serializable
-class Dropout(keras.layers.Dropout):
+class Dropout(Quantizable, keras.layers.Dropout):
     """Drops a share of the cells of its input and scales up the rest.
 
     Outside `dropout_noise` this is the layer of Keras. Inside it, the dropped
@@ -46,8 +46,6 @@ class Dropout(keras.layers.Dropout):
     True
     """
 
-    quantize = refuse_quantization
-
     def call(self, inputs, training=False):
         noise = getattr(_CURRENT, "noise", None)
         is_plain = 0 < self.rate < 1 and not self.noise_shape
@@ -58,6 +56,27 @@ class Dropout(keras.layers.Dropout):
         scaled = inputs * ops.cast(1.0 / (1.0 - self.rate), inputs.dtype)
         # A product would keep the cells as floats until the backward pass.
         return ops.where(kept, scaled, ops.zeros_like(scaled))
+
+
+def make_inner_dropout(rate, dtype):
+    """Makes the dropout inside a layer that has matrices.
+
+    Without a rate it is a function, since `keras.Model.quantize` passes over
+    matrices in layers that have sub-layers.
+    """
+    if not rate:
+        return lambda x, training=None: x
+    dropout = Dropout(rate, dtype=dtype, name="dropout")
+    dropout.quantize = _refuse_quantization
+    return dropout
+
+
+def _refuse_quantization(*args, **kwargs):
+    raise NotImplementedError(
+        "`model.quantize` passes over layers with attention_dropout or "
+        "activation_dropout. Quantise them by the stack that they belong to, "
+        'as in encoder.quantize("int8").'
+    )
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ import functools
 
 from keras import ops
 
-from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.dropout import make_inner_dropout
 from keras_transformer.layers.initializer import SMALL_BRANCH_ENDS
 from keras_transformer.layers.initializer import check_initializer
 from keras_transformer.layers.initializer import make_branch_end_initializer
@@ -76,8 +76,8 @@ class FeedForward(SequenceLayer):
         self.d_ff = d_ff
         self.activation_dropout = activation_dropout
         self.initializer = check_initializer(initializer)
-        self.dropout_layer = Dropout(
-            activation_dropout, dtype=self.dtype_policy, name="dropout"
+        self.dropout_layer = make_inner_dropout(
+            activation_dropout, self.dtype_policy
         )
 
     def build(self, input_shape):

@@ -1,11 +1,25 @@
-"""A base class of layers whose matrices can be adapted at a low rank."""
+"""A base class of layers whose matrices can be adapted or quantised."""
 
 import keras
 from keras import ops
 
 
-class LoraLayer(keras.layers.Layer):
-    """Adds `enable_lora` to a layer, as `keras.layers.Dense` has it.
+class Quantizable:
+    """Lets a layer have the policy of a quantised one and compute as before.
+
+    The parts of a quantised layer get its policy when it is loaded, so also
+    those that have no matrices.
+    """
+
+    def quantize(self, mode=None, type_check=True, config=None):
+        """Does nothing in a layer without matrices."""
+
+    def quantized_call(self, *args, **kwargs):
+        return self.call(*args, **kwargs)
+
+
+class LoraLayer(Quantizable, keras.layers.Layer):
+    """Adds `enable_lora` and `quantize` to a layer, as in `keras.layers.Dense`.
 
     Low-rank adaptation, Hu et al. (2021): a matrix `W` stays as it is, and
     `lora_alpha / rank * A B` is added to it, of which only the narrow matrices
@@ -15,6 +29,10 @@ class LoraLayer(keras.layers.Layer):
     As with `Dense`, biases remain trainable, the configuration holds rank and
     alpha, and the matrices are saved with their adaptation merged into them. A
     loaded layer has these, and adapters whose `B` is zero.
+
+    `quantize("int8")` stores each row of a matrix as integers of 8 bits with
+    one scale. Products are computed with the restored numbers, so it saves
+    memory and not time.
 
     Args:
         lora_rank: Integer, the width of `A`; the layer is adapted as soon as
@@ -31,9 +49,12 @@ class LoraLayer(keras.layers.Layer):
         self.lora_enabled = False
         self._matrices = []
         self._adapters = {}  # A and B by the name of the matrix
+        self._scales = {}  # `(rows, 1)` by the name of an int8 matrix
 
     def add_matrix(self, name, shape, initializer):
-        """Adds a matrix of weights that `enable_lora` adapts."""
+        """Adds a matrix of weights that can be adapted and quantised."""
+        if self.quantization_mode == "int8":  # a quantised layer is loaded
+            return self._add_int8_matrix(name, shape)
         # Cast by `merge`'s callers: a sum in low precision would lose what an
         # adaptation adds.
         matrix = self.add_weight(
@@ -92,8 +113,66 @@ class LoraLayer(keras.layers.Layer):
             if hasattr(layer, "enable_lora"):
                 layer.enable_lora(rank, self.lora_alpha, *initializers)
 
+    def quantize(self, mode=None, type_check=True, config=None):
+        """Turns the matrices, adaptations included, into numbers of 8 bits.
+
+        The arguments are those of `keras.layers.Dense.quantize`, but the mode
+        is "int8" alone. `keras.Model.quantize` calls it for layers without
+        sub-layers. A layer that is made of others quantises all of them.
+        """
+        # Keras makes a configuration of the mode, and unlocks the tracker.
+        if mode != "int8" or config.weight_quantizer:
+            raise NotImplementedError(
+                "Layers of keras_transformer are quantised by the mode 'int8' "
+                "alone, without a quantizer of weights. Received: "
+                f'mode={mode!r}, config={config!r}. Use quantize("int8").'
+            )
+        for matrix in [*self._matrices] * (self.quantization_mode is None):
+            integers, factors = keras.quantizers.abs_max_quantize(
+                self.merge(matrix), axis=-1, to_numpy=True
+            )
+            self._matrices.remove(matrix)
+            self._untrack_variable(matrix)
+            stored = self._add_int8_matrix(matrix.name, matrix.shape)
+            stored.assign(integers)
+            self._scales[matrix.name].assign(1.0 / factors)
+            for attribute, value in [*vars(self).items()]:
+                if value is matrix:
+                    setattr(self, attribute, stored)
+        for weight in sum(self._adapters.values(), []):
+            self._untrack_variable(weight)
+        self._adapters, self.lora_enabled, self.lora_rank = {}, False, None
+        if self._matrices and self.quantization_mode is None:
+            self.dtype_policy = keras.dtype_policies.get(
+                f"int8_from_{self.dtype_policy.name}"
+            )
+        for layer in self._flatten_layers(include_self=False, recursive=False):
+            if isinstance(layer, LoraLayer):
+                layer.quantize(mode)
+
+    def _add_int8_matrix(self, name, shape):
+        options = {"trainable": False, "autocast": False}
+        matrix = self.add_weight(
+            name=name,
+            shape=shape,
+            dtype="int8",
+            initializer="zeros",
+            **options,
+        )
+        self._scales[name] = self.add_weight(
+            name=f"{name}_scale",
+            shape=(shape[0], 1),
+            dtype="float32",
+            initializer="ones",
+            **options,
+        )
+        self._matrices.append(matrix)
+        return matrix
+
     def merge(self, matrix, ids=None):
         """Returns a matrix of `add_matrix` with its adaptation, `W + s A B`.
+
+        A quantised matrix is restored to floating-point numbers.
 
         With `ids`, an integer tensor, it returns the rows of these numbers
         alone.
@@ -102,6 +181,9 @@ class LoraLayer(keras.layers.Layer):
         def select(weight):
             return weight if ids is None else ops.take(weight, ids, axis=0)
 
+        if matrix.name in self._scales:
+            scale = select(self._scales[matrix.name])
+            return ops.cast(select(matrix), scale.dtype) * scale
         if matrix.name not in self._adapters:
             return select(matrix)
         a, b = self._adapters[matrix.name]
@@ -120,8 +202,8 @@ class LoraLayer(keras.layers.Layer):
 
     def save_own_variables(self, store):
         for number, weight in enumerate(self._list_stored()):
-            is_matrix = any(weight is matrix for matrix in self._matrices)
-            store[str(number)] = self.merge(weight) if is_matrix else weight
+            is_adapted = weight.name in self._adapters
+            store[str(number)] = self.merge(weight) if is_adapted else weight
 
     def load_own_variables(self, store):
         if not self.lora_enabled:
@@ -143,4 +225,9 @@ class LoraLayer(keras.layers.Layer):
         if self.lora_rank:
             config["lora_rank"] = self.lora_rank
             config["lora_alpha"] = self.lora_alpha
+        # The parts of a loaded layer take its policy.
+        for layer in self._flatten_layers(include_self=False):
+            if layer.quantization_mode:
+                policy = layer.dtype_policy
+                config["dtype"] = keras.dtype_policies.serialize(policy)
         return config

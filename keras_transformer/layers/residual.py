@@ -4,12 +4,12 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.lora_layer import Quantizable
 from keras_transformer.layers.sequence_layer import SequenceLayer
-from keras_transformer.layers.sequence_layer import refuse_quantization
 from keras_transformer.serialization import serializable
 
 
-class LayerNormalization(keras.layers.LayerNormalization):
+class LayerNormalization(Quantizable, keras.layers.LayerNormalization):
     """Normalises vectors, `(batch, length, d_model)`, to mean 0, variance 1.
 
     In training, the gradient is computed in closed form. Differentiated
@@ -18,8 +18,6 @@ class LayerNormalization(keras.layers.LayerNormalization):
     rounding, and so are the arguments except `axis`, `center` and `scale`. The
     computation is in float32 in every precision but float64.
     """
-
-    quantize = refuse_quantization
 
     def call(self, inputs, training=False):
         # A saved model needs no gradient.

@@ -7,18 +7,6 @@ import keras
 from keras_transformer.layers.lora_layer import LoraLayer
 
 
-def refuse_quantization(layer, *args, **kwargs):
-    """Takes the place of `quantize` in layers whose matrices Keras cannot see.
-
-    `keras.Model.quantize` goes on with other layers and prints the text once.
-    """
-    raise NotImplementedError(
-        "Layers of keras_transformer are not quantised by Keras, as its Dense "
-        "and Embedding are. For int8, export a trained run by kt-exporter "
-        "--format=ctranslate2 --quantization=int8."
-    )
-
-
 class SequenceLayer(LoraLayer):
     """Tells `model.summary()` the shape of the output.
 
@@ -27,8 +15,6 @@ class SequenceLayer(LoraLayer):
     describe. Functional models therefore trace `call`, as they do for a layer
     without `compute_output_shape`.
     """
-
-    quantize = refuse_quantization
 
     def add_bias(self, name, width):
         """Adds a vector of weights that starts at zero."""

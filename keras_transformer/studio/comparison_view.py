@@ -35,7 +35,7 @@ def compare_texts(studio, name: str, run: int = 0, other: int = 0):
 
     Returns the `sentences`, each with its `source`, `reference` and the texts
     and chrF of both, `this` and `other`, and the name of a `frame` with the
-    page of `kt-evaluate --report`.
+    page of `kt-evaluate --html`.
     """
     pair = studio.get_run(run), studio.get_run(other)
     if name not in SPLITS:

@@ -8,8 +8,8 @@ from keras_transformer.layers import DecoderLayer
 from keras_transformer.layers import Dropout
 from keras_transformer.layers import Encoder
 from keras_transformer.layers import TokenEmbeddings
+from keras_transformer.layers.lora_layer import Quantizable
 from keras_transformer.layers.positional_encoding import make_positions
-from keras_transformer.layers.sequence_layer import refuse_quantization
 from keras_transformer.layers.transformer_layer import check_options
 from keras_transformer.masks import padding_mask
 from keras_transformer.masks import segment_numbers
@@ -22,7 +22,7 @@ from keras_transformer.transformer.arguments import get_ids
 
 
 @serializable
-class Transformer(keras.Model):
+class Transformer(Quantizable, keras.Model):
     """Maps a sequence of token ids to another.
 
     The model of Vaswani et al. (2017). By default, one matrix embeds inputs and
@@ -151,8 +151,6 @@ class Transformer(keras.Model):
         self._freeze(PARTS if not trainable else frozen)
         self.lora_rank, self.lora_alpha = lora_rank, lora_alpha
 
-    quantize = refuse_quantization
-
     def _freeze(self, parts):
         check_parts(parts)
         for part in parts:
@@ -199,6 +197,17 @@ class Transformer(keras.Model):
         for stack in (self.encoder, self.decoder):
             stack.enable_lora(rank, lora_alpha)
         self.lora_rank, self.lora_alpha = rank, lora_alpha
+
+    def quantize(self, mode=None, config=None, **kwargs):
+        """Quantises all matrices to int8; see `layers.lora_layer.LoraLayer`.
+
+        The model must be built. `keras.Model.quantize` has the arguments.
+        """
+        for part in (self.embedding, self.encoder, self.decoder):
+            part.quantize(mode, config=config)
+        self.lora_rank = None
+        # Keras compiles them again.
+        self.train_function = self.test_function = self.predict_function = None
 
     def call(self, features, return_weights=False, training=None):
         decoded, weights = self._decode(
@@ -385,4 +394,7 @@ class Transformer(keras.Model):
             "decoder_start": self.decoder_start,
             "frozen": [p for p in PARTS if not getattr(self, p).trainable],
             **lora,
+            "dtype": keras.dtype_policies.serialize(
+                self.embedding.dtype_policy
+            ),
         }

@@ -50,23 +50,6 @@ class MessagesTest:
             with pytest.raises(TypeError, match=f"{layer.__name__}.*'d_ff'"):
                 layer(d_model=8, num_heads=2)
 
-    def test_quantisation_says_once_that_it_does_not_apply(self):
-        ids = keras.Input((None,), dtype="int32")
-        x = layers.SharedEmbedding(11, 8)(ids)
-        x = layers.Encoder(1, d_model=8, num_heads=2, d_ff=16)(x)
-        dense = keras.layers.Dense(2)
-        model = keras.Model(ids, dense(x))
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model.quantize("int8")
-        texts = {str(w.message) for w in caught if w.category is UserWarning}
-        # Keras says of an InputLayer as well that it cannot be quantised.
-        (text,) = {text for text in texts if "InputLayer" not in text}
-        assert "--quantization=int8" in text
-        assert keras.backend.standardize_dtype(dense.kernel.dtype) == "int8"
-        with pytest.raises(NotImplementedError, match="--quantization=int8"):
-            make_transformer().quantize("int8")
-
     def test_a_mask_of_keras_is_one_message_with_the_way_out(self):
         embedding = keras.layers.Embedding(11, 8, mask_zero=True)
         ids = keras.Input((None,), dtype="int32")

@@ -10,6 +10,9 @@ from keras_transformer.studio.models import check_text
 from keras_transformer.studio.models import clean
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import END_LABEL
+from keras_transformer.token_ids import UNKNOWN_ID
+
+NEXT_PIECE = "(word)"
 
 
 def search(
@@ -110,10 +113,9 @@ def _list_steps(vocabulary, observed, alpha):
                 kept.append(here)
             else:
                 outcome = "cut"
-            (piece,) = vocabulary.pieces([id_])
             listed.append(
                 {
-                    "token": END_LABEL if id_ == END_ID else piece,
+                    "token": _label(vocabulary, id_),
                     "parent": parent,
                     "log_prob": log_prob,
                     "score": score,
@@ -123,6 +125,13 @@ def _list_steps(vocabulary, observed, alpha):
         steps.append(listed)
         beams, paths = kept, new_paths
     return steps, path
+
+
+def _label(vocabulary, id_):
+    # A parser reads the words from its source: the id stands for the next
+    # piece. No other search writes it.
+    labels = {END_ID: END_LABEL, UNKNOWN_ID: NEXT_PIECE}
+    return labels.get(id_) or vocabulary.pieces([id_])[0]
 
 
 def _penalty(length, alpha):

@@ -61,10 +61,11 @@ class BeamSearchTest:
                 (candidates.log_probs, candidates.beams, candidates.ids),
             )
             assert np.all(log_probs <= np.take(alive, beams) + 1e-6)
-            going_on = log_probs[0][ids[0] != END][:3]
+            goes_on = (ids[0] != END) & np.isfinite(log_probs[0])
             alive = ops.convert_to_numpy(search.alive.log_probs)
-            real = np.isfinite(alive[0])
-            np.testing.assert_array_equal(alive[0][real], going_on[real])
+            np.testing.assert_array_equal(
+                alive[np.isfinite(alive)], log_probs[0][goes_on][:3]
+            )
         finished = ops.convert_to_numpy(search.finished.scores)
         np.testing.assert_array_equal(finished, scores)
 

@@ -136,6 +136,13 @@ class SearchTest:
         results = search_view.search(parsing_studio, "a dog runs", 2)
         tokens = [one["token"] for one in results["steps"][0]]
         assert all(token.startswith("\u2581(") for token in tokens)
+        path = results["path"]
+        written = [
+            column[place]["token"]
+            for column, place in zip(results["steps"], path)
+        ]
+        num_pieces = sum(token == search_view.NEXT_PIECE for token in written)
+        assert num_pieces >= 3
 
     @pytest.mark.parametrize("beam_size", [0, 11])
     def test_a_beam_that_nobody_can_follow_is_refused(self, studio, beam_size):

@@ -54,9 +54,9 @@ export async function ask(name, values = {}) {
 }
 
 // A token as readable text: a piece that begins a word lacks SentencePiece's
-// mark, and any other has a dot in front.
+// mark, and any other has a dot in front, unless it is a label.
 export function readable(token) {
-  if (/^\((start|end)\)$/.test(token)) return token;
+  if (/^\((start|end|word)\)$/.test(token)) return token;
   if (token === "\u2581") return "\u2423";
   return token.startsWith("\u2581") ? token.slice(1) : `\u00b7${token}`;
 }

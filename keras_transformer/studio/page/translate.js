@@ -4,6 +4,8 @@ import {ask, make, percent, round} from "./dom.js";
 
 export const title = "Translate";
 
+const PAUSE = 150;  // milliseconds before the words are shaded
+
 export function open(context) {
   const {root} = context;
   const output = make("div", {class: "panel output", dir: "auto",
@@ -43,6 +45,9 @@ export function open(context) {
       make("small", {title: "log-probability divided by the length penalty"},
         round(one.score))))).filter(Boolean));
     if (!text) return;
+    // The next translation does not wait for shades that nobody would see.
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    if (output.textContent !== text) return;
     const rated = await context.work(
       ask("words", {...context.sentence, translation: text}));
     if (rated && output.textContent === text) {

@@ -18,6 +18,12 @@ MAX_GZIP_RATIO = 200
 
 _MAX_COUNTED = 1_000_000  # lines, which takes a second
 _GZIP_START = b"\x1f\x8b"  # never the start of UTF-8 text
+_PACKED = {
+    b"PK\x03\x04": "zip",
+    b"\xfd7zXZ\0": "xz",
+    b"BZh91AY&SY": "bzip2",
+    b"(\xb5/\xfd": "zstd",
+}
 
 
 def read_lines(path, errors="strict", exact=False, recode=None):
@@ -64,6 +70,8 @@ def split_lines(file, name, errors="strict", exact=False):
                 f"Received: {name}, line {number}, which has more. Check that "
                 "this is text with one sentence on a line."
             )
+        if number == 1:
+            _check_unpacked(line, name)
         line = line.removesuffix(b"\n")
         if not exact:
             line = line.removesuffix(b"\r")
@@ -84,6 +92,15 @@ def split_lines(file, name, errors="strict", exact=False):
             # A single one is a fault of its line, as in HTML.
             text = text if exact else text.replace("\0", "\ufffd")
         yield text
+
+
+def _check_unpacked(line, name):
+    for start, program in _PACKED.items():
+        if line.startswith(start):
+            raise UserError(
+                f"{name} is not text: it was compressed by {program}. "
+                "Decompress it, and name the file of text."
+            )
 
 
 def make_encoding_error(name, number, line, position):

@@ -1,15 +1,29 @@
+import bz2
 import contextlib
 import gzip
 import hashlib
+import io
+import lzma
 import os
 import re
 import subprocess
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from keras_transformer.cleaning.rules import is_broken
 from keras_transformer.data import text_files
+
+
+def pack_zip(content):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("text", content)
+    return file.getvalue()
+
+
+PACKED = {"bzip2": bz2.compress, "xz": lzma.compress, "zip": pack_zip}
 
 
 def write(path, content):
@@ -84,6 +98,12 @@ class ReadLinesTest:
             path = write(tmp_path / "text.gz", content)
             with pytest.raises(ValueError, match=r"text\.gz is damaged"):
                 list(text_files.read_lines(path))
+
+    @pytest.mark.parametrize("program", PACKED)
+    def test_other_compression_is_named(self, tmp_path, program):
+        path = write(tmp_path / "text", PACKED[program](b"one\n"))
+        with pytest.raises(ValueError, match=f"was compressed by {program}"):
+            list(text_files.read_lines(path))
 
     def test_zero_bytes_are_not_text(self, tmp_path):
         path = write(tmp_path / "text", "gut\n".encode("utf-16-le"))

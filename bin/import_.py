@@ -34,7 +34,7 @@ from keras_transformer.errors import UserError
 FLAGS = flags.define(
     source=flags.path(
         "Directory of the model, or hf:// and its name on the hub, such as "
-        "hf://Helsinki-NLP/opus-mt-en-de."
+        "hf://Helsinki-NLP/opus-mt-en-de, or a file adapter.npz."
     ),
     output_dir=flags.path("Directory of the run to write."),
     problem=flags.text(

@@ -2,6 +2,8 @@
 
 import os
 
+import numpy as np
+
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import file_error
 from keras_transformer.model_config import ADAPTER_SUFFIXES
@@ -15,12 +17,12 @@ from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
 
-_REMEDY = "Get the file again."
+_REMEDY = "Get the file again, or name the run that it belongs to."
 
 
 def is_adapter_file(path):
-    """Returns whether a path leads to the adapters of a run."""
-    return path.endswith(".npz") and os.path.isfile(path)
+    """Returns whether a path is that of a file with the adapters of a run."""
+    return path.endswith(".npz")
 
 
 def import_adapter(source, base, output_dir, problem):
@@ -75,9 +77,9 @@ def import_adapter(source, base, output_dir, problem):
 
 
 def _check_arrays(run, arrays, path):
-    """Checks the shapes of the adapters of a model, whatever their rank."""
+    """Checks shapes and numbers of a model's adapters, whatever their rank."""
     widths = {
-        array.shape[-1]
+        array.shape[-1] or 1
         for name, array in arrays.items()
         if name.endswith(ADAPTER_SUFFIXES[0]) and array.ndim == 2
     }
@@ -87,8 +89,8 @@ def _check_arrays(run, arrays, path):
     shapes = {name: array.shape for name, array in arrays.items()}
     checkpoint_file.check_shapes(expected, shapes, path, _REMEDY)
     for name, array in arrays.items():
-        if array.dtype.kind not in "fi":
-            fault = f"where {name!r} holds no numbers"
+        if not np.isfinite(np.sum(array, dtype="float64")):
+            fault = f"where {name!r} holds infinity or NaN"
             raise file_error(path, fault, _REMEDY)
 
 

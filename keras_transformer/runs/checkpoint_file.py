@@ -10,7 +10,6 @@ from keras_transformer.files import npy
 from keras_transformer.files import reading
 
 MAX_DIRECTORY_BYTES = 2**24  # of the list of arrays at the end of the file
-_REMEDY = "Delete it; the checkpoint before it is used instead."
 
 
 def read_headers(path):
@@ -20,7 +19,7 @@ def read_headers(path):
     writes each array uncompressed. Anything else is refused, because a small
     file could then fill the memory.
     """
-    reading.check_file(path, remedy=_REMEDY)
+    reading.check_file(path, remedy=_find_remedy(path))
     try:
         with _File(path) as file, zipfile.ZipFile(file) as archive:
             return _parse_headers(archive, os.path.getsize(path))
@@ -30,7 +29,7 @@ def read_headers(path):
 
 def read_checksums(path):
     """Returns the CRC-32 that the file holds of each array, by name."""
-    reading.check_file(path, remedy=_REMEDY)
+    reading.check_file(path, remedy=_find_remedy(path))
     try:
         with _File(path) as file, zipfile.ZipFile(file) as archive:
             return {info.filename: info.CRC for info in archive.infolist()}
@@ -114,5 +113,14 @@ def check_shapes(expected, stored, path, remedy):
 
 def _make_error(path, error):
     reason = " ".join(str(error).split())[:200] or type(error).__name__
+    reason = reason.removeprefix("which is ")
     fault = f"which is not a complete .npz file of numbers ({reason})"
-    return reading.file_error(path, fault, _REMEDY)
+    return reading.file_error(path, fault, _find_remedy(path))
+
+
+def _find_remedy(path):
+    """Returns what to do about a damaged file, None for the usual."""
+    # Only one of a series, unlike base.npz, has another before it.
+    if os.path.basename(path).startswith("ckpt-"):
+        return "Delete it; the checkpoint before it is used instead."
+    return None

@@ -18,7 +18,9 @@ from keras_transformer.bin import import_
 from keras_transformer.bin import trainer
 from keras_transformer.decoding import load
 from keras_transformer.errors import UserError
+from keras_transformer.pretrained.adapter import import_adapter
 from keras_transformer.runs import adapters
+from keras_transformer.runs import checkpoint_file
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import load_model
 from keras_transformer.runs.weights import read_weights
@@ -149,6 +151,40 @@ class AdapterFileTest:
         assert_fails(capsys, ["Add --base=RUN"], import_, *flags)
         assert os.listdir(tmp_path) == []
 
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (lambda array: array[:, :0], r"is of shape \(\d+, 0\) but must be"),
+            (lambda array: array[::2], "or name the run that it belongs to"),
+            (lambda array: array * np.nan, "holds infinity or NaN"),
+        ],
+        ids=["no_rank", "other_width", "nan"],
+    )
+    def test_faulty_adapters_are_refused(
+        self, run, parent, tmp_path, change, words
+    ):
+        arrays = checkpoint_file.read_arrays(run.file(adapters.ADAPTER_FILE))
+        for name in arrays:
+            if name.endswith("_lora_a"):
+                arrays[name] = change(arrays[name])
+        path, new = str(tmp_path / "faulty.npz"), str(tmp_path / "new")
+        np.savez(path, **arrays)
+        with pytest.raises(UserError, match=words):
+            import_adapter(path, parent.path, new, "copy")
+        assert os.listdir(tmp_path) == ["faulty.npz"]
+
+    def test_an_absent_or_damaged_file_is_not_taken_for_a_checkpoint(
+        self, parent, tmp_path, capsys
+    ):
+        path = tmp_path / "adapter.npz"
+        flags = f"--source={path}", f"--base={parent.path}"
+        flags += (f"--output_dir={tmp_path / 'new'}",)
+        words = [str(path), "does not exist. Restore the file"]
+        assert_fails(capsys, words, import_, *flags)
+        path.write_bytes(b"PK")
+        words = ["not a complete .npz file", "Restore the file"]
+        assert_fails(capsys, words, import_, *flags)
+
 
 class LoraErrorTest:
     def test_another_rank_in_a_resumed_run_is_refused(self, run):
@@ -174,4 +210,5 @@ class LoraErrorTest:
         os.remove(base)
         capsys.readouterr()
         flag = f"--output_dir={run.path}"
-        assert_fails(capsys, [base, "does not exist"], evaluate, flag)
+        words = [base, "does not exist. Restore the file"]
+        assert_fails(capsys, words, evaluate, flag)

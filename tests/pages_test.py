@@ -1,9 +1,11 @@
-"""Holds the links of the Markdown pages to files and headings that exist."""
+"""Holds the links and flags of the Markdown pages to what exists."""
 
 import re
 
 from source_files import ROOT
 from source_files import identify
+
+from keras_transformer.bin.shared.flags import RENAMED
 
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 
@@ -56,6 +58,15 @@ def test_readme_leads_to_every_page():
             found.add(page)
             waiting += [target for target, _ in inner_links(page)]
     assert set(ROOT.glob("docs/**/*.md")) <= found
+
+
+def test_no_page_names_a_flag_by_its_earlier_name():
+    text = "".join(
+        page.read_text(encoding="utf-8")
+        for page in PAGES
+        if page.name != "CHANGELOG.md"
+    )
+    assert not [name for name in RENAMED if re.search(rf"--{name}\b", text)]
 
 
 def test_a_release_of_the_changelog_has_at_most_80_lines():

@@ -233,7 +233,10 @@ def _read_values(function, body):
             raise InvalidRequest(f"Unknown field: {name!r}.")
         expected = parameters[name].annotation
         if expected is float and type(value) is int:
-            values[name] = value = float(value)
+            try:
+                values[name] = value = float(value)
+            except OverflowError as error:
+                raise InvalidRequest(f"`{name}` is too large.") from error
         if type(value) is not expected:
             raise InvalidRequest(
                 f"`{name}` must be of type {expected.__name__}. Received: "

@@ -68,7 +68,8 @@ class Studio:
     def get_model(self, run=0, step=0):
         """Returns the `Model` of a run's checkpoint, 0 for the first choice."""
         directory = self.get_run(run)
-        key = run, directory.checkpoints.find(step or self.steps[run])
+        # An open model outlives its checkpoint, which a trainer may delete.
+        key = run, step or self.steps[run]
         if key not in self._models:
             fast = load(directory.path, key[1])
             exact = fast

@@ -44,7 +44,7 @@ def search(
     if not 1 <= beam_size <= MAX_BEAM:
         raise UserError(
             f"`beam_size` must be from 1 to {MAX_BEAM}. Received: "
-            f"beam_size={beam_size}. Use a smaller beam."
+            f"beam_size={beam_size}. Use a value such as 4."
         )
     translator = studio.get_model(run, step).exact
     text = clean(text)

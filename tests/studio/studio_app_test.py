@@ -144,7 +144,9 @@ class RequestTest:
         assert status == 400
         assert words in message
 
-    @pytest.mark.parametrize("alpha", ["NaN", "Infinity", "-1", "99"])
+    @pytest.mark.parametrize(
+        "alpha", ["NaN", "Infinity", "-1", "99", "9" * 400], ids=len
+    )
     def test_a_wrong_number_is_refused(self, ask, alpha):
         body = f'{{"text": "a", "alpha": {alpha}}}'
         assert error_of(ask("POST", "/api/search", body))[0] == 400

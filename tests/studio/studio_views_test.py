@@ -2,6 +2,7 @@
 
 import math
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -292,6 +293,17 @@ class StudioTest:
     def test_a_checkpoint_that_does_not_exist_is_refused(self, studio):
         with pytest.raises(UserError, match="no checkpoint of step 8"):
             studio.get_model(0, 8)
+
+    def test_an_open_model_outlives_its_checkpoint(
+        self, translation_runs, tmp_path
+    ):
+        path = shutil.copytree(translation_runs[0], tmp_path / "run")
+        studio = Studio([str(path)])
+        model = studio.get_model(0)
+        for step in studio.runs[0].checkpoints.steps:
+            os.remove(studio.runs[0].checkpoints.path(step))
+        assert studio.get_model(0) is model
+        assert translation_view.translate(studio, TEXT)["hypotheses"]
 
     def test_the_files_of_the_page_are_packaged(self):
         folder = os.path.join(os.path.dirname(training_view.__file__), "page")

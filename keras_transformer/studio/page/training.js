@@ -8,6 +8,7 @@ export const needsNoText = true;
 const PAUSE = 2000;  // milliseconds between two questions
 const [WIDTH, HEIGHT, LEFT, BOTTOM] = [420, 220, 46, 24];
 const SAMPLES = 4;
+const NAMES = {dev_bleu: "BLEU", dev_chrf: "chrF2", dev_f1: "F1"};
 
 export function open(context) {
   const legend = make("p");
@@ -73,7 +74,8 @@ function chart(names, runs) {
   const y = (value) => 10 + (HEIGHT - BOTTOM - 16)
     * (high - value) / (high - low || 1);
   const label = names.length > 1 ? "loss per token"
-    : names[0].replace("dev_", "").replaceAll("_", " ");
+    : NAMES[names[0]]
+      ?? names[0].replace("dev_", "").replaceAll("_", " ");
   const ticks = [low, (low + high) / 2, high].map((value) => draw("g", {},
     draw("path", {class: "axis", d: `M${LEFT},${y(value)}H${WIDTH - 8}`}),
     draw("text", {x: LEFT - 6, y: y(value) + 4, "text-anchor": "end"},

@@ -18,6 +18,16 @@ HTML = {
     "code within words": "a<code>b</code>c",
     "formulas": "aa<sub>b</sub>",
     "paragraphs": "<p>\n",
+    "tags around nothing": "<i></i> ",
+    "keys": "<kbd>a</kbd>+",
+    "formulas that never end": "\\(a ",
+}
+MARKDOWN = {
+    "notes that never end": "```{note}\n",
+    "notes": "```{tip}\na dog\n```\n",
+    "notes of two kinds": "~~~{tip}\n```{note}\n",
+    "keys that never end": "++a+b ",
+    "roles that never end": "{a",
 }
 TEXT = {
     "spaces": " ",
@@ -40,6 +50,7 @@ class LinearTimeTest:
         "format, unit",
         [
             *(pytest.param("html", u, id=name) for name, u in HTML.items()),
+            *(pytest.param("markdown", u, id=n) for n, u in MARKDOWN.items()),
             *(pytest.param("text", u, id=name) for name, u in TEXT.items()),
         ],
     )

@@ -19,6 +19,7 @@ from keras_transformer.decoding.steps.glossary import find_missing_terms
 from keras_transformer.decoding.steps.glossary import merge_hypotheses
 from keras_transformer.decoding.steps.placeholders import Protection
 from keras_transformer.decoding.steps.placeholders import check_protect
+from keras_transformer.decoding.steps.target_tag import TargetTag
 from keras_transformer.decoding.texts import Preparation
 from keras_transformer.decoding.texts import check_pairs
 from keras_transformer.decoding.texts import prepare_texts
@@ -338,7 +339,11 @@ class Translator(Preparation):
         if not protect:
             return self.steps
         # A tag such as <fr> looks like something that has to be kept.
-        tags = {"tag": step.tag for step in self.steps}
+        tags = {
+            "tag": step.tag
+            for step in self.steps
+            if isinstance(step, TargetTag)
+        }
         check_protect(protect, self.linearization, prefixes=prefixes, **tags)
         return [*self.steps, Protection(protect, glossary, self.engine)]
 

@@ -173,7 +173,7 @@ ROWS = [
     row("kt-studio --output_dir={run} --host=no.such.invalid", says="host"),
     row("kt-plot --output_dir={saved_model} --picture=a.png", says="metrics"),
     row("kt-plot --output_dir={run},{box}/gone --picture=a.png", says="gone"),
-    row("kt-plot --output_dir={run}, --picture=a.png", says="no metrics.csv"),
+    row("kt-plot --output_dir={run}, --picture=a.png", says="by commas"),
     row("kt-plot --output_dir={averaged} --picture=a.png", says="metrics"),
     row(PLOT + " --metric=accuracy", says="dev_accuracy"),
     row(PLOT + " --metric=", says="metric"),

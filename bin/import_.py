@@ -85,7 +85,8 @@ def _import_adapter():
     if not FLAGS.base:
         raise UserError(
             "`base` must be the run that the adapters belong to. Received: "
-            f"source={FLAGS.source!r} without --base. Add --base=RUN."
+            f"source={FLAGS.source!r} without --base. Add --base=RUN. Marian's "
+            "own model.npz must be converted; see docs/pretrained.md."
         )
     flags.refuse(FLAGS, ["verify"], "must go with a model in Marian's format")
     return import_adapter(

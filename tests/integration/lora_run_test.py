@@ -148,7 +148,8 @@ class AdapterFileTest:
         )
         words = ["whose newest weights are others"]
         assert_fails(capsys, words, import_, *flags, f"--base={run.path}")
-        assert_fails(capsys, ["Add --base=RUN"], import_, *flags)
+        words = ["Add --base=RUN", "Marian's own model.npz"]
+        assert_fails(capsys, words, import_, *flags)
         assert os.listdir(tmp_path) == []
 
     @pytest.mark.parametrize(

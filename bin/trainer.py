@@ -307,8 +307,13 @@ def _make_hparams(hparams_set, earlier_run, is_new):
     elif not hparams_set:
         from keras_transformer.training import start
 
-        other = earlier_run or start.open_warm_start(FLAGS.warm_start_from)
-        hparams = hparam.parse_overrides(other.hparams, FLAGS.hparams)
+        if earlier_run:
+            hparams = earlier_run.hparams
+        else:
+            other = start.open_warm_start(FLAGS.warm_start_from)
+            # The weights that it starts with include any adapters.
+            hparams = other.hparams.without_lora()
+        hparams = hparam.parse_overrides(hparams, FLAGS.hparams)
     else:
         hparams = registry.get_hparams(hparams_set)
         hparams = hparam.parse_overrides(hparams, FLAGS.hparams)

@@ -127,6 +127,14 @@ class LoraRunTest:
         )
         assert float(evaluations(run)[0]["dev_loss"]) > 0
 
+    def test_a_run_that_starts_from_it_trains_all_weights(
+        self, run, copy_data, tmp_path
+    ):
+        flags = f"--output_dir={tmp_path / 'run'}", f"--data_dir={copy_data}"
+        flags += ("--problem=copy", f"--warm_start_from={run.path}")
+        assert call(trainer, *flags, "--train_steps=1") == 0
+        assert RunDirectory(str(tmp_path / "run")).hparams.lora_rank == 0
+
 
 class AdapterFileTest:
     def test_it_makes_the_run_anew_of_its_base(self, run, parent, tmp_path):

@@ -153,7 +153,7 @@ def defined_names(path):
 
 def description(thing):
     """Returns the docstring without the sections about its arguments."""
-    return SECTION.split(inspect.getdoc(thing))[0].strip()
+    return SECTION.split(inspect.getdoc(thing) or "")[0].strip()
 
 
 def summary(thing):

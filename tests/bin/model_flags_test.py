@@ -60,8 +60,8 @@ class DecodeOptionsTest:
     def test_a_command_may_lack_the_single_flags(self):
         values = flags.define(decode_hparams=flags.SHARED)
         values(["command", "--decode_hparams=extra_length=7"])
-        options = model_flags.decode_options(values, DecodeOptions())
-        assert options == DecodeOptions(extra_length=7)
+        options = model_flags.decode_options(values, HParams())
+        assert options == DecodeOptions.from_hparams(HParams(extra_length=7))
 
 
 class PrecisionTest:

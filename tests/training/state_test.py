@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_transformer.hparam import HParams
 from keras_transformer.runs.averaging import average
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.metrics_table import COSTS
@@ -43,7 +44,8 @@ class OneWeight:
 
 @pytest.fixture
 def run(tmp_path):
-    return SimpleNamespace(checkpoints=Checkpoints(str(tmp_path / "ckpt")))
+    checkpoints = Checkpoints(str(tmp_path / "ckpt"))
+    return SimpleNamespace(checkpoints=checkpoints, hparams=HParams())
 
 
 def train(run, until, is_chief=True, **options):

@@ -142,7 +142,10 @@ class PlotTest:
         "flags, words",
         [
             ([], "`--output_dir` must be given"),
-            (["--output_dir=base,", PICTURE], "'', which has no metrics.csv"),
+            (
+                ["--output_dir=base,", PICTURE],
+                "must be paths separated by commas",
+            ),
             (
                 ["--output_dir=base,no_run", PICTURE],
                 "'no_run', which has no metrics.csv",

@@ -4,6 +4,7 @@ import concurrent.futures
 import functools
 import pathlib
 import threading
+import time
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -86,6 +87,8 @@ def _respond(function, content, context):
         code, message = error.code, str(error)
     except Exception as error:
         code, message = "INTERNAL", repr(error)[: limits.MAX_MESSAGE_CHARACTERS]
+    if len(content) > limits.MAX_BYTES_WITHOUT_THREAD:
+        time.sleep(limits.REFUSAL_SECONDS)
     # By this a client tells the server's UNAVAILABLE from its library's.
     context.set_trailing_metadata([("server", "kt-serve")])
     # Outside of the `try`, because `abort` raises an exception itself.
@@ -174,10 +177,12 @@ class _Responder:
 def _parse(message_class, content):
     # Protobuf takes 100 times as long for many names as for one tensor, and
     # meanwhile nothing else runs in Python.
-    if messages.has_more_fields(content, limits.MAX_FIELDS):
+    sizes = limits.MAX_FIELDS, limits.MAX_TEXTS
+    if messages.has_more_fields(content, *sizes):
         raise InvalidRequest(
             f"A request must have at most {limits.MAX_FIELDS} inputs and names "
-            "of outputs. Received: more. Send fewer."
+            f"of outputs, and an input at most {limits.MAX_TEXTS} texts. "
+            "Received: more. Send fewer."
         )
     try:
         request = message_class.FromString(content)

@@ -21,6 +21,8 @@ MAX_FIELDS = 512
 # The lists and the texts of an input in JSON. Python reads each on its own,
 # while numbers are read many at a time.
 MAX_ITEMS = 2**16
+# The texts of an input in a message of gRPC, eight times as many as may wait.
+MAX_TEXTS = 2**14
 # A tensor's message may hold one value that stands for many equal ones. Without
 # a limit, a request of a few bytes could fill the memory.
 MAX_REPEATED_VALUES = 2**16

@@ -76,6 +76,8 @@ _TYPES = {
 }
 _NAMES = {_DATA_TYPES[kind]: name for name, (kind, _) in _TYPES.items()}
 # Bytes of the fields of a fixed size, and of the ends of groups, by their kind.
+# The numbers of fields in protocol.proto.
+_INPUTS, _VALUE_OF_ENTRY, _TENSOR_SHAPE = 2, 2, 2
 _FIXED_SIZES = {1: 8, 3: 0, 4: 0, 5: 4}
 # Fields that hold several parts of a value, or its bits as an integer.
 _PARTS = {
@@ -106,24 +108,56 @@ def to_proto(array):
     return proto
 
 
-def has_more_fields(content, maximum):
-    """Returns whether the bytes of a message have more than `maximum` fields.
+def has_more_fields(content, max_fields, max_items):
+    """Returns whether parsing the bytes of a `PredictRequest` takes too long.
 
-    Fields of fields do not count. It takes a microsecond for each field up to
-    the maximum. Malformed messages are left to the parser.
+    It has at most `max_fields` fields, and each of its tensors at most
+    `max_items` values that are fields, such as texts, and `max_items` axes. A
+    microsecond is needed for each field up to these numbers. Malformed messages
+    are left to the parser.
     """
-    place, count = 0, 0
     try:
-        while place < len(content) and count <= maximum:
-            tag, place = _read_varint(content, place)
-            if tag & 7 not in _FIXED_SIZES:
-                size, place = _read_varint(content, place)
-                place += size if tag & 7 == 2 else 0
-            place += _FIXED_SIZES.get(tag & 7, 0)
-            count += 1
+        for number, (field, *place) in enumerate(_list_fields(content)):
+            if number >= max_fields:
+                return True
+            if field != _INPUTS:
+                continue
+            for part, *place_of_part in _list_fields(content, *place):
+                if part == _VALUE_OF_ENTRY and _has_more_items(
+                    content, max_items, *place_of_part
+                ):
+                    return True
     except IndexError:
-        return False
-    return count > maximum
+        pass
+    return False
+
+
+def _has_more_items(content, maximum, *place):
+    """Returns whether a `TensorProto` has more than `maximum` fields."""
+    for number, (field, *place_of_field) in enumerate(
+        _list_fields(content, *place)
+    ):
+        if number >= maximum:
+            return True
+        if field == _TENSOR_SHAPE:
+            axes = _list_fields(content, *place_of_field)
+            if any(axis >= maximum for axis, _ in enumerate(axes)):
+                return True
+    return False
+
+
+def _list_fields(content, start=0, stop=None):
+    """Yields the number of each field of a message, its start and its stop."""
+    stop = len(content) if stop is None else min(stop, len(content))
+    while start < stop:
+        tag, start = _read_varint(content, start)
+        size = _FIXED_SIZES.get(tag & 7, 0)
+        if tag & 7 == 2:
+            size, start = _read_varint(content, start)
+        elif tag & 7 not in _FIXED_SIZES:
+            _, start = _read_varint(content, start)
+        yield tag >> 3, start, start + size
+        start += size
 
 
 def _read_varint(content, place):

@@ -195,12 +195,15 @@ def _scan(directory):
     if os.path.isfile(os.path.join(directory, CTRANSLATE2_FILE)):
         return {1: directory}
     with os.scandir(directory) as entries:
-        return {
+        paths = {
             int(entry.name): entry.path
             for entry in entries
             # `entry.is_dir` raises an error for a loop of links.
             if _is_version(entry.name) and os.path.isdir(entry.path)
         }
+    # If the directory went away meanwhile, its versions only seem to be gone.
+    os.stat(directory)
+    return paths
 
 
 def _is_version(name):

@@ -112,7 +112,7 @@ class MessageTest:
 
     def test_more_sentences_than_the_queue_takes_are_refused(self, channel):
         message = request("a")
-        tensor = tf.make_tensor_proto(["a"] * 100_000)
+        tensor = tf.make_tensor_proto(["a"] * 10_000)
         message.inputs["text"].CopyFrom(tensor)
         code, text = code_of(channel, PREDICT, message.SerializeToString())
         assert code == CODES.INVALID_ARGUMENT

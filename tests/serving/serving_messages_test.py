@@ -99,11 +99,26 @@ class FieldsTest:
         for name in "xyz":
             request.inputs[name].int_val.extend(range(1000))
         content = request.SerializeToString()
-        assert messages.has_more_fields(content, 6)
-        assert not messages.has_more_fields(content, 7)
+        assert messages.has_more_fields(content, 6, 1000)
+        assert not messages.has_more_fields(content, 7, 1000)
+
+    def test_texts_and_axes_of_an_input_are_counted_too(self):
+        texts = messages.PredictRequest()
+        texts.inputs["a"].dtype = 7
+        texts.inputs["a"].string_val.extend(9 * [b"text"])
+        axes = messages.PredictRequest()
+        for _ in range(9):
+            axes.inputs["a"].tensor_shape.dim.add().size = 300
+        numbers = messages.PredictRequest()
+        numbers.inputs["a"].int_val.extend(range(1000))  # a single field
+        many = [x.SerializeToString() for x in (texts, axes, numbers)]
+        assert [messages.has_more_fields(x, 7, 8) for x in many] == [
+            *(True, True, False)
+        ]
+        assert not any(messages.has_more_fields(x, 7, 10) for x in many)
 
     @pytest.mark.parametrize(
         "content", [b"", b"\xff" * 100_000, b"\x0a", b"\x08", b"\x0a\xff"]
     )
     def test_malformed_messages_are_left_to_the_parser(self, content):
-        assert messages.has_more_fields(content, 0) in (True, False)
+        assert messages.has_more_fields(content, 0, 0) in (True, False)

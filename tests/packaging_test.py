@@ -66,8 +66,8 @@ MAY_IMPORT = {
     "transformer visualization",
     "export": "data decoding files model_config pretrained runs "
     "runs.model_card search serving token_ids trees",
-    "studio": "data decoding evaluation files registry runs scoring search "
-    "serving token_ids trees visualization",
+    "studio": "data decoding evaluation files layers masks registry runs "
+    "scoring search serving token_ids trees visualization",
     "sweep": "fields files hparam hparams markdown registry runs "
     "runs.model_card search visualization",
     "training": "data decoding engines fields files optimizers runs "

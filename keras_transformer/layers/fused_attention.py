@@ -26,18 +26,16 @@ class FusedAttention(MultiHeadAttention):
         values,
         attention_mask=None,
         training=None,
-        query_positions=None,
-        key_positions=None,
-        bias=None,
+        **options,
     ):
         # The compiler leaves out what nobody reads: the weights, unless a call
         # returns them, and these heads wherever the kernel computes others.
         heads, weights = super().compute_attention(
-            *(queries, keys, values, attention_mask, training),
-            bias=bias,
+            *(queries, keys, values, attention_mask, training), **options
         )
         drops = training and self.attention_dropout
-        if drops or bias is not None or len(queries.shape) > 4:
+        has_bias = options.get("bias") is not None
+        if drops or has_bias or len(queries.shape) > 4:
             return heads, weights
         if attention_mask is not None:
             # (batch or 1, 1, query_len, key_len), the same for all heads

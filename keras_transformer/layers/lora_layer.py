@@ -127,28 +127,33 @@ class LoraLayer(Quantizable, keras.layers.Layer):
                 "alone, without a quantizer of weights. Received: "
                 f'mode={mode!r}, config={config!r}. Use quantize("int8").'
             )
-        for matrix in [*self._matrices] * (self.quantization_mode is None):
-            integers, factors = keras.quantizers.abs_max_quantize(
-                self.merge(matrix), axis=-1, to_numpy=True
-            )
-            self._matrices.remove(matrix)
-            self._untrack_variable(matrix)
-            stored = self._add_int8_matrix(matrix.name, matrix.shape)
-            stored.assign(integers)
-            self._scales[matrix.name].assign(1.0 / factors)
-            for attribute, value in [*vars(self).items()]:
-                if value is matrix:
-                    setattr(self, attribute, stored)
-        for weight in sum(self._adapters.values(), []):
-            self._untrack_variable(weight)
-        self._adapters, self.lora_enabled, self.lora_rank = {}, False, None
         if self._matrices and self.quantization_mode is None:
+            for matrix in [*self._matrices]:
+                self._quantize_matrix(matrix)
             self.dtype_policy = keras.dtype_policies.get(
                 f"int8_from_{self.dtype_policy.name}"
             )
-        for layer in self._flatten_layers(include_self=False, recursive=False):
+        for weight in sum(self._adapters.values(), []):
+            self._untrack_variable(weight)
+        self._adapters, self.lora_enabled, self.lora_rank = {}, False, None
+        for layer in self._layers:
             if isinstance(layer, LoraLayer):
                 layer.quantize(mode)
+
+    def _quantize_matrix(self, matrix):
+        """Puts numbers of 8 bits in the place of a matrix."""
+        integers, factors = keras.quantizers.abs_max_quantize(
+            self.merge(matrix), axis=-1, to_numpy=True
+        )
+        self._matrices.remove(matrix)
+        self._untrack_variable(matrix)
+        stored = self._add_int8_matrix(matrix.name, matrix.shape)
+        stored.assign(integers)
+        self._scales[matrix.name].assign(1.0 / factors)
+        # One matrix may have several names, as tied embeddings do.
+        for attribute, value in [*vars(self).items()]:
+            if value is matrix:
+                setattr(self, attribute, stored)
 
     def _add_int8_matrix(self, name, shape):
         options = {"trainable": False, "autocast": False}

@@ -70,6 +70,9 @@ def compute_head(attention, vectors, head):
     `vectors` are the layer's inputs, `(length, d_model)`. Returns a dictionary
     of the arrays that `explain_head` describes.
     """
+    # Imported here because they load Keras.
+    from keras_transformer.layers.dot_product import MASKED_SCORE
+    from keras_transformer.masks import neighbourhood_mask
 
     def project(name, width):
         columns = slice(head * width, (head + 1) * width)
@@ -84,10 +87,8 @@ def compute_head(attention, vectors, head):
     values = project("value", attention.d_v)
     scores = queries @ keys.T / np.sqrt(attention.d_k)
     if size := attention.neighbourhood_size:
-        places = np.arange(len(vectors))
-        distances = places[:, None] - places[None, :]
-        is_near = (distances <= size // 2) & (-distances <= (size - 1) // 2)
-        scores = np.where(is_near, scores, -1e9)
+        visible = np.asarray(neighbourhood_mask(len(vectors), size))[0]
+        scores = np.where(visible, scores, MASKED_SCORE)
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
     return {

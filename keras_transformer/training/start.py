@@ -110,7 +110,7 @@ def check_metrics(problem, measure, early_stopping_metric):
     }
     for flag, metric in metrics.items():
         usual = ["none", "measure", "loss"]
-        # A problem need not give its measure.
+        # The scores of a problem may lack its measure.
         usual += [problem.measure] if flag == "measure" else []
         if metric not in usual + names:
             raise UserError(
@@ -123,7 +123,7 @@ def check_metrics(problem, measure, early_stopping_metric):
 def check_resumed(run, problem, record, hparams, measure):
     """Raises a `UserError` if a setting or the data differ from a run's."""
     run.check_same(record, hparams)
-    # Earlier versions recorded none, because that of the problem decided.
+    # Earlier versions recorded none: the measure of the problem decided.
     earlier = run.record.get("measure") or problem.measure
     if measure != earlier:
         raise UserError(

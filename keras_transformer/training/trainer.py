@@ -55,8 +55,8 @@ class Trainer:
         self.seed = run.record["random_seed"]
         self.schedule = make_schedule(self.hparams)
         self.engine = engine or make_engine(self.hparams)
-        # Keras draws the seeds of initializers from this generator. Its
-        # function to seed it imports TensorFlow even on JAX.
+        # Keras draws the seeds of initializers from this generator. The
+        # function of Keras that seeds it imports TensorFlow even on JAX.
         random.seed(self.seed)
         self.engine.build(*run.vocabularies.sizes)
         self.evaluate = evaluator.Evaluator(
@@ -357,7 +357,7 @@ class Trainer:
         self.log.write_evaluation(self.progress, self._results)
 
     def _best_by(self):
-        # A problem need not give its measure. The loss then decides.
+        # If the scores of a problem lack its measure, the loss decides.
         is_measured = f"dev_{self.measure}" in self._results
         return self.measure if is_measured else "loss"
 

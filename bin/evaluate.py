@@ -161,8 +161,8 @@ def main(argv):
         costs = _record(output_dir, steps[0], report, texts, choice)
     print("\n".join([report.text, "", *costs] if costs else [report.text]))
     both = (hypotheses, others)
-    rest = (texts.references, tokenize, texts, problem)
-    print(_compare(output_dirs, both, *rest), end="")
+    systems = (output_dirs, both, texts.references)
+    print(_compare(*systems, tokenize, texts, problem), end="")
     if not FLAGS.test_set:
         report = make_report(problem, tokenize, FLAGS.lowercase)
         for line in scores_by_corpus(texts, *both, report):

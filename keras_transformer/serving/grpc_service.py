@@ -87,7 +87,8 @@ def _respond(function, content, context):
         code, message = error.code, str(error)
     except Exception as error:
         code, message = "INTERNAL", repr(error)[: limits.MAX_MESSAGE_CHARACTERS]
-    if len(content) > limits.MAX_BYTES_WITHOUT_THREAD:
+    is_large = len(content) > limits.MAX_BYTES_WITHOUT_THREAD
+    if code == "INVALID_ARGUMENT" and is_large:
         time.sleep(limits.REFUSAL_SECONDS)
     # By this a client tells the server's UNAVAILABLE from its library's.
     context.set_trailing_metadata([("server", "kt-serve")])

@@ -139,7 +139,7 @@ def _read_run(run):
     path = os.path.join(run, METRICS_FILE)
     if not run or not os.path.isfile(path):
         raise UserError(
-            "`runs` must be directories that kt-trainer wrote. Received: "
+            "`output_dir` must name directories of kt-trainer. Received: "
             f"{run!r}, which has no {METRICS_FILE}. Check the path."
         )
     rows = read_rows(path)

@@ -5,6 +5,7 @@ python benchmarks/gpu_report.py auto TEXT_DIR HPARAMS_SET
 python benchmarks/gpu_report.py page REPORT_DIR
 """
 
+import itertools
 import json
 import os
 import string
@@ -18,7 +19,7 @@ from keras_transformer.data.subwords import train_subwords
 
 VOCAB_SIZE = 8000
 NUM_WORDS = 20_000
-NUM_LINES = 40_000
+NUM_LINES = {"train": 40_000, "dev": 100}
 LINE_LENGTHS = range(8, 20)  # words, 1.3 subwords each
 MODULES = "keras_transformer.bin"
 
@@ -26,7 +27,7 @@ MODULES = "keras_transformer.bin"
 def make_text(directory):
     """Writes parallel text of made-up words, a vocabulary and a `data_dir`.
 
-    The speed of a training depends on the lengths of the sentences alone.
+    The speed of training depends on the lengths of the sentences alone.
     """
     rng = np.random.default_rng(0)
     letters = np.array(list(string.ascii_lowercase))
@@ -37,21 +38,18 @@ def make_text(directory):
     # The frequency of a word is inverse to its rank (Zipf's law).
     shares = 1 / np.arange(1, NUM_WORDS + 1)
     shares /= shares.sum()
-    texts = []
-    for side in ("source", "target"):
-        lengths = rng.choice(LINE_LENGTHS, NUM_LINES)
+    texts, options = [], []
+    for split, side in itertools.product(NUM_LINES, ("source", "target")):
+        lengths = rng.choice(LINE_LENGTHS, NUM_LINES[split])
         drawn = iter(rng.choice(words, lengths.sum(), p=shares))
         lines = [" ".join(next(drawn) for _ in range(n)) for n in lengths]
-        with open(os.path.join(directory, f"train.{side}"), "w") as file:
+        path = os.path.join(directory, f"{split}.{side}")
+        with open(path, "w") as file:
             file.writelines(f"{line}\n" for line in lines)
         texts += lines
+        options.append(f"--{split}_{side}={path}")
     model = os.path.join(directory, "vocabulary.model")
     train_subwords(texts, VOCAB_SIZE, model)
-    options = [
-        f"--{split}_{side}={os.path.join(directory, f'train.{side}')}"
-        for split in ("train", "dev")
-        for side in ("source", "target")
-    ]
     _run(
         "datagen",
         f"--data_dir={directory}/data",

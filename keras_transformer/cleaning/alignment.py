@@ -15,7 +15,7 @@ MAX_WORDS = 50  # of a side; the rest of a longer one is not looked at
 MIN_COUNT = 3  # rarer words would learn from the pair that they should judge
 MIN_LINKS = 3  # of two words, for one to make the other likely
 MIN_KNOWN_WORDS = 3  # with fewer on a side there is too little to go by
-MIN_PAIRS = 1_000  # with fewer, too few words come often enough
+MIN_PAIRS = 1_000  # with fewer, too few words occur often enough
 NUM_ITERATIONS = 4
 # Of random pairs of sentences of the text, this share lies below the limit.
 SHARE_BELOW = 0.9
@@ -42,8 +42,8 @@ class AlignmentRule:
         sources, targets = _split_sides(pairs)
         forward = LexicalModel(sources, targets)
         self._models = forward, LexicalModel(targets, sources)
-        # Sentences that are far from each other do not belong together, so the
-        # text brings its examples of bad pairs.
+        # Sentences that are far apart do not belong together. Joined, they are
+        # examples of bad pairs.
         middle = len(targets) // 2
         scores = self._score(sources, targets[middle:] + targets[:middle])
         if not np.isnan(scores).all():

@@ -62,15 +62,15 @@ def main(argv):
         print(_import_adapter().path)
         return
     flags.refuse(FLAGS, ["base"], "must go with adapters, a file adapter.npz")
-    if FLAGS.verify:
-        from keras_transformer.export import marian_comparison
-
-        marian_comparison.require_transformers()
     source = FLAGS.source
     if hub.is_hub_name(source):
         source = hub.download(source)
     origin = FLAGS.source if source != FLAGS.source else None
     import_model = _choose_importer(source)
+    if FLAGS.verify:
+        from keras_transformer.export import marian_comparison
+
+        marian_comparison.require_transformers()
     run = import_model(source, FLAGS.output_dir, origin, FLAGS.problem)
     if FLAGS.verify:
         load_backend()

@@ -35,13 +35,13 @@ from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
 from keras_transformer.sweep.rows import SCALES
 from keras_transformer.sweep.rows import Variant
-from keras_transformer.sweep.rows import draw_points
-from keras_transformer.sweep.rows import list_grid
 from keras_transformer.sweep.rows import make_points
 from keras_transformer.sweep.rows import make_rows
 from keras_transformer.sweep.rows import make_table3
 from keras_transformer.sweep.rows import make_table4
 from keras_transformer.sweep.rows import quote_table4
+from keras_transformer.sweep.spaces import draw_points
+from keras_transformer.sweep.spaces import list_grid
 
 # Settings that all calls in one directory share, apart from its rows.
 SETTINGS = ("problem", "train_steps", "table", "hparams_sets", "hparams_set")

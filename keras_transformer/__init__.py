@@ -1,7 +1,6 @@
 """The Transformer of "Attention Is All You Need" on Keras 3 and TensorFlow."""
 
 import importlib
-import os
 import sys
 
 __version__ = "0.2.0"
@@ -23,11 +22,6 @@ _MODULES = {
 }
 _SUBMODULES = "layers", "losses", "masks", "metrics", "optimizers", "schedules"
 __all__ = sorted(_MODULES)
-
-# An installed package holds `problems`, `hparams` and `bin`. A checkout has
-# them one folder higher, so that folder joins the path of the package.
-if not os.path.isdir(os.path.join(__path__[0], "problems")):
-    __path__.append(os.path.dirname(os.path.abspath(__path__[0])))
 
 # A program that has imported Keras may go on to load a model with our classes.
 # Other programs register them with the first module that imports Keras.

@@ -159,7 +159,9 @@ def main(argv):
         versions.check_export_dir(export_dir, "ctranslate2")
     elif FLAGS.format != "marian":
         versions.check_saved_model(
-            model_flags.export_precision(FLAGS), read_backend()
+            model_flags.export_precision(FLAGS),
+            read_backend(),
+            of_text=FLAGS.format == "saved_model",
         )
         versions.check_export_dir(export_dir, "saved_model")
     path = _export(run, export_dir, options)

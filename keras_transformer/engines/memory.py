@@ -2,16 +2,24 @@
 
 import math
 import os
-import resource
 import sys
 
 from keras_transformer.model_config import list_weights
+
+try:
+    import resource
+except ModuleNotFoundError:  # on Windows
+    import psutil
+
+    resource = None
 
 GROUP_LIMIT = "/sys/fs/cgroup/memory.max"  # the limit of a container
 
 
 def process_peak_bytes():
     """Returns the peak resident size of this process, in bytes."""
+    if resource is None:
+        return psutil.Process().memory_info().peak_wset
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # macOS reports bytes, and other systems report KiB.
     return peak if sys.platform == "darwin" else 1024 * peak
@@ -19,6 +27,8 @@ def process_peak_bytes():
 
 def machine_bytes():
     """Returns the memory of the machine or of the container, in bytes."""
+    if resource is None:
+        return psutil.virtual_memory().total
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         with open(GROUP_LIMIT, encoding="utf-8") as file:

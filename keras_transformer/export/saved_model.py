@@ -30,7 +30,7 @@ EXTRA = "assets.extra"  # TensorFlow leaves this folder to other programs
 UNDERSTOOD = {field.name: ANY for field in dataclasses.fields(ModelConfig)}
 WARMUP_FILE = "tf_serving_warmup_requests"
 WARMUP_BATCHES = (1, 4, 16)  # sizes of the requests in it
-PACKAGES = ("keras-t2t", "keras", "tensorflow", "tensorflow-text")
+PACKAGES = ("keras-t2t", "keras", "tensorflow")
 
 
 def export_saved_model(
@@ -50,7 +50,7 @@ def export_saved_model(
     default those of the run. The model computes in float32 or bfloat16; its
     weights are stored in float32.
     """
-    versions.check_saved_model(precision, keras.backend.backend())
+    versions.check_saved_model(precision, keras.backend.backend(), of_text)
     step = run.checkpoints.find(step)
     num_bytes = 4 * count_parameters(run, step)  # its weights are in float32
     versions.check_export_dir(export_dir, "saved_model", num_bytes)
@@ -81,7 +81,8 @@ def export_saved_model(
     with versions.make_version(export_dir) as (aside, path):
         _save(model, run, options, facts, aside)
         extra = os.path.join(aside, EXTRA)
-        versions.write_record(extra, run, step, options, PACKAGES, **facts)
+        packages = [*PACKAGES, "tensorflow-text"] if of_text else PACKAGES
+        versions.write_record(extra, run, step, options, packages, **facts)
         write_model_card(extra, run, step, export)
     # A second copy for people who open the directory of versions.
     write_model_card(export_dir, run, step, export)

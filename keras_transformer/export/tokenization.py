@@ -5,7 +5,6 @@ import sys
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text
 
 from keras_transformer.data.marian_text import CLEANED
 from keras_transformer.data.tensor2tensor_text import ESCAPES
@@ -32,9 +31,16 @@ def make_tokenizer(vocabulary):
         if vocabulary.is_tensor2tensor:
             return _Tensor2TensorTokenizer(vocabulary)
         # With the end id at the end, as `Subwords.encode` returns ids.
-        return tensorflow_text.SentencepieceTokenizer(
-            vocabulary.model_bytes, add_eos=True
-        )
+        return _make_sentencepiece(vocabulary, add_eos=True)
+
+
+def _make_sentencepiece(vocabulary, **options):
+    # Imported here because an export of ids needs no tensorflow-text.
+    import tensorflow_text
+
+    return tensorflow_text.SentencepieceTokenizer(
+        vocabulary.model_bytes, **options
+    )
 
 
 class _MarianTokenizer:
@@ -42,9 +48,7 @@ class _MarianTokenizer:
 
     def __init__(self, vocabulary):
         self._vocabulary = vocabulary
-        self._pieces = tensorflow_text.SentencepieceTokenizer(
-            vocabulary.model_bytes, out_type=tf.string
-        )
+        self._pieces = _make_sentencepiece(vocabulary, out_type=tf.string)
 
     def tokenize(self, text):
         # A group that takes part in no match is empty.
@@ -84,9 +88,7 @@ class _Tensor2TensorTokenizer:
     """
 
     def __init__(self, vocabulary):
-        self._pieces = tensorflow_text.SentencepieceTokenizer(
-            vocabulary.model_bytes, add_eos=True
-        )
+        self._pieces = _make_sentencepiece(vocabulary, add_eos=True)
         self._word_bounds = _find_bounds(is_alphanumeric)
         self._known_bounds = _find_bounds(
             lambda character: character in vocabulary.alphabet - {"\n"}

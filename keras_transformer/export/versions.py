@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import importlib.metadata
+import importlib.util
 import os
 import shutil
 
@@ -96,7 +97,7 @@ def check_export_dir(export_dir, format, num_bytes=0):
             writing.check_space(export_dir, num_bytes)
 
 
-def check_saved_model(precision, backend):
+def check_saved_model(precision, backend, of_text):
     """Checks that a SavedModel can be exported, before a backend is loaded."""
     if backend != "tensorflow":
         raise UserError(
@@ -108,6 +109,13 @@ def check_saved_model(precision, backend):
         raise UserError(
             f"`precision` must be one of {', '.join(PRECISIONS)} in a "
             f"SavedModel. Received: precision={precision!r}. Use float32."
+        )
+    if of_text and importlib.util.find_spec("tensorflow_text") is None:
+        raise UserError(
+            "A SavedModel that takes text needs the package tensorflow-text, "
+            "which is not installed. Install it with pip install "
+            "tensorflow-text, which has no wheels for Windows, or use "
+            "--format=saved_model_ids or --format=ctranslate2."
         )
 
 

@@ -2,10 +2,15 @@
 
 import contextlib
 import errno
-import fcntl
 import os
 
 from keras_transformer.errors import UserError
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # on Windows, where nothing is locked
+    fcntl = None
+CAN_LOCK = fcntl is not None
 
 # Errors of file systems that cannot lock: some network file systems lock
 # nothing, others only files, not directories.
@@ -18,19 +23,25 @@ def lock_directory(path, wait=True, shown=None):
 
     The lock ends with the process, so a killed one blocks nobody. A directory
     that is new and remains empty is removed again, and so are the directories
-    around it. On a file system that cannot lock directories there is no lock.
-    With `wait` it waits for a process that holds the lock; otherwise a
-    `UserError` names the path `shown`.
+    around it. On Windows, and on a file system that cannot lock directories,
+    there is no lock. With `wait` it waits for a process that holds the lock;
+    otherwise a `UserError` names the path `shown`.
     """
     new_directories = _list_missing(path)
-    descriptor = _open_locked(path, shown, "directory", wait)
-    try:
+    with contextlib.ExitStack() as stack:
+        if CAN_LOCK:
+            descriptor = _open_locked(path, shown, "directory", wait)
+            stack.callback(os.close, descriptor)
+        else:
+            os.makedirs(path, exist_ok=True)
+        stack.callback(_remove_empty, new_directories)
         yield
-    finally:
-        for directory in new_directories:
-            with contextlib.suppress(OSError):  # not empty, or gone already
-                os.rmdir(directory)
-        os.close(descriptor)
+
+
+def _remove_empty(directories):
+    for directory in directories:
+        with contextlib.suppress(OSError):  # not empty, or gone already
+            os.rmdir(directory)
 
 
 @contextlib.contextmanager
@@ -45,6 +56,15 @@ def open_locked(path, mode="w", shown=None, keep=False, **options):
         if os.fstat(descriptor).st_size and not keep:
             os.ftruncate(descriptor, 0)  # what a killed process left
         yield file
+
+
+def close_before_move(file):
+    """Closes a locked file on Windows, which moves and removes no open file.
+
+    Elsewhere the lock must last until the file has its new name.
+    """
+    if not CAN_LOCK:
+        file.close()
 
 
 def _list_missing(path):
@@ -79,6 +99,8 @@ def _open_locked(path, shown, kind, wait):
 
 
 def _lock(descriptor, path, kind, wait):
+    if not CAN_LOCK:
+        return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError as error:

@@ -52,6 +52,7 @@ def open_resumable(path, settings, resume=False):
                 raise
         finally:
             # Only while the lock is held, so that the file is ours.
+            locks.close_before_move(file)
             if os.path.exists(partial) and not os.path.getsize(partial):
                 _remove(partial)
             if not os.path.exists(partial):
@@ -123,6 +124,7 @@ class PartialFile:
         return False
 
     def finish(self):
+        locks.close_before_move(self._file)
         writing.move(self._partial, self._path)
 
     def leave(self, error):

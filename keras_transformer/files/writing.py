@@ -46,7 +46,8 @@ def check_writable(path, name="An output"):
     # Root seems to have access everywhere, and a name can be too long.
     aside = place + INCOMPLETE
     if not os.path.lexists(aside):
-        with locks.open_locked(aside, "wb", path):
+        with locks.open_locked(aside, "wb", path) as file:
+            locks.close_before_move(file)
             os.remove(aside)
 
 
@@ -56,7 +57,7 @@ def check_space(directory, num_bytes):
     The file is made and removed again, so quotas and limits count, too. Its
     error is for `explain_disk_errors`.
     """
-    if not hasattr(os, "posix_fallocate"):  # macOS
+    if not hasattr(os, "posix_fallocate"):  # macOS and Windows
         return
     path = os.path.join(directory, f"space{INCOMPLETE}")
     try:
@@ -105,8 +106,10 @@ def atomic_write(path, mode="w"):
             # content has to be there first.
             file.flush()
             os.fsync(file.fileno())
+            locks.close_before_move(file)
             move(aside, place)
         except BaseException:
+            locks.close_before_move(file)
             # Only while the lock is held, so that the file is ours.
             with contextlib.suppress(FileNotFoundError):
                 os.remove(aside)
@@ -188,13 +191,17 @@ def _is_no_file(path):
 
 
 def _synchronise(path):
-    descriptor = os.open(path, os.O_RDONLY)
+    is_directory = os.path.isdir(path)
+    if is_directory and not locks.CAN_LOCK:  # Windows opens no directories
+        return
+    # Windows synchronises a file only if it is open for writing.
+    descriptor = os.open(path, os.O_RDONLY if is_directory else os.O_RDWR)
     try:
         os.fsync(descriptor)
     except OSError as error:
         # Some network file systems cannot synchronise a directory. They write
         # its names at once anyway.
-        if error.errno != errno.EINVAL or not os.path.isdir(path):
+        if error.errno != errno.EINVAL or not is_directory:
             raise
     finally:
         os.close(descriptor)

@@ -1,5 +1,6 @@
 """A SavedModel whose signatures can be called with arrays."""
 
+import contextlib
 import logging
 import os
 
@@ -38,11 +39,21 @@ class LoadedModel:
             # In lower case: `Versions` puts it in parentheses after the path.
             raise UserError("there is neither saved_model.pb nor model.bin")
         import tensorflow as tf
-        import tensorflow_text  # noqa: F401 - registers its operations
         from tensorflow.core.protobuf import saved_model_pb2
 
-        with silence_stderr():
-            self._model = tf.saved_model.load(path)
+        # A model of ids needs none of the operations that it registers.
+        with contextlib.suppress(ModuleNotFoundError):
+            import tensorflow_text  # noqa: F401
+        try:
+            with silence_stderr():
+                self._model = tf.saved_model.load(path)
+        except RuntimeError as error:
+            if "Op type not registered" not in str(error):
+                raise
+            raise UserError(
+                "it has operations that are not installed here; a model that "
+                "takes text needs the package tensorflow-text"
+            ) from error
         self._functions = dict(self._model.signatures)
         self.max_tokens = None  # of a SavedModel that kt-exporter did not write
         record_path = os.path.join(path, EXPORT_FILE)

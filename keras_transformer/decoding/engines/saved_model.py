@@ -243,8 +243,10 @@ def _load_signatures(path):
         import tensorflow_text  # noqa: F401 (registers SentencePiece's ops)
     except ModuleNotFoundError as error:
         raise UserError(
-            "A SavedModel needs tensorflow-text, but there is no module "
-            f"{error.name}. Run pip install tensorflow-text."
+            "A SavedModel that takes text needs the package tensorflow-text, "
+            "which is not installed. Install it with pip install "
+            "tensorflow-text, which has no wheels for Windows, or translate "
+            "with the run itself or a CTranslate2 model."
         ) from error
     try:
         # TensorFlow logs a fingerprint that it cannot read, but needs none.

@@ -3,12 +3,18 @@
 # make check         Check the style; run the fast unit tests.
 # make test          Check the style; run the unit and integration tests.
 # make test-slow     Run the tests that train a model or take minutes.
+# make test-jax      Run the maths half and the trainings on JAX.
+# make test-oldest   Run tests with the oldest dependencies that are allowed.
 # make test-browser  Run the tests of kt-studio in a browser.
+# make coverage      Run `make test`, and measure the coverage of branches.
 # make fuzz          Feed the readers of files and requests with hostile bytes.
 # make docs          Build the site of documents into build/docs/site.
 # make tutorials     Run the tutorials and renew their outputs and notebooks.
 # make pictures      Train the demo, and make the pictures of README from it.
-# make lint          Check the style only.
+# make lint          Check the style and the spelling only.
+# make dist          Build the wheel and the sdist into dist, reproducibly.
+# make release       Check version, changelog and tag, and build. Pushes nothing.
+# make licences      List the dependencies' licences and the SBOM in build.
 # make venv          Install the package and its test tools into .venv.
 # make clean         Remove the files of demos and builds, but not .venv.
 
@@ -36,8 +42,17 @@ SLOW_TESTS = integration robustness benchmark decoding engines export layers \
 	data/generation_test.py data/large_corpora_page_test.py \
 	problems/parsing_problem_test.py trees/linearization_test.py
 
-.PHONY: demo demo-parsing check test test-slow test-browser fuzz docs \
-	tutorials pictures lint venv clean
+# They train, decode, export and serve on TensorFlow, and train on JAX.
+SMOKE_TESTS = integration/training_test.py integration/decoder_command_test.py \
+	integration/exporter_test.py integration/ctranslate2_test.py \
+	integration/serve_test.py integration/document_command_test.py \
+	integration/jax_training_test.py frozen_formats_test.py pretrained
+JAX_TESTS = jax_backend_test.py engines/jax_engine_test.py \
+	integration/jax_training_test.py
+
+.PHONY: demo demo-parsing check test test-slow test-jax test-oldest \
+	test-browser coverage fuzz docs tutorials pictures lint dist release \
+	licences venv clean
 
 demo: .venv/installed
 	$(BIN)/kt-trainer --problem=translate_ende_toy --generate_data \
@@ -64,16 +79,28 @@ demo-parsing: .venv/installed
 		| $(BIN)/kt-decoder --output_dir=demo/parser --tokenized
 	$(BIN)/kt-evaluate --output_dir=demo/parser --split=test
 
+PYTEST = -m pytest -q -n 2 --dist worksteal -m "not slow"
+FAST_TESTS = $(addprefix --ignore=tests/,$(SLOW_TESTS))
+
 check: lint
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" \
-		$(addprefix --ignore=tests/,$(SLOW_TESTS))
+	$(BIN)/python $(PYTEST) $(FAST_TESTS)
 
 test: lint
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
+	$(BIN)/python $(PYTEST)
+
+coverage: .venv/installed-test
+	$(BIN)/python $(PYTEST) --cov --cov-report=term
 
 test-slow: .venv/installed-test
 	$(PIP) -e '.[peers]'
 	$(BIN)/python -m pytest -q -m slow
+
+test-jax: .venv/installed-test
+	$(BIN)/python -m pytest -q $(addprefix tests/,$(JAX_TESTS))
+
+test-oldest: build/oldest/installed
+	build/oldest/bin/python $(PYTEST) $(FAST_TESTS)
+	build/oldest/bin/python $(PYTEST) $(addprefix tests/,$(SMOKE_TESTS))
 
 test-browser: .venv/installed-test
 	$(PIP) -e '.[browser]'
@@ -108,6 +135,25 @@ pictures: demo
 lint: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell .
+
+dist: .venv/installed-test
+	$(BIN)/python release/distributions.py dist
+
+release: .venv/installed-test
+	$(BIN)/python release/checks.py
+	$(MAKE) dist
+	@echo "Push the tag, and upload these files."
+
+# Those of what `pip install .` brings, which a new environment shows.
+licences: .venv/installed-test
+	$(PIP) cyclonedx-bom pip-licenses
+	$(PYTHON) -m venv --clear build/dependencies
+	build/dependencies/bin/python -m pip install --quiet .
+	$(BIN)/pip-licenses --python=build/dependencies/bin/python --with-urls \
+		--format=markdown --output-file=build/licences.md
+	$(BIN)/cyclonedx-py environment --output-file=build/sbom.json \
+		build/dependencies/bin/python
 
 venv: .venv/installed-test
 
@@ -122,9 +168,19 @@ venv: .venv/installed-test
 	$(PIP) -e .
 	touch $@
 
+# EXTRAS=test tests without JAX and the site, as those see it who have neither.
+EXTRAS ?= test,docs,jax
 .venv/installed-test: setup.cfg pyproject.toml | .venv/bin/python
-	$(PIP) -e '.[test,docs,jax]'
+	$(PIP) -e '.[$(EXTRAS)]'
 	touch .venv/installed $@
+
+# pip only finds the newest versions, so uv installs the oldest ones.
+build/oldest/installed: setup.cfg pyproject.toml
+	$(PYTHON) -m venv build/oldest
+	build/oldest/bin/python -m pip install --quiet uv
+	VIRTUAL_ENV=build/oldest build/oldest/bin/uv pip install --quiet \
+		--resolution lowest-direct -e '.[test,jax]'
+	touch $@
 
 clean:
 	rm -rf demo build dist *.egg-info .pytest_cache .ruff_cache

@@ -13,6 +13,8 @@ from source_files import ROOT
 
 from keras_transformer import registry
 
+pytest.importorskip("zensical")
+
 # What a browser loads by itself, unlike a link that the reader follows.
 LOADED = re.compile(
     r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?([^"'\s>]+)"""

@@ -2,10 +2,12 @@
 
 import re
 
-import nbformat
 import pytest
-import tutorials
 from source_files import ROOT
+
+# Both need the extra `docs`.
+nbformat = pytest.importorskip("nbformat")
+tutorials = pytest.importorskip("tutorials")
 
 PAGES = sorted((ROOT / "docs/tutorials").glob("*.md"))
 by_name = pytest.mark.parametrize(

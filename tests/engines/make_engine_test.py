@@ -1,9 +1,10 @@
 from types import SimpleNamespace
 
-import jax
 import pytest
 
 from keras_transformer.engines import make_engine
+
+jax = pytest.importorskip("jax")
 
 
 class JaxGpuTest:

@@ -79,7 +79,7 @@ demo-parsing: .venv/installed
 		| $(BIN)/kt-decoder --output_dir=demo/parser --tokenized
 	$(BIN)/kt-evaluate --output_dir=demo/parser --split=test
 
-PYTEST = -m pytest -q -n 2 --dist worksteal -m "not slow"
+PYTEST = -m pytest -q -n 2 --dist loadfile -m "not slow"
 FAST_TESTS = $(addprefix --ignore=tests/,$(SLOW_TESTS))
 
 check: lint

@@ -13,6 +13,9 @@ import pytest
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Two workers of pytest have a core each, so more threads would only wait.
+for name in ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
 
 # TensorFlow and its graphs are millions of objects, which Python would search
 # again and again. Those of the imports live until the end, so it need not.

@@ -134,8 +134,10 @@ class AutomaticEngineTest:
     @pytest.mark.parametrize(
         "options",
         [
-            {"temperature": 1.0, "seed": 3},
-            {"mbr_samples": 4},
+            pytest.param(
+                {"temperature": 1.0, "seed": 3}, marks=pytest.mark.slow
+            ),
+            pytest.param({"mbr_samples": 4}, marks=pytest.mark.slow),
             {"glossary": Glossary([("a", "d")])},
             {"return_alignments": True},
             {"extra_length": 3000},

@@ -240,9 +240,11 @@ class SilentIdsTest:
     @pytest.mark.parametrize(
         "options",
         [
-            {"beam_size": 1},
+            pytest.param({"beam_size": 1}, marks=pytest.mark.slow),
             {"beam_size": 4, "num_hypotheses": 2},
-            {"temperature": 1.0, "min_length": 5},
+            pytest.param(
+                {"temperature": 1.0, "min_length": 5}, marks=pytest.mark.slow
+            ),
         ],
         ids=str,
     )

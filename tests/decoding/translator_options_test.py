@@ -21,6 +21,7 @@ from keras_transformer.search.hypotheses import score_targets
 from keras_transformer.search.options import DecodeOptions
 
 TENSORFLOW = keras.backend.backend() == "tensorflow"
+SIZES = [0, pytest.param(4, marks=pytest.mark.slow)]  # of neighbourhoods
 
 
 class OptionsTest:
@@ -244,7 +245,7 @@ class WrittenTargets(typing.NamedTuple):
 
 
 class CacheTest:
-    @pytest.mark.parametrize("size", [0, 4])
+    @pytest.mark.parametrize("size", SIZES)
     def test_cached_and_uncached_search_find_the_same(self, translator, size):
         hparams = dataclasses.replace(HPARAMS, neighbourhood_size=size)
         model = make_translator(
@@ -284,7 +285,7 @@ class CacheTest:
 
 @pytest.mark.skipif(not TENSORFLOW, reason="growing caches")
 class FixedShapesTest:
-    @pytest.mark.parametrize("size", [0, 4])
+    @pytest.mark.parametrize("size", SIZES)
     @pytest.mark.parametrize("options", [{}, {"temperature": 1.0}])
     def test_growing_and_fixed_caches_find_the_same(
         self, translator, options, size

@@ -50,11 +50,25 @@ def pad(rows):
     return np.array([row + [0] * (width - len(row)) for row in rows], "int32")
 
 
-@pytest.fixture(
-    scope="module",
-    params=[("post", True), ("pre", True), ("pre", False)],
-    ids=["base_v1", "base_v3", "separate_embeddings"],
-)
+MODELS = {
+    "base_v1": ("post", True),
+    "base_v3": ("pre", True),
+    "separate_embeddings": ("pre", False),
+}
+
+
+# The exports of the others vary this one, and a SavedModel takes seconds.
+EXPORTED = [
+    pytest.param(
+        MODELS[name],
+        marks=[] if name == "base_v3" else pytest.mark.slow,
+        id=name,
+    )
+    for name in MODELS
+]
+
+
+@pytest.fixture(scope="module", params=MODELS.values(), ids=MODELS)
 def model(request, tmp_path_factory):
     """The norm, the variables and the imported run."""
     norm, shared = request.param
@@ -110,6 +124,7 @@ class ImportedModelTest:
             assert translation == vocabulary.decode(ours)[0].replace("\n", " ")
 
     @pytest.mark.parametrize("export", [export_ctranslate2, export_saved_model])
+    @pytest.mark.parametrize("model", EXPORTED, indirect=True)
     def test_exports_translate_alike(self, model, tmp_path, export):
         run = model[2]
         options = DecodeOptions.from_hparams(run.hparams)

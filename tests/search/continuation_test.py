@@ -14,6 +14,7 @@ from keras_transformer.search.continuation import generate
 
 VOCAB_SIZE = 6
 PROMPTS = np.array([[5, 2, 3], [4, 0, 0]])
+NEIGHBOURHOOD = pytest.param({"neighbourhood_size": 4}, marks=pytest.mark.slow)
 
 
 class LanguageModel:
@@ -63,7 +64,7 @@ class LanguageModel:
         )
 
 
-@pytest.fixture(scope="module", params=[{}, {"neighbourhood_size": 4}])
+@pytest.fixture(scope="module", params=[{}, NEIGHBOURHOOD])
 def language_model(request):
     return LanguageModel(**request.param)
 

@@ -100,7 +100,14 @@ class TranslationTest:
 
 
 class SearchTest:
-    @pytest.mark.parametrize("beam_size,alpha", [(1, 0.6), (2, 0.0), (4, 1.5)])
+    @pytest.mark.parametrize(
+        "beam_size,alpha",
+        [
+            pytest.param(1, 0.6, marks=pytest.mark.slow),
+            pytest.param(2, 0.0, marks=pytest.mark.slow),
+            (4, 1.5),
+        ],
+    )
     def test_it_is_the_search_of_a_translator(self, studio, beam_size, alpha):
         results = search_view.search(studio, TEXT, beam_size, alpha)
         translator = studio.get_model().exact

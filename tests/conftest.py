@@ -6,7 +6,14 @@ import resource
 import signal
 import sys
 
+import hypothesis
 import pytest
+
+# Each run tries the same examples, however loaded the machine is.
+hypothesis.settings.register_profile(
+    "tests", derandomize=True, database=None, deadline=None, max_examples=40
+)
+hypothesis.settings.load_profile("tests")
 
 # Whatever the shell sets: what the log says depends on the processor, and tests
 # read what commands write to standard error.

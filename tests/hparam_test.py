@@ -3,11 +3,28 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from keras_transformer.hparam import HParams
 from keras_transformer.hparam import from_dict
 from keras_transformer.hparam import parse_overrides
 from keras_transformer.hparam import to_json
+
+ANY_VALUES = st.fixed_dictionaries(
+    {},
+    optional={
+        "num_layers": st.integers(1, 1000),
+        "d_ff": st.integers(1, 100_000),
+        "norm": st.sampled_from(["pre", "post"]),
+        "packed": st.booleans(),
+        "dropout": st.floats(0, 0.99),
+        "alpha": st.floats(0, 10),
+        "learning_rate": st.floats(1e-6, 10),
+        "adam_epsilon": st.floats(1e-12, 0.1),
+        "train_steps": st.integers(1, 10**6),
+    },
+)
 
 
 class HParamsTest:
@@ -232,9 +249,14 @@ class ParseOverridesTest:
 
 
 class JsonTest:
-    def test_round_trip_keeps_everything(self):
-        hparams = HParams(d_ff=64, dropout=1 / 3, norm="pre", adam_epsilon=1e-8)
+    @given(ANY_VALUES)
+    def test_a_file_and_a_flag_keep_every_value(self, values):
+        hparams = HParams(**values)
         assert from_dict(json.loads(to_json(hparams))) == hparams
+        flag = ",".join(
+            f"{name}={str(value).lower()}" for name, value in values.items()
+        )
+        assert parse_overrides(HParams(), flag) == hparams
 
     def test_a_boolean_is_one_in_json(self):
         assert '"packed": true' in to_json(HParams(packed=True))

@@ -3,6 +3,8 @@
 import keras
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from layer_checks import to_numpy
 
 from keras_transformer.masks import ancestor_mask
@@ -62,6 +64,17 @@ class MasksTest:
     def test_no_mask_at_all_stays_none(self):
         assert combine_masks(None, None) is None
 
+    @given(st.lists(st.integers(0, 3), min_size=1, max_size=8))
+    def test_positions_count_from_each_end_of_a_segment(self, ids):
+        segments = segment_numbers(np.array([ids]))
+        ends = np.cumsum(np.equal(ids, 1))
+        assert to_numpy(segments).tolist() == [[0, *ends[:-1]]]
+        positions = []
+        for place in range(len(ids)):
+            starts_anew = not place or ids[place - 1] == 1
+            positions.append(0 if starts_anew else positions[-1] + 1)
+        assert to_numpy(segment_positions(segments)).tolist() == [positions]
+
     def test_segments_end_with_the_end_id(self):
         ids = np.array([[7, 1, 8, 9, 1, 1, 0, 0]])
         segments = to_numpy(segment_numbers(ids))
@@ -85,22 +98,31 @@ class MasksTest:
         with pytest.raises(ValueError, match="segments of the keys alone"):
             visible_mask(None, None, segments)
 
-    @pytest.mark.parametrize("size", [0, 3])
-    @pytest.mark.parametrize("causal", [False, True])
+    @given(
+        st.lists(st.tuples(st.booleans(), st.integers(0, 2)), min_size=1),
+        st.booleans(),
+        st.sampled_from([0, 1, 3, 5]),
+    )
     def test_the_mask_of_self_attention_allows_what_all_allow(
-        self, causal, size
+        self, tokens, causal, size
     ):
-        real = np.array([[True, True, True, False]])
-        segments = np.array([[0, 0, 1, 1]])
-        mask = to_numpy(self_attention_mask(4, real, segments, causal, size))
-        for i in range(4):
-            for j in range(4):
-                assert mask[0, i, j] == (
-                    real[0, j]
-                    and segments[0, i] == segments[0, j]
-                    and (j <= i or not causal)
-                    and (abs(i - j) <= 1 or not size)
-                )
+        real, segments = zip(*tokens)
+        mask = self_attention_mask(
+            len(tokens), np.array([real]), np.array([segments]), causal, size
+        )
+        expected = [
+            [
+                real[j]
+                and segments[i] == segments[j]
+                and (j <= i or not causal)
+                and (abs(i - j) <= size // 2 or not size)
+                for j in range(len(tokens))
+            ]
+            for i in range(len(tokens))
+        ]
+        assert to_numpy(mask).tolist() == [expected]
+
+    def test_nothing_to_exclude_gives_no_mask(self):
         assert self_attention_mask(4) is None
 
     def test_beams_see_the_slots_of_their_ancestors(self):

@@ -4,6 +4,8 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from random_pairs import EveryPlanChecks
 from random_pairs import batches_of
 from random_pairs import random_lengths
@@ -137,18 +139,41 @@ class FixedShapesTest:
                 assert shape in plan.shapes
                 assert indices.shape == shape[:1]
 
-    def test_every_pair_occurs_once_and_fits(self):
-        plan, lengths = self.plan(), np.stack(self.LENGTHS)
-        rows = np.concatenate([plan[i][0] for i in range(len(plan))])
-        assert sorted(rows[rows >= 0]) == list(range(3000))
-        for i in range(len(plan)):
-            indices, (_, *shape) = plan[i]
-            longest = lengths[:, indices[indices >= 0]].max(axis=1)
-            assert np.all(longest <= shape)
-
     def test_rounding_up_stays_within_the_budget(self):
         plan = batch_plan.plan_batches([10, 1], [9, 1], 10, fixed_shapes=True)
         assert plan.shapes == [(1, 10, 10)]
+
+
+class AnyPairsTest:
+    @given(
+        st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50))),
+        st.integers(50, 300),
+        st.sampled_from([None, 1, 20]),
+        st.booleans(),
+        st.integers(0, 3),
+    )
+    def test_each_kept_pair_is_in_one_batch_within_the_budget(
+        self, pairs, batch_tokens, max_length, fixed_shapes, epoch
+    ):
+        lengths = np.array(pairs, int).reshape(-1, 2).T
+        plan = batch_plan.plan_batches(
+            *lengths,
+            batch_tokens,
+            max_length,
+            fixed_shapes=fixed_shapes,
+            epoch=epoch,
+        )
+        kept = []
+        for i in range(len(plan)):
+            indices, (rows, *shape) = plan[i]
+            assert rows * max(shape) <= batch_tokens
+            for pair in indices[indices >= 0]:
+                assert np.all(lengths[:, pair] <= shape)
+                kept.append(pair)
+        longest = lengths.max(axis=0, initial=0)
+        is_kept = longest <= (max_length or np.inf)
+        assert sorted(kept) == np.flatnonzero(is_kept).tolist()
+        assert plan.num_dropped == np.sum(~is_kept)
 
 
 class BudgetTest:

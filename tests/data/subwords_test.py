@@ -4,11 +4,19 @@ import os
 import numpy as np
 import pytest
 import sentencepiece
+from hypothesis import example
+from hypothesis import given
+from hypothesis import strategies as st
 
 from keras_transformer.data import subwords
+from keras_transformer.data.normalization import normalize
 from keras_transformer.data.subwords import Subwords
 
 TEXTS = ["the cat sees the dog", "der Hund sieht die Katze"] * 20
+# "▁" stands for a space in SentencePiece.
+ANY_TEXT = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="▁")
+)
 HARD_TEXTS = [
     "",
     "cat",
@@ -26,15 +34,18 @@ def vocabulary(tmp_path_factory):
 
 
 class SubwordsTest:
-    @pytest.mark.parametrize("text", HARD_TEXTS)
-    def test_decoding_inverts_encoding(self, vocabulary, text):
-        assert vocabulary.decode(vocabulary.encode([text])) == [text]
+    @given(st.lists(ANY_TEXT, max_size=5))
+    @example(HARD_TEXTS)
+    def test_decoding_restores_the_normalised_text(self, vocabulary, texts):
+        words = [filter(None, normalize(text).split(" ")) for text in texts]
+        expected = [" ".join(each) for each in words]
+        assert vocabulary.decode(vocabulary.encode(texts)) == expected
 
     def test_only_spaces_change(self, vocabulary):
         ids = vocabulary.encode(["  the   cat "])
         assert vocabulary.decode(ids) == ["the cat"]
 
-    @pytest.mark.parametrize("text", HARD_TEXTS)
+    @given(ANY_TEXT)
     def test_sequences_end_once_and_hold_no_unknown(self, vocabulary, text):
         (ids,) = vocabulary.encode([text])
         assert ids[-1] == 1
@@ -52,9 +63,11 @@ class SubwordsTest:
         assert vocabulary.decode([]) == []
         assert vocabulary.decode([[], [1]]) == ["", ""]
 
-    def test_a_text_encodes_the_same_in_any_list(self, vocabulary):
-        alone = [vocabulary.encode([text])[0] for text in HARD_TEXTS]
-        assert vocabulary.encode(HARD_TEXTS) == alone
+    @given(st.lists(ANY_TEXT, max_size=5))
+    @example(HARD_TEXTS)
+    def test_a_text_encodes_the_same_in_any_list(self, vocabulary, texts):
+        alone = [vocabulary.encode([text])[0] for text in texts]
+        assert vocabulary.encode(texts) == alone
 
     def test_one_str_is_refused(self, vocabulary):
         with pytest.raises(ValueError, match="one str, 'A dog'. Put it into"):

@@ -11,6 +11,8 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from keras_transformer.cleaning.rules import is_broken
 from keras_transformer.data import text_files
@@ -23,6 +25,7 @@ def pack_zip(content):
     return file.getvalue()
 
 
+LINE = st.text(st.characters(codec="utf-8", exclude_characters="\n\r\0\ufeff"))
 PACKED = {"bzip2": bz2.compress, "xz": lzma.compress, "zip": pack_zip}
 
 
@@ -47,6 +50,16 @@ class ReadLinesTest:
     def test_lines_come_without_their_ends(self, tmp_path):
         path = write(tmp_path / "text", b"one\ntwo\n")
         assert list(text_files.read_lines(path)) == ["one", "two"]
+
+    @given(
+        st.lists(LINE, min_size=1),
+        st.sampled_from(["\n", "\r\n"]),
+        st.sampled_from(["utf-8", "utf-8-sig"]),
+    )
+    def test_any_lines_come_back(self, lines, end, encoding):
+        text = "".join(line + end for line in lines)
+        file = io.BytesIO(text.encode(encoding))
+        assert list(text_files.split_lines(file, "text")) == lines
 
     def test_last_line_needs_no_end(self, tmp_path):
         path = write(tmp_path / "text", b"one\ntwo")

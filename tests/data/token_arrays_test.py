@@ -2,6 +2,8 @@ import os
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from keras_transformer.data.token_arrays import TokenArray
 from keras_transformer.data.token_arrays import TokenArrayWriter
@@ -24,9 +26,12 @@ def random_sequences(vocab_size, seed=0):
 
 class TokenArrayTest:
     @pytest.mark.parametrize("vocab_size", [100, 1 << 16, 100_000])
-    def test_what_is_written_is_read(self, tmp_path, vocab_size):
-        sequences = random_sequences(vocab_size) + [[vocab_size - 1]]
-        tokens = write(tmp_path / "a", sequences, vocab_size)
+    @given(st.data())
+    def test_what_is_written_is_read(self, tmp_path_factory, vocab_size, data):
+        ids = st.integers(0, vocab_size - 1)
+        sequences = data.draw(st.lists(st.lists(ids, min_size=1), min_size=1))
+        path = tmp_path_factory.mktemp("ids") / "a"
+        tokens = write(path, sequences, vocab_size)
         assert len(tokens) == len(sequences)
         assert [ids.tolist() for ids in tokens] == sequences
         assert tokens.lengths.tolist() == [len(s) for s in sequences]

@@ -2,12 +2,32 @@ import json
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from keras_transformer.files import records
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
 
 RUN = {"problem": str, "seed": int, "score?": (float, None), "steps?": [int]}
+
+TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs"]))
+INTEGER = st.integers(-(2**63), 2**63 - 1)
+ANY_RUN = st.fixed_dictionaries(
+    {"problem": TEXT, "seed": INTEGER},
+    optional={
+        "score": st.none() | st.floats(allow_nan=False, allow_infinity=False),
+        "steps": st.lists(INTEGER),
+        "other": TEXT,
+    },
+)
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+NAMES = st.sampled_from(["problem", "seed", "score", "steps"]) | st.text()
+ANY_JSON = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner),
+    max_leaves=8,
+)
 
 
 def fault(tmp_path, content, shape):
@@ -42,6 +62,15 @@ class ReadRecordTest:
         path = tmp_path / "run.json"
         path.write_text(json.dumps(value))
         assert read_record(str(path), shape) == value
+
+    @given(ANY_RUN)
+    def test_any_content_of_the_shape_has_no_fault(self, run):
+        assert records.find_fault(json.loads(json.dumps(run)), RUN) is None
+
+    @given(ANY_JSON)
+    def test_any_other_content_has_one_short_line(self, value):
+        message = records.find_fault(json.loads(json.dumps(value)), RUN)
+        assert message.isprintable() and len(message) < 200
 
     @pytest.mark.parametrize(
         "content, words",

@@ -3,6 +3,9 @@
 import keras
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
 from keras import ops
 from tree_language import TreeLanguage
 
@@ -19,12 +22,15 @@ def cycling_sampler(logits, position, rows):
 
 
 class BeamSearchTest:
-    @pytest.mark.parametrize(
-        "vocab_size,length,alpha",
-        [(3, 5, 0.6), (3, 5, 0.0), (4, 4, 1.0), (5, 4, 0.6), (3, 1, 0.6)],
+    @settings(max_examples=12)
+    @given(
+        st.sampled_from([(3, 5), (4, 3), (5, 3), (3, 1)]),
+        st.floats(0, 2),
+        st.integers(0, 1000),
     )
-    def test_a_wide_beam_equals_enumeration(self, vocab_size, length, alpha):
-        language = TreeLanguage(vocab_size, length)
+    def test_a_wide_beam_equals_enumeration(self, sizes, alpha, seed):
+        vocab_size, length = sizes
+        language = TreeLanguage(vocab_size, length, seed=seed)
         wide = vocab_size**length
         hypotheses, scores = language.search(
             range(4), wide, length, alpha=alpha
@@ -36,12 +42,14 @@ class BeamSearchTest:
                 scores[sentence, : len(expected)],
                 [score for score, _ in expected],
                 rtol=1e-5,
+                atol=1e-6,
             )
             assert np.all(np.isneginf(scores[sentence, len(expected) :]))
 
-    @pytest.mark.parametrize("beam_size", [2, 3, 4])
-    def test_a_narrow_beam_equals_a_plain_search(self, beam_size):
-        language = TreeLanguage(5, 5, num_sentences=8)
+    @settings(max_examples=12)
+    @given(st.integers(2, 4), st.integers(0, 1000))
+    def test_a_narrow_beam_equals_a_plain_search(self, beam_size, seed):
+        language = TreeLanguage(5, 5, num_sentences=8, seed=seed)
         hypotheses, _ = language.search(range(8), beam_size, 5)
         for sentence in range(8):
             expected = language.plain_search(sentence, beam_size, 5)

@@ -4,6 +4,8 @@ import itertools
 
 import pytest
 import tree_examples
+from hypothesis import given
+from hypothesis import strategies as st
 
 from keras_transformer.trees.linearization import delinearize
 from keras_transformer.trees.linearization import is_well_formed
@@ -49,32 +51,30 @@ def sequences_up_to(length, symbols, first):
 
 class LinearizeTest:
     @EACH_LINEARIZATION
-    def test_tree_comes_back(self, linearization):
-        for tree in tree_examples.random_trees():
-            symbols = linearize(tree, linearization)
-            words = tree.words()
-            assert is_well_formed(symbols, len(words))
-            again = delinearize(symbols, words)
-            assert tree_examples.constituents(
-                again
-            ) == tree_examples.constituents(tree)
-            assert again.words() == words
-            assert linearize(again, linearization) == symbols
-            assert again == tree or linearization != "tagged"
+    @given(tree_examples.ANY_TREE)
+    def test_tree_comes_back(self, linearization, tree):
+        symbols = linearize(tree, linearization)
+        words = tree.words()
+        assert is_well_formed(symbols, len(words))
+        again = delinearize(symbols, words)
+        assert tree_examples.constituents(again) == tree_examples.constituents(
+            tree
+        )
+        assert again.words() == words
+        assert linearize(again, linearization) == symbols
+        assert again == tree or linearization != "tagged"
 
     @EACH_LINEARIZATION
-    def test_any_label_comes_back(self, linearization):
+    @given(st.randoms(use_true_random=False))
+    def test_any_label_comes_back(self, linearization, rng):
         labels = ["/", "/A", "A/", "<A>", "&", "&amp;", "XX", "TOP", "A", "-A-"]
         tagged_words = [(label, label) for label in labels]
-        for tree in tree_examples.random_trees(
-            labels=labels, tagged_words=tagged_words
-        ):
-            symbols = linearize(tree, linearization)
-            again = delinearize(symbols, tree.words())
-            assert tree_examples.constituents(
-                again
-            ) == tree_examples.constituents(tree)
-            assert again == tree or linearization != "tagged"
+        tree = tree_examples.random_tree(rng, labels, tagged_words)
+        again = delinearize(linearize(tree, linearization), tree.words())
+        assert tree_examples.constituents(again) == tree_examples.constituents(
+            tree
+        )
+        assert again == tree or linearization != "tagged"
 
     def test_root_stands_only_where_it_is_needed(self):
         for text, expected in [

@@ -6,6 +6,7 @@ import pathlib
 import random
 
 import pytest
+from hypothesis import strategies as st
 
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import walk
@@ -76,6 +77,9 @@ def random_children(rng, number, pieces, depth=0):
 def random_trees(number=300, seed=1, **pieces):
     rng = random.Random(seed)
     return [random_tree(rng, **pieces) for _ in range(number)]
+
+
+ANY_TREE = st.randoms(use_true_random=False).map(random_tree)
 
 
 def deep_tree(depth=5000):

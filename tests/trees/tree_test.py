@@ -5,6 +5,7 @@ import re
 
 import pytest
 import tree_examples
+from hypothesis import given
 
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import build_trees
@@ -23,10 +24,11 @@ class TreeTest:
         assert tree.words() == "Ada Weber , nine weeks old can smile .".split()
         assert tree.tags() == "NNP NNP , CD NNS JJ MD VB .".split()
 
-    def test_text_reads_as_the_same_tree(self):
-        for tree in tree_examples.random_trees():
-            assert parse_tree(str(tree)) == tree
-            assert eval(repr(tree)) == tree
+    @given(tree_examples.ANY_TREE)
+    def test_text_and_steps_give_the_same_tree(self, tree):
+        assert parse_tree(str(tree)) == tree
+        assert eval(repr(tree)) == tree
+        assert build_trees(walk(tree)) == [tree]
 
     def test_trees_compare_and_hash_by_their_contents(self):
         texts = [str(tree) for tree in tree_examples.random_trees()]
@@ -66,10 +68,6 @@ class TreeTest:
             text = "(X " * depth + "(NN a)" + ")" * depth
             with pytest.raises(ValueError, match="most 1,000 deep.*, line 1"):
                 parse_tree(text)
-
-    def test_steps_build_the_tree_again(self):
-        for tree in tree_examples.random_trees(50):
-            assert build_trees(walk(tree)) == [tree]
 
 
 def slowly_cleaned(tree):

@@ -11,7 +11,7 @@
 # make docs          Build the site of documents into build/docs/site.
 # make tutorials     Run the tutorials and renew their outputs and notebooks.
 # make pictures      Train the demo, and make the pictures of README from it.
-# make lint          Check the style and the spelling only.
+# make lint          Check the style, the spelling and the types only.
 # make dist          Build the wheel and the sdist into dist, reproducibly.
 # make release       Check version, changelog and tag, and build. Pushes nothing.
 # make licences      List the dependencies' licences and the SBOM in build.
@@ -136,6 +136,7 @@ lint: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell .
+	$(BIN)/mypy
 
 dist: .venv/installed-test
 	$(BIN)/python release/distributions.py dist
@@ -183,5 +184,5 @@ build/oldest/installed: setup.cfg pyproject.toml
 	touch $@
 
 clean:
-	rm -rf demo build dist *.egg-info .pytest_cache .ruff_cache
+	rm -rf demo build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

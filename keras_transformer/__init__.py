@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import typing
 
 __version__ = "0.2.0"
 
@@ -22,6 +23,30 @@ _MODULES = {
 }
 _SUBMODULES = "layers", "losses", "masks", "metrics", "optimizers", "schedules"
 __all__ = sorted(_MODULES)
+
+if typing.TYPE_CHECKING:  # Editors and type checkers run no `__getattr__`.
+    from keras_transformer import layers as layers
+    from keras_transformer import losses as losses
+    from keras_transformer import masks as masks
+    from keras_transformer import metrics as metrics
+    from keras_transformer import optimizers as optimizers
+    from keras_transformer import schedules as schedules
+    from keras_transformer.decoding.loading import load as load
+    from keras_transformer.decoding.parser import Parser as Parser
+    from keras_transformer.decoding.translator import Translator as Translator
+    from keras_transformer.hparam import HParams as HParams
+    from keras_transformer.problem import Problem as Problem
+    from keras_transformer.registry import register_hparams as register_hparams
+    from keras_transformer.registry import register_problem as register_problem
+    from keras_transformer.runs.run_directory import (
+        RunDirectory as RunDirectory,
+    )
+    from keras_transformer.search.continuation import generate as generate
+    from keras_transformer.training.trainer import Trainer as Trainer
+    from keras_transformer.transformer import Transformer as Transformer
+    from keras_transformer.transformer import (
+        build_transformer as build_transformer,
+    )
 
 # A program that has imported Keras may go on to load a model with our classes.
 # Other programs register them with the first module that imports Keras.

@@ -16,8 +16,8 @@ LARGEST = 10**9  # of most counts; it fits into int32
 LARGEST_SEED = 2**32 - 1  # NumPy takes a seed as words of 32 bits
 
 # How errors describe the values that `is_kind` accepts.
-KINDS = {bool: "true or false", int: "an integer", float: "a finite number"}
-KINDS |= {str: "text", None: "null"}
+KINDS: dict[type | None, str] = {bool: "true or false", int: "an integer"}
+KINDS |= {float: "a finite number", str: "text", None: "null"}
 
 _INTEGER = re.compile("[+-]?[0-9]{1,100}")
 _NUMBER = re.compile(

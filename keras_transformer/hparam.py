@@ -52,12 +52,12 @@ class TrainingConfig:
                 "number such as 4."
             )
 
-    def without_lora(self):
+    def without_lora(self) -> typing.Self:
         """Returns the same without adapters, for weights that include them."""
         return dataclasses.replace(self, lora_rank=0, lora_alpha=0.0)
 
     @property
-    def passes_per_update(self):
+    def passes_per_update(self) -> int:
         """How many times an update runs the model on each sentence pair."""
         return 1 if self.consistency == "none" else 2
 
@@ -138,17 +138,18 @@ class HParams(DecodingConfig, TrainingConfig, ModelConfig):
             )
 
     @property
-    def model(self):
+    def model(self) -> ModelConfig:
         """The `ModelConfig` alone."""
-        return self._part(_find_model_config(type(self)))
+        # mypy does not find the hash of a dataclass that is an argument.
+        return self._part(_find_model_config(type(self)))  # type: ignore[arg-type]
 
     @property
-    def training(self):
+    def training(self) -> TrainingConfig:
         """The `TrainingConfig` alone."""
         return self._part(TrainingConfig)
 
     @property
-    def decoding(self):
+    def decoding(self) -> DecodingConfig:
         """The `DecodingConfig` alone."""
         return self._part(DecodingConfig)
 
@@ -221,7 +222,7 @@ _DECODING_RULES = (
 )
 
 
-def parse_overrides(hparams, text):
+def parse_overrides(hparams: HParams, text: str) -> HParams:
     """Returns `hparams` with the changes that a text names.
 
     The text has `name=value` pairs with commas between them, as the flag
@@ -234,12 +235,12 @@ def parse_overrides(hparams, text):
     return dataclasses.replace(hparams, **changes)
 
 
-def to_json(hparams):
+def to_json(hparams: HParams) -> str:
     """Returns `hparams` as JSON text with one line for each field."""
     return json.dumps(dataclasses.asdict(hparams), indent=2) + "\n"
 
 
-def from_dict(values):
+def from_dict(values: dict) -> HParams:
     """Returns the `HParams` whose JSON text `to_json` wrote.
 
     A field that is absent gets its default. The default of a new field must

@@ -75,18 +75,18 @@ class ModelConfig:
             )
 
     @property
-    def decoder_depth(self):
+    def decoder_depth(self) -> int:
         """The number of layers of the decoder."""
         return self.num_decoder_layers or self.num_layers
 
     @property
-    def head_widths(self):
+    def head_widths(self) -> tuple[int, int]:
         """The widths of a head's keys and of its values, `d_k` and `d_v`."""
         width = self.d_model // self.num_heads
         return self.d_k or width, self.d_v or width
 
     @property
-    def architecture(self):
+    def architecture(self) -> dict[str, bool | int | float | str]:
         """What determines the weights and their use, as a dictionary.
 
         Models with the same architecture can exchange their weights.

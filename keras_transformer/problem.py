@@ -1,6 +1,10 @@
 """A problem: where a task's text comes from, and its data as batches of ids."""
 
 import inspect
+import os
+import typing
+from collections.abc import Iterable
+from collections.abc import Sequence
 
 from keras_transformer.data import generation
 from keras_transformer.data import text_files
@@ -9,9 +13,13 @@ from keras_transformer.data.encoding import encode_stream
 from keras_transformer.data.generated_data import GeneratedData
 from keras_transformer.data.vocabularies import read_given
 from keras_transformer.errors import UserError
+from keras_transformer.scoring.report import Report
 from keras_transformer.scoring.report import check_scores
 from keras_transformer.scoring.translations import bleu_report
 from keras_transformer.scoring.translations import ter_score
+
+if typing.TYPE_CHECKING:
+    import tensorflow as tf
 
 
 class Problem(GeneratedData):
@@ -69,20 +77,20 @@ class Problem(GeneratedData):
     'shout_rev'
     """
 
-    name = None
-    vocab_size = 32000
+    name: str = None  # type: ignore[assignment]
+    vocab_size: int | None = 32000
     shared_vocabulary = True
-    source_vocab_size = None
-    vocabulary_path = None
-    vocabulary_temperature = 1
-    user_symbols = ()
+    source_vocab_size: int | None = None
+    vocabulary_path: str | None = None
+    vocabulary_temperature: float = 1
+    user_symbols: tuple[str, ...] = ()
     normalize_text = True
     inputs_language = "en"
     targets_language = "de"
     is_tokenized = False
     measure = "bleu"
-    hub_datasets = ()
-    splits = ("train", "dev", "test")
+    hub_datasets: tuple[str, ...] = ()
+    splits: tuple[str, ...] = ("train", "dev", "test")
     encoder = LocalEncoder()
 
     def __init_subclass__(cls, **options):
@@ -97,7 +105,11 @@ class Problem(GeneratedData):
                 "text_pairs(self, split, tmp_dir)."
             ) from error
 
-    def __init__(self, data_dir=None, reverse=False):
+    def __init__(
+        self,
+        data_dir: str | os.PathLike[str] | None = None,
+        reverse: bool = False,
+    ):
         super().__init__(self.name, data_dir, reverse)
         if reverse:
             self.inputs_language, self.targets_language = (
@@ -106,11 +118,11 @@ class Problem(GeneratedData):
             )
 
     @property
-    def bleu_tokenizer(self):
+    def bleu_tokenizer(self) -> str:
         """Name of the tokenizer of sacreBLEU that suits the text."""
         return "none" if self.is_tokenized else "13a"
 
-    def use_both_directions(self):
+    def use_both_directions(self) -> None:
         """Adds the swapped pairs to every split, and "_both" to the name.
 
         It serves for pre-training in both directions, before a warm start in
@@ -121,7 +133,7 @@ class Problem(GeneratedData):
         self.name = f"{self.data_name}_both"
         self.directions = (("source", "target"), ("target", "source"))
 
-    def text_pairs(self, split, tmp_dir):
+    def text_pairs(self, split: str, tmp_dir: str) -> Iterable[tuple[str, str]]:
         """Yields the `(source, target)` texts of a split, never reversed.
 
         It is called more than once and must yield the same pairs each time.
@@ -139,7 +151,9 @@ class Problem(GeneratedData):
             "str."
         )
 
-    def text_corpora(self, split, tmp_dir):
+    def text_corpora(
+        self, split: str, tmp_dir: str
+    ) -> Sequence[Iterable[tuple[str, str]]]:
         """Returns the pairs of each corpus of a split, a list of iterables.
 
         They are read in their order, and all of them make up `text_pairs`. The
@@ -147,7 +161,7 @@ class Problem(GeneratedData):
         """
         return [self.text_pairs(split, tmp_dir)]
 
-    def describe_corpora(self, split):
+    def describe_corpora(self, split: str) -> list[dict]:
         """Returns what the manifest says of `text_corpora`, a list of dicts.
 
         Each dictionary has a `name`, the `sha256` of each file, and a `weight`,
@@ -156,7 +170,7 @@ class Problem(GeneratedData):
         """
         return []
 
-    def target_text(self, target):
+    def target_text(self, target: str) -> str:
         """Returns the text that the model learns to write for a target.
 
         The default is the target itself. Override it where the targets are not
@@ -164,25 +178,25 @@ class Problem(GeneratedData):
         """
         return target
 
-    def is_complete(self, source, target):
+    def is_complete(self, source: str, target: str) -> bool:
         """Returns whether a pair has text on both sides.
 
         Other pairs are left out of the data.
         """
         return not (text_files.is_blank(source) or text_files.is_blank(target))
 
-    def symbols(self, tmp_dir):
+    def symbols(self, tmp_dir: str) -> Iterable[str]:
         """Returns the words of `target_text` that get one id each."""
         return ()
 
-    def training_alignments(self, tmp_dir):
+    def training_alignments(self, tmp_dir: str) -> Iterable | None:
         """Returns the word alignments of the training pairs; None if unknown.
 
         See `token_links.write_links` for what they are.
         """
         return None
 
-    def bpe_symbols(self, tmp_dir):
+    def bpe_symbols(self, tmp_dir: str) -> Sequence[str]:
         """Returns all symbols of a text that has a byte-pair encoding already.
 
         They become the vocabulary; see `bpe_symbols.write_symbols`. The default
@@ -190,7 +204,7 @@ class Problem(GeneratedData):
         """
         return []
 
-    def output(self, source, decoded):
+    def output(self, source: str, decoded: str) -> str:
         """Converts the text that the model wrote into the user's output.
 
         This is the inverse of `target_text`: the output has the form of the
@@ -198,7 +212,7 @@ class Problem(GeneratedData):
         """
         return decoded
 
-    def source_files(self, tmp_dir):
+    def source_files(self, tmp_dir: str) -> Sequence[str]:
         """Returns the paths of the files that the text comes from.
 
         If one of them has changed, `generate` starts over. The default is an
@@ -206,18 +220,18 @@ class Problem(GeneratedData):
         """
         return []
 
-    def fingerprints(self, tmp_dir):
+    def fingerprints(self, tmp_dir: str) -> list[dict[str, str]]:
         """Returns the name and the SHA-256 of everything the text comes from.
 
         The default is a list of dictionaries, one for each of `source_files`.
         """
         return text_files.fingerprints(self.source_files(tmp_dir))
 
-    def settings(self):
+    def settings(self) -> dict[str, typing.Any]:
         """Returns further settings that the data depend on, as a JSON dict."""
         return {}
 
-    def num_left_out(self, split):
+    def num_left_out(self, split: str) -> dict[str, int]:
         """Returns the number of texts left out of a split for each reason.
 
         The default is an empty dictionary. kt-datagen shows each reason after
@@ -225,7 +239,7 @@ class Problem(GeneratedData):
         """
         return {}
 
-    def generate(self, tmp_dir):
+    def generate(self, tmp_dir: str) -> dict:
         """Writes the vocabulary, the token arrays and `manifest.json`.
 
         Does nothing if they exist and nothing has changed.
@@ -237,14 +251,14 @@ class Problem(GeneratedData):
 
     def streaming_dataset(
         self,
-        split,
-        tmp_dir,
-        batch_tokens=4096,
-        max_length=256,
-        seed=0,
-        shuffle_buffer=100_000,
-        num_replicas=1,
-    ):
+        split: str,
+        tmp_dir: str,
+        batch_tokens: int = 4096,
+        max_length: int = 256,
+        seed: int = 0,
+        shuffle_buffer: int = 100_000,
+        num_replicas: int = 1,
+    ) -> "tf.data.Dataset":
         """Returns batches of text that is read and encoded during training.
 
         Choose it for text that is too large to generate data from; `dataset`
@@ -307,7 +321,7 @@ class Problem(GeneratedData):
             num_replicas,
         )
 
-    def report(self, hypotheses, references):
+    def report(self, hypotheses: list[str], references: list[str]) -> Report:
         """Scores outputs against the references.
 
         Args:
@@ -321,11 +335,15 @@ class Problem(GeneratedData):
         """
         return bleu_report(hypotheses, references, self.bleu_tokenizer)
 
-    def score(self, hypotheses, references):
+    def score(
+        self, hypotheses: list[str], references: list[str]
+    ) -> dict[str, float]:
         """Returns the `scores` of `report`."""
         return self.report(hypotheses, references).scores
 
-    def dev_scores(self, hypotheses, references, measure):
+    def dev_scores(
+        self, hypotheses: list[str], references: list[str], measure: str
+    ) -> dict[str, float]:
         """Returns the scores that are logged during training, by name.
 
         They are those of `score`, finite numbers. TER takes longer than all of
@@ -338,7 +356,7 @@ class Problem(GeneratedData):
             scores = {**scores, ter.name: ter.value}
         return scores
 
-    def dev_signatures(self, measure):
+    def dev_signatures(self, measure: str) -> list[str]:
         """Returns sacreBLEU's signatures of `dev_scores`, a list of strings.
 
         Two scores are comparable only under the same signature. The list is

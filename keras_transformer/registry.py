@@ -4,9 +4,17 @@ import importlib.util
 import os
 import re
 import sys
+import typing
+from collections.abc import Callable
 
 from keras_transformer import fields
 from keras_transformer.errors import UserError
+
+if typing.TYPE_CHECKING:
+    from keras_transformer.hparam import HParams
+    from keras_transformer.problem import Problem
+
+Entry = typing.TypeVar("Entry", bound=Callable)
 
 
 class Registry:
@@ -25,10 +33,16 @@ class Registry:
     '#000080'
     """
 
-    def __init__(self, kind, package=None):
+    def __init__(self, kind: str, package: str | None = None):
         self.kind = kind
         self.package = package
-        self._entries = {}
+        self._entries: dict[str, typing.Any] = {}
+
+    @typing.overload
+    def register(self, name: Entry) -> Entry: ...
+
+    @typing.overload
+    def register(self, name: str | None = None) -> Callable[[Entry], Entry]: ...
 
     def register(self, name=None):
         """Registers the decorated class or function and returns it.
@@ -42,7 +56,7 @@ class Registry:
             name or snake_case(entry.__name__), entry
         )
 
-    def get(self, name):
+    def get(self, name: str) -> typing.Any:
         """Returns what is registered under a name."""
         if name not in self.names():
             raise UserError(
@@ -52,7 +66,7 @@ class Registry:
             )
         return self._entries[name]
 
-    def names(self):
+    def names(self) -> list[str]:
         """Returns all registered names in alphabetical order."""
         # Imported here, because the modules of the package import this one.
         if self.package:
@@ -73,6 +87,14 @@ class Registry:
 
 problems = Registry("problem", package="keras_transformer.problems")
 hparams_sets = Registry("hparams_set", package="keras_transformer.hparams")
+
+
+@typing.overload
+def register_problem(name: Entry) -> Entry: ...
+
+
+@typing.overload
+def register_problem(name: str | None = None) -> Callable[[Entry], Entry]: ...
 
 
 def register_problem(name=None):
@@ -100,12 +122,22 @@ def register_problem(name=None):
     return add
 
 
+@typing.overload
+def register_hparams(name: Entry) -> Entry: ...
+
+
+@typing.overload
+def register_hparams(name: str | None = None) -> Callable[[Entry], Entry]: ...
+
+
 def register_hparams(name=None):
     """Registers the decorated function, which returns an `HParams`."""
     return hparams_sets.register(name)
 
 
-def get_problem(name, data_dir=None):
+def get_problem(
+    name: str, data_dir: str | os.PathLike[str] | None = None
+) -> "Problem":
     """Returns the problem that is registered under a name.
 
     The suffix `_rev` swaps the source and the target of a problem. With the
@@ -154,7 +186,7 @@ def base_name(name):
     return name
 
 
-def get_hparams(name):
+def get_hparams(name: str) -> "HParams":
     """Returns the `HParams` of a registered hparams set.
 
     >>> get_hparams("transformer_base").d_model
@@ -184,7 +216,7 @@ def get_hparams(name):
     return hparams
 
 
-def import_usr_dir(path):
+def import_usr_dir(path: str) -> None:
     """Imports a user's directory, whose modules register problems or sets.
 
     It is imported as a package: its `__init__.py` has to import the modules

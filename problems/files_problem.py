@@ -19,10 +19,10 @@ class FilesProblem(Problem):
     those of the splits.
     """
 
-    sides = ()
+    sides: tuple[str, ...] = ()
     way_of_files = ""
     other_way = ""
-    further_files = ()
+    further_files: tuple[str, ...] = ()
 
     def __init__(self, data_dir=None, reverse=False):
         super().__init__(data_dir, reverse)

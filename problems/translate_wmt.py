@@ -45,8 +45,8 @@ class TranslateWmt(Problem):
             that is absent is only checked for files of the same length.
     """
 
-    tfds_name = None
-    num_pairs = {}
+    tfds_name: str | None = None
+    num_pairs: dict[str, int] = {}
 
     def text_pairs(self, split, tmp_dir):
         if self.source_files(tmp_dir):

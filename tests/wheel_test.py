@@ -1,21 +1,25 @@
 """Builds a wheel, and uses it without the checkout."""
 
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 import zipfile
 
 import pytest
 from source_files import FOLDERS
 from source_files import ROOT
+from type_checker import check_program
 
 TOP = "keras_transformer"
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Returns the folder that a new wheel is installed into."""
+    """Returns the folder of packages of an environment with a new wheel."""
     folder = tmp_path_factory.mktemp("wheel")
     for name in FOLDERS:
         shutil.copytree(ROOT / name, folder / "source" / name, symlinks=True)
@@ -29,8 +33,11 @@ def installed(tmp_path_factory):
         cwd=folder / "source",
     )
     (wheel,) = folder.glob("*.whl")
-    zipfile.ZipFile(wheel).extractall(folder / "installed")
-    return folder / "installed"
+    venv.create(folder / "venv")
+    places = {"base": folder / "venv", "platbase": folder / "venv"}
+    packages = pathlib.Path(sysconfig.get_path("purelib", "venv", places))
+    zipfile.ZipFile(wheel).extractall(packages)
+    return packages
 
 
 def run(installed, *arguments):
@@ -38,7 +45,7 @@ def run(installed, *arguments):
     return subprocess.check_output(
         [sys.executable, *arguments],
         text=True,
-        cwd=installed.parent,
+        cwd=installed.parent,  # from where the checkout is not found
         env={**os.environ, "PYTHONPATH": str(installed)},
     )
 
@@ -66,3 +73,7 @@ class WheelTest:
         assert path == str(installed / TOP / "bin/decoder.py")
         command = [*("-m", "keras_transformer.bin.decoder"), "--help"]
         assert "kt-decoder" in run(installed, *command)
+
+    def test_type_checkers_read_its_types(self, installed, tmp_path):
+        python = f"--python-executable={installed.parents[2]}/bin/python"
+        assert "Success" in check_program(tmp_path, tmp_path, python)

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import typing
 
 import numpy as np
 
@@ -14,6 +15,11 @@ from keras_transformer.data import update_batches
 from keras_transformer.data import vocabularies
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import file_error
+
+if typing.TYPE_CHECKING:
+    import tensorflow as tf
+
+    from keras_transformer.hparam import HParams
 
 # Largest number of positions of a batch for evaluation. The logits of such a
 # batch are all in memory at once.
@@ -35,17 +41,23 @@ class GeneratedData(vocabularies.HasVocabularies):
             them, one direction after the other.
     """
 
-    def __init__(self, name, data_dir=None, reverse=False):
+    def __init__(
+        self,
+        name: str,
+        data_dir: str | os.PathLike[str] | None = None,
+        reverse: bool = False,
+    ):
         self.data_dir = data_dir
         self.data_name = name
         self.name = name + "_rev" if reverse else name
         self.reverse = reverse
         sides = ("target", "source") if reverse else ("source", "target")
-        self.directions = (sides,)
-        self._checked = {}  # the counts of each split whose ids were checked
+        self.directions: tuple[tuple[str, str], ...] = (sides,)
+        # The counts of each split whose ids were checked.
+        self._checked: dict[str, dict] = {}
 
     @property
-    def directory(self):
+    def directory(self) -> str:
         """Directory that holds the data of this problem."""
         if self.data_dir is None:
             raise UserError(
@@ -54,7 +66,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         return os.path.join(self.data_dir, self.data_name)
 
     @property
-    def manifest(self):
+    def manifest(self) -> dict:
         """The manifest that `generate` wrote: counts and checksums."""
         manifest = generation.read_manifest(self.directory)
         if manifest is None:
@@ -62,7 +74,7 @@ class GeneratedData(vocabularies.HasVocabularies):
                 f"Run kt-datagen --problem={self.data_name} "
                 f"--data_dir={self.data_dir}."
             )
-            place = os.path.abspath(self.data_dir)
+            place = os.path.dirname(os.path.abspath(self.directory))
             around, name = os.path.split(place)
             if name == self.data_name and generation.read_manifest(place):
                 way_out = f"Name the directory around it, --data_dir={around}."
@@ -75,7 +87,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         return manifest
 
     @functools.cached_property
-    def vocabularies(self):
+    def vocabularies(self) -> vocabularies.Vocabularies:
         """The `Vocabularies` of targets and sources."""
         manifest = self.manifest
         forward = vocabularies.read(
@@ -86,7 +98,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         # The files have the names of the forward direction.
         return forward.swap_sides() if self.reverse else forward
 
-    def token_pairs(self, split):
+    def token_pairs(self, split: str) -> token_arrays.TokenPairs:
         """Returns the ids of inputs and targets of a split, a `TokenPairs`."""
         counts = self._counts(split)
         tokens = token_arrays.read_ids(self.directory, split)
@@ -104,7 +116,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         )
 
     @property
-    def corpus_weights(self):
+    def corpus_weights(self) -> list[str]:
         """List of `name:weight` of each training corpus; empty if all are 1."""
         described = self._training_corpora
         if all(corpus["weight"] == 1 for corpus in described):
@@ -116,7 +128,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         # Read once: a run keeps its weights even if kt-datagen changes them.
         return self.corpora("train")
 
-    def corpora(self, split):
+    def corpora(self, split: str) -> list[dict]:
         """Returns what the manifest says of the corpora of a split, in order.
 
         Each dictionary has a `name`, a number of `pairs`, a `weight` and
@@ -124,7 +136,9 @@ class GeneratedData(vocabularies.HasVocabularies):
         """
         return self._counts(split).get("corpora", [])
 
-    def choose_epoch_pairs(self, split, seed=0, epoch=0):
+    def choose_epoch_pairs(
+        self, split: str, seed: int = 0, epoch: int = 0
+    ) -> np.ndarray | None:
         """Chooses the pairs of an epoch by the weights of their corpora.
 
         Returns an array of their numbers, or None if every pair comes once.
@@ -142,7 +156,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         starts = num_pairs * np.arange(len(self.directions))
         return (starts[:, None] + chosen).ravel()
 
-    def text_split(self, split):
+    def text_split(self, split: str) -> tuple[list[str], list[str]]:
         """Returns the lists of sources and references of a split.
 
         Only "train" has no raw text.
@@ -152,12 +166,13 @@ class GeneratedData(vocabularies.HasVocabularies):
             side: token_arrays.read_text(self.directory, split, side, num_pairs)
             for side in ("source", "target")
         }
-        return tuple(
+        sources, references = (
             [text for side in sides for text in texts[side]]
             for sides in zip(*self.directions)
         )
+        return sources, references
 
-    def update_positions(self, hparams):
+    def update_positions(self, hparams: "HParams") -> int:
         """Returns `update_batches.update_positions` for these data."""
         return update_batches.update_positions(
             hparams, self.token_pairs("train"), self.choose_epoch_pairs("train")
@@ -165,16 +180,16 @@ class GeneratedData(vocabularies.HasVocabularies):
 
     def batches(
         self,
-        split,
-        batch_tokens,
-        max_length=None,
-        seed=0,
-        epoch=0,
-        shuffle=None,
-        packed=False,
-        fixed_shapes=False,
-        token_pairs=None,
-    ):
+        split: str,
+        batch_tokens: int,
+        max_length: int | None = None,
+        seed: int = 0,
+        epoch: int = 0,
+        shuffle: bool | None = None,
+        packed: bool = False,
+        fixed_shapes: bool = False,
+        token_pairs: token_arrays.TokenPairs | None = None,
+    ) -> batch_plan.BatchPlan:
         """Plans the batches of one epoch, a `BatchPlan`.
 
         `shuffle` defaults to whether the split is "train". With `packed`
@@ -211,7 +226,7 @@ class GeneratedData(vocabularies.HasVocabularies):
             )
         return plan
 
-    def evaluation_batches(self, batch_tokens):
+    def evaluation_batches(self, batch_tokens: int) -> batch_plan.BatchPlan:
         """Plans the batches of "dev" for evaluation.
 
         They hold at most `EVALUATION_TOKENS` positions, unless a sentence is
@@ -234,13 +249,13 @@ class GeneratedData(vocabularies.HasVocabularies):
 
     def dataset(
         self,
-        split,
-        batch_tokens=4096,
-        max_length=None,
-        seed=0,
-        packed=False,
-        fixed_shapes=False,
-    ):
+        split: str,
+        batch_tokens: int = 4096,
+        max_length: int | None = None,
+        seed: int = 0,
+        packed: bool = False,
+        fixed_shapes: bool = False,
+    ) -> "tf.data.Dataset":
         """Returns the padded batches of a split as a `tf.data.Dataset`.
 
         Each new iteration over it is the next epoch, in another order. The

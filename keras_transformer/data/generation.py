@@ -34,8 +34,8 @@ MANIFEST_FILE = "manifest.json"
 
 _CORPUS = {"name": str, "sha256": [str], "weight": float, "pairs": WHOLE}
 _CORPUS |= {"tag?": str}
-_SPLIT = {"pairs": WHOLE, "source_tokens": WHOLE, "target_tokens": WHOLE}
-_SPLIT |= {"corpora?": [_CORPUS]}
+_SPLIT: dict = {"pairs": WHOLE, "source_tokens": WHOLE}
+_SPLIT |= {"target_tokens": WHOLE, "corpora?": [_CORPUS]}
 # The shape of `manifest.json`; see `read_record`.
 _MANIFEST = {
     "made_from": {

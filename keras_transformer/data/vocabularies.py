@@ -69,7 +69,11 @@ class HasVocabularies:
     """Names each vocabulary of a class that has them as `vocabularies`."""
 
     @property
-    def vocabulary(self):
+    def vocabularies(self) -> Vocabularies:
+        raise NotImplementedError
+
+    @property
+    def vocabulary(self) -> Subwords:
         """The vocabulary of the targets, a `Subwords`.
 
         It is also that of the sources, unless the two are separate.
@@ -77,7 +81,7 @@ class HasVocabularies:
         return self.vocabularies.targets
 
     @property
-    def source_vocabulary(self):
+    def source_vocabulary(self) -> Subwords:
         """The vocabulary of the sources, a `Subwords`."""
         return self.vocabularies.sources
 

@@ -5,6 +5,7 @@ of this package imports nothing else.
 """
 
 import importlib
+import typing
 
 # The module of each public name.
 _MODULES = {
@@ -17,6 +18,17 @@ _MODULES = {
     "load": "decoding.loading",
 }
 __all__ = sorted(_MODULES)
+
+if typing.TYPE_CHECKING:  # Editors and type checkers run no `__getattr__`.
+    from keras_transformer.decoding.loading import load as load
+    from keras_transformer.decoding.parser import Parser as Parser
+    from keras_transformer.decoding.selection import Reranker as Reranker
+    from keras_transformer.decoding.steps.glossary import Glossary as Glossary
+    from keras_transformer.decoding.steps.placeholders import (
+        Placeholders as Placeholders,
+    )
+    from keras_transformer.decoding.translator import Translator as Translator
+    from keras_transformer.search.options import DecodeOptions as DecodeOptions
 
 
 def __getattr__(name):

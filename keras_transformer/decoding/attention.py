@@ -6,6 +6,7 @@ which words of its source.
 
 import re
 import typing
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -37,20 +38,20 @@ class Attention(typing.NamedTuple):
     target tokens except the last.
     """
 
-    source_tokens: list  # of str, "(end)" last
-    target_tokens: list  # of str, "(end)" last if the translation ended
+    source_tokens: list[str]  # "(end)" last
+    target_tokens: list[str]  # "(end)" last if the translation ended
     # The decoder may have another num_layers than the encoder.
     encoder: np.ndarray  # (num_layers, num_heads, source_len, source_len)
     decoder: np.ndarray  # (num_layers, num_heads, target_len, target_len)
     cross: np.ndarray  # (num_layers, num_heads, target_len, source_len)
-    log_probs: np.ndarray = ()  # (target_len,), of the target tokens
+    log_probs: np.ndarray | tuple = ()  # (target_len,), of the target tokens
 
     @property
-    def decoder_keys(self):
+    def decoder_keys(self) -> list[str]:
         """Labels of what the decoder reads at each position, a list of str."""
         return [START, *self.target_tokens[:-1]]
 
-    def select(self, kind):
+    def select(self, kind: str) -> tuple[list[str], list[str], np.ndarray]:
         """Returns two lists of labels, of queries and keys, and the weights.
 
         `kind` is "encoder", "decoder" or "cross".
@@ -128,15 +129,15 @@ class WordLinks(typing.NamedTuple):
     White space counts as a part of the word after it.
     """
 
-    source_words: list  # of `Word`
-    target_words: list  # of `Word`
+    source_words: list[Word]
+    target_words: list[Word]
     weights: np.ndarray  # (number of target words, number of source words)
     # The log-probability of each target word, the sum of those of its tokens.
     # The end belongs to the last word, so all of them together have the
     # log-probability of the translation, its score without a length penalty.
-    scores: list = ()
+    scores: Sequence[float] = ()
 
-    def find_pairs(self):
+    def find_pairs(self) -> list[tuple[int, int]]:
         """Links each word of the translation to the word it attends to most.
 
         Returns pairs (source word, target word) of their numbers from 0, in the
@@ -146,7 +147,7 @@ class WordLinks(typing.NamedTuple):
             return []
         return [(int(row.argmax()), i) for i, row in enumerate(self.weights)]
 
-    def find_mutual_pairs(self):
+    def find_mutual_pairs(self) -> list[tuple[int, int]]:
         """Links words that attend most to each other, see `find_pairs`.
 
         Attention often rests on punctuation, although it translates no word.
@@ -167,7 +168,7 @@ class WordLinks(typing.NamedTuple):
             if best_targets[source] == target and weights[target, source] > 0
         ]
 
-    def find_span(self, start, end):
+    def find_span(self, start: int, end: int) -> tuple[int, int]:
         """Returns the part of the translation that belongs to a source part.
 
         It is around all words that attend most to a word of the part, or else
@@ -190,7 +191,7 @@ class WordLinks(typing.NamedTuple):
         first, last = chosen[0], chosen[-1]
         return self.target_words[first].start, self.target_words[last].stop
 
-    def drop_source(self, place):
+    def drop_source(self, place: int) -> "WordLinks":
         """Returns the links of the source text behind a place in it."""
         first = sum(word.start < place for word in self.source_words)
         words = [

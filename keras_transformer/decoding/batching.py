@@ -33,10 +33,10 @@ class Sentences(typing.NamedTuple):
     """Encoded sentences, and what a search takes into account for each."""
 
     sources: list  # what `Codec.encode` returned; a blank one is empty
-    prefixes: list = None  # of lists of ids without the end id
-    terms: list = None  # of lists of encoded terms
-    seeds: np.ndarray = None  # of the sampler, int32 of shape (num_sentences,)
-    seed: int = None  # one for all, where a sampler has a single seed
+    prefixes: list | None = None  # of lists of ids without the end id
+    terms: list | None = None  # of lists of encoded terms
+    seeds: np.ndarray | None = None  # of the sampler, int32 (num_sentences,)
+    seed: int | None = None  # one for all, where a sampler has a single seed
 
     def make_arrays(self, batch, extra_length):
         """Returns the arguments of `compile_search`'s function for a batch."""

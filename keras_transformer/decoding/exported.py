@@ -4,6 +4,7 @@ import dataclasses
 import importlib.util
 import os
 import re
+from collections.abc import Iterable
 
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
@@ -14,6 +15,9 @@ from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 from keras_transformer.trees.symbols import LINEARIZATIONS
+
+# The path of a model, or those of an ensemble.
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 EXPORT_FILE = "export.json"
 SAVED_MODEL_FILE = "saved_model.pb"
@@ -67,7 +71,7 @@ ANY = object()  # stands for all values of a field in `check_understood`
 _VERSION = re.compile(r"[1-9]\d*")
 
 
-def list_directories(path):
+def list_directories(path: Paths) -> list:
     """Returns the path of a model, or an iterable of paths, as a list."""
     paths = [path] if isinstance(path, str | os.PathLike) else list(path or ())
     if not paths or not all(map(os.fspath, paths)):

@@ -5,22 +5,23 @@ import tempfile
 
 from keras_transformer.decoding import exported
 from keras_transformer.decoding.engines import check_capabilities
+from keras_transformer.decoding.engines.opening import open_engine
 from keras_transformer.decoding.parser import Parser
+from keras_transformer.decoding.selection import Reranker
 from keras_transformer.decoding.steps.target_tag import TargetTag
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.decoding.translator import open_engine
 from keras_transformer.errors import UserError
 
 
 def load(
-    path,
-    step=None,
-    precision="float32",
-    tokenized=False,
-    target_language=None,
-    reranker=None,
-    engine="auto",
-):
+    path: exported.Paths,
+    step: int | str | list[int | str] | None = None,
+    precision: str = "float32",
+    tokenized: bool = False,
+    target_language: str | None = None,
+    reranker: Reranker | None = None,
+    engine: str = "auto",
+) -> Translator:
     """Opens a run or an exported model as a translator or a parser.
 
     Args:
@@ -59,7 +60,7 @@ def load(
         ensemble = load(["runs/ende1", "runs/ende2"])
         french = load("runs/many", target_language="fr")
     """
-    temporary = []
+    temporary: list[tempfile.TemporaryDirectory] = []
     paths = [
         _find_directory(one, temporary)
         for one in exported.list_directories(path)

@@ -1,9 +1,14 @@
 """Parses sentences with a translator whose model writes trees."""
 
+from collections.abc import Iterable
+from collections.abc import Sequence
+
+from keras_transformer.decoding.engines import Engine
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.steps import Step
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
+from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import WORD_START
 from keras_transformer.trees.consensus import estimate_f1
 from keras_transformer.trees.consensus import find_consensus
@@ -132,7 +137,12 @@ class Parser(Translator):
 
     sorts_samples = False  # a step joins them
 
-    def __init__(self, engine, tokenized=False, steps=()):
+    def __init__(
+        self,
+        engine: Engine,
+        tokenized: bool = False,
+        steps: Sequence[Step] = (),
+    ):
         if engine.linearization is None:
             raise UserError(
                 "A parser must have a model that was trained to parse. "
@@ -147,7 +157,7 @@ class Parser(Translator):
         )
         super().__init__(engine, [*steps, self.trees])
 
-    def change_options(self, **changes):
+    def change_options(self, **changes) -> DecodeOptions:
         options = super().change_options(**changes)
         if options.mbr_samples and options.num_hypotheses > 1:
             raise UserError(
@@ -158,7 +168,9 @@ class Parser(Translator):
             )
         return options
 
-    def check_translations(self, trees, name="the input"):
+    def check_translations(
+        self, trees: Iterable[str], name: str = "the input"
+    ) -> int:
         def check_trees():
             for line, tree in enumerate(trees, 1):
                 self.trees.write(tree, name, line)  # the error names the line
@@ -166,7 +178,9 @@ class Parser(Translator):
 
         return super().check_translations(check_trees(), name)
 
-    def combine_steps(self, options, *others, **constraints):
+    def combine_steps(
+        self, options: DecodeOptions, *others, **constraints
+    ) -> list[Step]:
         steps = super().combine_steps(options, *others, **constraints)
         # The first step finishes last, when the samples are trees.
         return [Consensus(self), *steps] if options.mbr_samples else steps

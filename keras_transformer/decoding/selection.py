@@ -1,13 +1,21 @@
 """Chooses among hypotheses: by agreement, or by reranking."""
 
 import collections
+import operator
+import typing
+from collections.abc import Sequence
 
 import numpy as np
 
 from keras_transformer.data.text_files import is_blank
+from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.engines import check_capabilities
 from keras_transformer.errors import UserError
+from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
+
+if typing.TYPE_CHECKING:
+    from keras_transformer.decoding.translator import Translator
 
 BETA = 2  # weight of recall in chrF, the default of sacreBLEU
 
@@ -126,11 +134,11 @@ class Reranker:
         load("runs/ende", reranker=reranker)(["A dog runs."], beam_size=16)
     """
 
-    def __init__(self, reverse, weight=1.0):
+    def __init__(self, reverse: "Translator", weight: float = 1.0):
         self.reverse = reverse
         self.weight = weight
 
-    def check_translator(self, translator):
+    def check_translator(self, translator: "Translator") -> None:
         """Raises a `UserError` unless it suits the reverse model."""
         for each in (translator, self.reverse):
             check_capabilities(each.engine.capabilities, {"rerank_by": True})
@@ -140,7 +148,12 @@ class Reranker:
                     "one that parses. Decode with the parsing run alone."
                 )
 
-    def reorder(self, texts, hypotheses, options):
+    def reorder(
+        self,
+        texts: Sequence[str],
+        hypotheses: list[list[Hypothesis]],
+        options: DecodeOptions,
+    ) -> list[list[Hypothesis]]:
         """Returns the hypotheses of a window of texts in their new order.
 
         The whole window is scored together, since large batches are faster.
@@ -163,18 +176,31 @@ class Reranker:
             for text, each in zip(texts, candidates)
             for one in each
         ]
-        scores = iter(pairs and self._score_texts(*zip(*pairs), options.alpha))
+        scores = iter(
+            pairs
+            and self._score_texts(
+                [text for text, _ in pairs],
+                [translation for _, translation in pairs],
+                options.alpha,
+            )
+        )
         reordered = []
         for original, each in zip(hypotheses, candidates):
             rescored = [
                 one._replace(score=one.score + self.weight * score)
                 for one, score in zip(each, scores)
             ]
-            rescored.sort(key=lambda one: -one.score)
+            rescored.sort(key=operator.attrgetter("score"), reverse=True)
             reordered.append((rescored or original)[: options.num_hypotheses])
         return reordered
 
-    def add_scores(self, texts, translations, scores, alpha):
+    def add_scores(
+        self,
+        texts: Sequence[str],
+        translations: Sequence[str],
+        scores: list[float],
+        alpha: float,
+    ) -> list[float]:
         """Adds the scores of the reverse model; a blank text gets 0."""
         reverse_scores = self._score_texts(texts, translations, alpha)
         return [

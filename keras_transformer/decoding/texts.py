@@ -1,6 +1,8 @@
 """Texts that are read in windows, and the ids that stand for them."""
 
 import itertools
+from collections.abc import Iterable
+from collections.abc import Sequence
 
 from keras_transformer.data import normalization
 from keras_transformer.data.text_files import is_blank
@@ -8,6 +10,7 @@ from keras_transformer.decoding.batching import length_limit
 from keras_transformer.decoding.engines import check_capabilities
 from keras_transformer.errors import UserError
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
+from keras_transformer.search.options import DecodeOptions
 
 WINDOW = 1024  # sentences that are read, and sorted by length, together
 
@@ -197,18 +200,20 @@ class Preparation:
         self.max_tokens = engine.codec.max_tokens
         self.trained_length = engine.trained_length
 
-    def prepare(self, texts):
+    def prepare(self, texts: Sequence[str]) -> Sequence[str]:
         """Returns a list of texts as the steps prepare them."""
         return prepare_texts(self.steps, texts)[0]
 
-    def encode(self, numbered):
+    def encode(self, numbered: list[tuple[int, str]]) -> list[list[int]]:
         """Encodes (number, text) pairs of sources, and checks their lengths."""
         if self.reranker:
             self.reranker.reverse.encode_targets(numbered)
         numbers, texts = _unzip(numbered)
         return self.codec.encode(list(zip(numbers, self.prepare(texts))))
 
-    def encode_targets(self, numbered):
+    def encode_targets(
+        self, numbered: list[tuple[int, str]]
+    ) -> list[list[int]]:
         """Encodes (number, text) pairs of targets, and checks their lengths."""
         if self.reranker:
             self.reranker.reverse.encode(numbered)
@@ -217,7 +222,9 @@ class Preparation:
             texts = step.prepare_targets(texts)
         return self.codec.encode(list(zip(numbers, texts)), of_targets=True)
 
-    def count_tokens(self, texts, of_targets=False):
+    def count_tokens(
+        self, texts: Sequence[str], of_targets: bool = False
+    ) -> list[int]:
         """Returns the number of tokens of each text, however long it is."""
         if of_targets:
             return self.codec.count_tokens(texts, of_targets=True)
@@ -227,18 +234,22 @@ class Preparation:
             counts = list(map(max, counts, reverse))
         return counts
 
-    def check_lengths(self, texts, name="the input"):
+    def check_lengths(
+        self, texts: Iterable[str], name: str = "the input"
+    ) -> int:
         """Checks that no text is too long, and returns their number.
 
         `name` is what an error message calls them, such as their file.
         """
         return _check_lengths(self.encode, texts, name)
 
-    def check_translations(self, translations, name="the input"):
+    def check_translations(
+        self, translations: Iterable[str], name: str = "the input"
+    ) -> int:
         """Checks texts as `check_lengths` does, for the side of the target."""
         return _check_lengths(self.encode_targets, translations, name)
 
-    def change_options(self, **changes):
+    def change_options(self, **changes) -> DecodeOptions:
         """Returns the translator's options with some of them changed."""
         options = self.options.replace(**changes)
         check_capabilities(self.engine.capabilities, changes)
@@ -250,7 +261,7 @@ class Preparation:
             )
         return options
 
-    def length_limit(self, text, prefix="", **options):
+    def length_limit(self, text: str, prefix: str = "", **options) -> int:
         """Returns the maximum number of tokens of a text's translation."""
         (source_len,) = self.codec.count_tokens(self.prepare([text]))
         (prefix_len,) = self.count_tokens([prefix], True) if prefix else (1,)

@@ -2,31 +2,42 @@
 
 import dataclasses
 import functools
+import typing
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
 
 import numpy as np
 
 from keras_transformer import fields
-from keras_transformer.decoding import exported
-from keras_transformer.decoding.attention import SPACED_WORD
 from keras_transformer.decoding.batching import Sentences
+from keras_transformer.decoding.call_options import CallOptions
+from keras_transformer.decoding.engines import Engine
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.engines import check_capabilities
+from keras_transformer.decoding.engines.opening import open_engine
+from keras_transformer.decoding.exported import Paths
+from keras_transformer.decoding.scorer import Scorer
+from keras_transformer.decoding.selection import Reranker
 from keras_transformer.decoding.selection import sort_by_agreement
+from keras_transformer.decoding.steps import Step
 from keras_transformer.decoding.steps import check_translates
+from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.steps.glossary import check_glossary
 from keras_transformer.decoding.steps.glossary import check_term_lengths
 from keras_transformer.decoding.steps.glossary import find_missing_terms
 from keras_transformer.decoding.steps.glossary import merge_hypotheses
+from keras_transformer.decoding.steps.placeholders import Placeholders
 from keras_transformer.decoding.steps.placeholders import Protection
 from keras_transformer.decoding.steps.placeholders import check_protect
 from keras_transformer.decoding.steps.target_tag import TargetTag
-from keras_transformer.decoding.texts import Preparation
-from keras_transformer.decoding.texts import check_pairs
 from keras_transformer.decoding.texts import prepare_texts
 from keras_transformer.decoding.texts import read_windows
+from keras_transformer.search.options import DecodeOptions
 
 
-class Translator(Preparation):
+class Translator(Scorer):
     """Translates lists of sentences.
 
     Sentences of similar lengths are decoded together, as many as the memory
@@ -52,15 +63,25 @@ class Translator(Preparation):
 
     sorts_samples = True  # by how well they agree, as `mbr_samples` asks
 
-    def __init__(self, engine, steps=(), reranker=None):
+    def __init__(
+        self,
+        engine: Engine,
+        steps: Sequence[Step] = (),
+        reranker: Reranker | None = None,
+    ):
         super().__init__(engine, steps, reranker)
         if reranker:
             reranker.check_translator(self)
 
     @classmethod
     def load(
-        cls, path, step=None, precision="float32", engine="auto", **options
-    ):
+        cls,
+        path: Paths,
+        step: int | str | list[int | str] | None = None,
+        precision: str = "float32",
+        engine: str = "auto",
+        **options,
+    ) -> typing.Self:
         """Opens a run, an ensemble or an exported model as a translator.
 
         The arguments are those of `load`, which returns a `Parser` for a model
@@ -68,6 +89,35 @@ class Translator(Preparation):
         the decoding options of its first run.
         """
         return cls(open_engine(path, step, precision, engine), **options)
+
+    # The last of the overloads is for calls with one of the flags.
+    @typing.overload
+    def __call__(
+        self,
+        texts: list[str],
+        num_hypotheses: None = None,
+        **options: typing.Unpack[CallOptions],
+    ) -> list[str]: ...
+
+    @typing.overload
+    def __call__(  # type: ignore[overload-overlap]
+        self,
+        texts: list[str],
+        num_hypotheses: int,
+        **options: typing.Unpack[CallOptions],
+    ) -> list[list[str]]: ...
+
+    @typing.overload
+    def __call__(
+        self,
+        texts: list[str],
+        num_hypotheses: int | None = None,
+        return_scores: bool = False,
+        return_attention: bool = False,
+        return_alignments: bool = False,
+        return_word_scores: bool = False,
+        **options: typing.Unpack[CallOptions],
+    ) -> tuple: ...
 
     def __call__(
         self,
@@ -145,7 +195,12 @@ class Translator(Preparation):
             results.append([each.scores for each in links])
         return results[0] if len(results) == 1 else tuple(results)
 
-    def translate(self, texts, report=None, **options):
+    def translate(
+        self,
+        texts: Iterable[str],
+        report: Callable[[int], object] | None = None,
+        **options,
+    ) -> Iterator[str]:
         """Yields the best translation of each of an iterable of texts, a str.
 
         The other arguments are those of `hypotheses`.
@@ -155,16 +210,16 @@ class Translator(Preparation):
 
     def hypotheses(
         self,
-        texts,
-        report=None,
-        prefixes=None,
-        seed=0,
-        start=0,
-        glossary=None,
-        protect=None,
-        scored=True,
+        texts: Iterable[str],
+        report: Callable[[int], object] | None = None,
+        prefixes: Iterable[str] | None = None,
+        seed: int = 0,
+        start: int = 0,
+        glossary: Glossary | None = None,
+        protect: Placeholders | None = None,
+        scored: bool = True,
         **options,
-    ):
+    ) -> Iterator[list[Hypothesis]]:
         """Yields the hypotheses of each sentence.
 
         The texts are read in windows. A large file therefore need not fit into
@@ -202,7 +257,7 @@ class Translator(Preparation):
             prepared, memories = prepare_texts(steps, raw_texts)
             window = list(zip(numbers, prepared))
             sources = self.codec.encode(window)
-            search = functools.partial(
+            search: Callable = functools.partial(
                 self.translate_ids,
                 prefixes=self.codec.encode_prefixes(window, prefixes_of_window),
                 seeds=generator.integers(
@@ -227,15 +282,15 @@ class Translator(Preparation):
 
     def translate_ids(
         self,
-        sources,
-        report=None,
-        prefixes=None,
-        seeds=None,
-        terms=None,
-        seed=None,
-        scored=True,
+        sources: list[list[int]],
+        report: Callable[[int], object] | None = None,
+        prefixes: list[list[int]] | None = None,
+        seeds: np.ndarray | None = None,
+        terms: list | None = None,
+        seed: int | None = None,
+        scored: bool = True,
         **options,
-    ):
+    ) -> list[list[Hypothesis]]:
         """Translates what `encode` returned into lists of `Hypothesis`.
 
         The prefixes, terms and seeds are those of `Sentences`, and the other
@@ -259,75 +314,16 @@ class Translator(Preparation):
             report(sum(not source for source in sources))
         return results
 
-    def score(self, texts, translations, alpha=None):
-        """Scores translations as the search would score them.
-
-        Args:
-            texts: List of str.
-            translations: List of str, one for each text.
-            alpha: Float, exponent of the length penalty. Defaults to the
-                model's.
-
-        Returns:
-            List of float: log-probabilities divided by the length penalty, and
-            0 for a blank text. With a reranker, its scores.
-        """
-        check_pairs(texts, translations)
-        scores = self.score_ids(
-            self.encode(list(enumerate(texts, 1))),
-            self.encode_targets(list(enumerate(translations, 1))),
-            alpha,
-        )
-        if self.reranker:
-            alpha = self.options.alpha if alpha is None else alpha
-            return self.reranker.add_scores(texts, translations, scores, alpha)
-        return scores
-
-    def score_ids(self, sources, targets, alpha=None):
-        """Scores translations that are encoded already, see `score`."""
-        # Trees get the scores of a search that is not constrained, because a
-        # constrained one redistributes the probability of illegal symbols.
-        options = self.change_options(alpha=alpha)
-        scores = [0.0] * len(sources)
-        for batch, scores_of_batch in self.engine.score(
-            sources, targets, options
-        ):
-            for i, score in zip(batch, scores_of_batch):
-                scores[i] = score
-        return scores
-
-    def attention(self, texts, hypotheses):
-        """Returns the `Attention` of the best translation of each text.
-
-        `hypotheses` are what the method of this name yields for the texts.
-        """
-        check_capabilities(self.engine.capabilities, {"return_attention": True})
-        sources = self.encode(list(enumerate(texts, 1)))
-        return self.engine.attend(
-            sources, [best.ids for best, *_ in hypotheses]
-        )
-
-    def word_links(self, texts, hypotheses, pattern=SPACED_WORD):
-        """Returns the `WordLinks` of the best translation of each text.
-
-        The texts and hypotheses are those of `attention`. The pattern, a
-        compiled regular expression, is that of a word.
-        """
-        check_capabilities(
-            self.engine.capabilities, {"return_alignments": True}
-        )
-        sources = self.encode(list(enumerate(texts, 1)))
-        target_ids = [best.ids for best, *_ in hypotheses]
-        links = self.engine.link_words(sources, target_ids, pattern)
-        for step in reversed(self.steps):
-            links = list(map(step.finish_links, links))
-        return links
-
     def combine_steps(
-        self, options, prefixes=None, seed=0, glossary=None, protect=None
-    ):
+        self,
+        options: DecodeOptions,
+        prefixes: Iterable[str] | None = None,
+        seed: int = 0,
+        glossary: Glossary | None = None,
+        protect: Placeholders | None = None,
+    ) -> list[Step]:
         """Checks the arguments of a call, and returns its steps."""
-        changes = {"glossary": glossary, "protect": protect}
+        changes: dict = {"glossary": glossary, "protect": protect}
         changes |= {"prefixes": prefixes, "seed": seed}
         check_capabilities(self.engine.capabilities, changes)
         fields.check_seed(seed)
@@ -360,29 +356,6 @@ class Translator(Preparation):
             terms=self.codec.encode_terms(window, terms),
         )
         return merge_hypotheses(constrained, hypotheses, terms)
-
-
-def open_engine(
-    path, step=None, precision="float32", engine="auto", request=None
-):
-    """Opens the engine of a model or an ensemble, see `Translator.load`.
-
-    `request` is that of `choose_engine`.
-    """
-    paths = exported.list_directories(path)
-    # Imported here because each needs packages that the others do without.
-    format = exported.find_format(paths)
-    if format == "ctranslate2":
-        from keras_transformer.decoding.engines import ctranslate2
-
-        return ctranslate2.CTranslate2Engine(paths[0])
-    if format == "saved_model":
-        from keras_transformer.decoding.engines import saved_model
-
-        return saved_model.SavedModelEngine(paths[0])
-    from keras_transformer.decoding.engines import automatic
-
-    return automatic.open_run_engine(paths, step, precision, engine, request)
 
 
 def _nest(hypotheses, field, num_hypotheses):

@@ -58,7 +58,7 @@ class Value(NamedTuple):
     parse: typing.Callable  # returns the pieces of its text
     escape: typing.Callable  # see `html_text.escape`
     quote: str = ""  # what a translation needs around it
-    bare: re.Pattern = None  # of a translation that needs none
+    bare: re.Pattern | None = None  # of a translation that needs none
 
 
 _JOINERS = re.compile("[-+/\u2013]+")
@@ -158,7 +158,7 @@ class Mark:
     stop: int  # the place of the end tag of a pair, or else `start`
     before: str = ""  # the character before the piece, none at the start
     after: str = ""  # the character after it, none at the end
-    end: "Mark" = None  # the end tag of a pair
+    end: "Mark | None" = None  # the end tag of a pair
     inside: list = dataclasses.field(default_factory=list)
 
 

@@ -11,7 +11,7 @@ try:
 except ModuleNotFoundError:  # on Windows
     import psutil
 
-    resource = None
+    resource = None  # type: ignore[assignment]
 
 GROUP_LIMIT = "/sys/fs/cgroup/memory.max"  # the limit of a container
 

@@ -9,7 +9,7 @@ from keras_transformer.errors import UserError
 try:
     import fcntl
 except ModuleNotFoundError:  # on Windows, where nothing is locked
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]
 CAN_LOCK = fcntl is not None
 
 # Errors of file systems that cannot lock: some network file systems lock

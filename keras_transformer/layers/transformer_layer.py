@@ -226,7 +226,7 @@ class LayerStack(SequenceLayer):
     applies a layer to the newest position and returns its new slots as well.
     """
 
-    layer_class = None
+    layer_class: type
 
     def __init__(
         self,

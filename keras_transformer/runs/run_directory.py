@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import typing
 
 from keras_transformer import hparam
 from keras_transformer.data import subwords
@@ -75,7 +76,7 @@ class RunDirectory(vocabularies.HasVocabularies):
         UserError: If it is not the directory of a run.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike[str]):
         if not self.exists(path):
             raise UserError(
                 "`output_dir` must be the directory of a training run. "
@@ -85,14 +86,19 @@ class RunDirectory(vocabularies.HasVocabularies):
             )
         self.path = path
         self.record = read_record(self.file(RUN_FILE), _RECORD)
-        self.hparams = _read_hparams(self.file(HPARAMS_FILE))
+        self.hparams: hparam.HParams = _read_hparams(self.file(HPARAMS_FILE))
         self.problem_name = self.record["problem"]
         self.checkpoints = Checkpoints(os.path.join(path, "checkpoints"))
 
     @classmethod
     def create(
-        cls, path, record, hparams, model_bytes, source_model_bytes=None
-    ):
+        cls,
+        path: str | os.PathLike[str],
+        record: dict,
+        hparams: hparam.HParams,
+        model_bytes: bytes,
+        source_model_bytes: bytes | None = None,
+    ) -> typing.Self:
         """Creates the directory of a new run, and returns the `RunDirectory`.
 
         The path may exist. The `record` becomes `run.json`, and the model bytes
@@ -114,16 +120,16 @@ class RunDirectory(vocabularies.HasVocabularies):
         return cls(path)
 
     @staticmethod
-    def exists(path):
+    def exists(path: str | os.PathLike[str]) -> bool:
         """Returns whether `path` is the directory of a run."""
         return os.path.isfile(os.path.join(path, RUN_FILE))
 
-    def file(self, *names):
+    def file(self, *names: str) -> str:
         """Returns the path of a file in the directory."""
         return os.path.join(self.path, *names)
 
     @property
-    def vocabularies(self):
+    def vocabularies(self) -> vocabularies.Vocabularies:
         """The `Vocabularies`, which must have the recorded hashes."""
         return vocabularies.read(
             self.path,
@@ -132,16 +138,16 @@ class RunDirectory(vocabularies.HasVocabularies):
         )
 
     @property
-    def averaged_steps(self):
+    def averaged_steps(self) -> list[int] | None:
         """Steps of the averaged checkpoints; None if the run is no average."""
         return self.record.get("averaged_steps")
 
     @property
-    def imported_from(self):
+    def imported_from(self) -> str | None:
         """Path or name of the imported model; None if it was trained here."""
         return self.record.get("imported", {}).get("origin")
 
-    def read_training(self, step):
+    def read_training(self, step: int) -> dict[str, typing.Any]:
         """Returns the figures of the training up to the checkpoint of a step.
 
         The dictionary has as many of these entries as are recorded: `seconds`
@@ -172,7 +178,7 @@ class RunDirectory(vocabularies.HasVocabularies):
             }
         return training
 
-    def check_same(self, record, hparams):
+    def check_same(self, record: dict, hparams: hparam.HParams) -> None:
         """Checks that this run can be resumed with a record and `HParams`.
 
         `train_steps` may differ. So may `batch_tokens` if

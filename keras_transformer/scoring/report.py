@@ -44,16 +44,16 @@ class Report:
     left_out: str = ""  # says which score is left out and how to get it
 
     @property
-    def scores(self):
+    def scores(self) -> dict[str, float]:
         return {row.name: row.value for row in self.rows}
 
     @property
-    def lines(self):
+    def lines(self) -> list[str]:
         """A line for each score, as sacreBLEU writes it."""
         return [row.line for row in self.rows]
 
     @property
-    def text(self):
+    def text(self) -> str:
         """A table of the scores and their parts, and below it the signatures.
 
         Two scores are comparable only under the same signature.

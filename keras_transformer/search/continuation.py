@@ -1,10 +1,12 @@
 """Text generation with a decoder-only model."""
 
 import typing
+from collections.abc import Callable
 
 import keras
 import numpy as np
 from keras import ops
+from numpy.typing import ArrayLike
 
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beams import NEVER
@@ -28,7 +30,13 @@ class PromptedCache(typing.NamedTuple):
         return self._replace(cache=self.cache.reorder(beams))
 
 
-def generate(step, init_cache, prompts, seed=0, **options):
+def generate(
+    step: Callable,
+    init_cache: Callable,
+    prompts: ArrayLike,
+    seed: int = 0,
+    **options: float,
+) -> tuple[np.ndarray, np.ndarray]:
     """Continues prompts by a decoder-only model, one id after another.
 
     With `beam_size=1` it searches greedily, with a larger beam it keeps several
@@ -59,8 +67,7 @@ def generate(step, init_cache, prompts, seed=0, **options):
 
     Example: see the language model of `docs/layers.md`.
     """
-    unknown = options.keys() - set(OPTIONS)
-    if unknown:
+    if unknown := options.keys() - set(OPTIONS):
         raise ValueError(
             f"`options` must be some of {', '.join(OPTIONS)}. Received: "
             f"{', '.join(sorted(unknown))}. Leave them out."

@@ -2,9 +2,13 @@
 
 import dataclasses
 import numbers
+import typing
 
 from keras_transformer import fields
 from keras_transformer.errors import UserError
+
+if typing.TYPE_CHECKING:
+    from keras_transformer.hparam import HParams
 
 MAX_SOURCE_TOKENS = 4096  # more of them take gigabytes in attention
 MAX_OUTPUT_TOKENS = 10_000  # beyond the length of the source
@@ -68,11 +72,11 @@ class DecodeOptions:
             )
 
     @classmethod
-    def from_hparams(cls, hparams):
+    def from_hparams(cls, hparams: "HParams") -> typing.Self:
         """Returns the options that a run's `HParams` state."""
         return cls(**dataclasses.asdict(hparams.decoding))
 
-    def replace(self, **changes):
+    def replace(self, **changes) -> typing.Self:
         """Returns these options with changes; None leaves one as it is.
 
         The beam is widened to the number of hypotheses, unless the changes
@@ -96,11 +100,11 @@ class DecodeOptions:
         return dataclasses.replace(self, **changes)
 
     @property
-    def num_beams(self):
+    def num_beams(self) -> int:
         """The number of beams of each sentence; each sample is a beam."""
         return self.num_hypotheses if self.temperature else self.beam_size
 
-    def to_search_options(self):
+    def to_search_options(self) -> typing.Self:
         """Returns the options of the search, which draws all `mbr_samples`."""
         if not self.mbr_samples:
             return self

@@ -20,7 +20,7 @@ _NO_NUMBER = re.compile(r'["\[{]')
 # TF Serving's notation for binary values.
 _BASE64 = re.compile(r'\{[ \t\n\r]*"b64"[ \t\n\r]*:[ \t\n\r]*(?=")')
 _SIGNATURE_NAME = re.compile(r'"signature_name"[ \t\n\r]*:[ \t\n\r]*')
-_scan = json.JSONDecoder().scan_once
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 class JsonReader:

@@ -51,7 +51,7 @@ def compare_texts(studio, name: str, run: int = 0, other: int = 0):
             "Compare parsers with kt-evaluate."
         )
     texts = split_texts(problem, name)
-    both = [outputs.read_others(each.path, texts) for each in pair]
+    both = tuple(outputs.read_others(each.path, texts) for each in pair)
     systems = Systems(
         name,
         name_systems([pair[0].path], pair[1].path),
@@ -61,7 +61,7 @@ def compare_texts(studio, name: str, run: int = 0, other: int = 0):
         texts.more_references,
     )
     differences = comparison.compare(
-        *both, texts.references, problem.bleu_tokenizer
+        both[0], both[1], texts.references, problem.bleu_tokenizer
     )
     page = make_systems_report(systems, differences)
     return {

@@ -96,7 +96,7 @@ def find_alternatives(
         prefixes=[[*ids, int(token)] for token in tokens],
         beam_size=1,
     )
-    alternatives = {}
+    alternatives: dict[str, dict] = {}
     for token, (best,) in zip(tokens, translations):
         rest = find_words(best.text[len(prefix) :], WORD)
         if best.text.startswith(prefix) and rest:

@@ -5,15 +5,18 @@ import math
 import random
 import signal
 import time
+import typing
 
 from keras_transformer.data.subword_sampling import SubwordSampler
 from keras_transformer.data.token_links import read_links
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import UpdateBatches
+from keras_transformer.engines.engine import Engine
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.errors import UserError
 from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs.model_card.card import write_model_card
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import write_adapter
 from keras_transformer.training import evaluator
 from keras_transformer.training.log import TrainingCost
@@ -21,6 +24,9 @@ from keras_transformer.training.log import TrainingLog
 from keras_transformer.training.options import TrainingOptions
 from keras_transformer.training.profiler import Profiler
 from keras_transformer.training.state import TrainingState
+
+if typing.TYPE_CHECKING:
+    from keras_transformer.problem import Problem
 
 LOG_FREQUENCY = 100  # updates between lines of the log
 
@@ -47,11 +53,17 @@ class Trainer:
         Trainer(problem, run).train(train_steps=1000)
     """
 
-    def __init__(self, problem, run, engine=None, **options):
+    def __init__(
+        self,
+        problem: "Problem",
+        run: RunDirectory,
+        engine: Engine | None = None,
+        **options,
+    ):
         self.problem = problem
         self.run = run
         self.options = TrainingOptions(**options)
-        self.hparams = run.hparams
+        self.hparams = hparams = run.hparams
         self.seed = run.record["random_seed"]
         self.schedule = make_schedule(self.hparams)
         self.engine = engine or make_engine(self.hparams)
@@ -73,38 +85,32 @@ class Trainer:
             self.seed,
             run.source_vocabulary,
         )
-        guided = self.hparams.guided_alignment
-        self.links = read_links(problem) if guided else None
+        self.links = read_links(problem) if hparams.guided_alignment else None
         # After the state, because the log continues from the restored step.
         self.log = TrainingLog(
             run, self.step, self.engine.is_chief, self.state.counts
         )
+        size = run.vocabulary.vocab_size
         self.cost = TrainingCost(
-            self.progress,
-            self.engine,
-            run.vocabulary.vocab_size,
-            self.options.device,
+            self.progress, self.engine, size, self.options.device
         )
-        self.profiler = Profiler(
-            self.engine,
-            run.file("tensorboard"),
-            self.options.profile_steps if self.engine.is_chief else (),
-        )
+        steps = self.options.profile_steps if self.engine.is_chief else ()
+        self.profiler = Profiler(self.engine, run.file("tensorboard"), steps)
         self.layout = None  # of the batches, once an epoch has been planned
         self.stop_signal = None
         self._asks_to_stop = False
         self._agreed_last_step = math.inf  # of several workers
         # Progress, size and figures of the update whose figures are unread.
         self._pending = None
-        self._results = {}
+        self._results: dict[str, float] = {}
 
     @property
-    def step(self):
+    def step(self) -> int:
         """Number of updates done."""
         return self.progress["step"]
 
     @property
-    def measure(self):
+    def measure(self) -> str:
         """Name of the measure that decides which checkpoint is best."""
         return self.evaluate.measure
 
@@ -116,7 +122,7 @@ class Trainer:
             return self._asks_to_stop
         return self.step >= self._agreed_last_step
 
-    def train(self, train_steps):
+    def train(self, train_steps: int) -> dict[str, float]:
         """Trains until `train_steps` updates are done.
 
         SIGINT, SIGTERM and early stopping end the training after the current

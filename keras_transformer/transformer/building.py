@@ -1,9 +1,15 @@
 """Builds the model that a `ModelConfig` describes."""
 
 import dataclasses
+import typing
+
+import keras
 
 from keras_transformer.layers.fused_attention import FusedAttention
 from keras_transformer.transformer.transformer import Transformer
+
+if typing.TYPE_CHECKING:
+    from keras_transformer.model_config import ModelConfig
 
 # Keras dtype policy of each precision that training and decoding offer.
 POLICIES = {
@@ -13,7 +19,12 @@ POLICIES = {
 }
 
 
-def build_transformer(config, vocab_size, dtype=None, input_vocab_size=None):
+def build_transformer(
+    config: "ModelConfig",
+    vocab_size: int,
+    dtype: str | keras.DTypePolicy | None = None,
+    input_vocab_size: int | None = None,
+) -> Transformer:
     """Builds the model that a `ModelConfig` describes, with its weights.
 
     Args:

@@ -102,27 +102,27 @@ class Transformer(Quantizable, keras.Model):
 
     def __init__(
         self,
-        vocab_size,
-        num_layers=6,
-        d_model=512,
-        num_heads=8,
-        d_ff=2048,
-        dropout=0.1,
-        positional_encoding="sinusoidal",
-        max_length=256,
-        packed=False,
-        num_decoder_layers=None,
-        tied_embeddings="all",
-        input_vocab_size=None,
-        scale_embeddings=True,
-        output_bias=False,
-        decoder_start="zero",
-        frozen=(),
-        name="transformer",
-        dtype=None,
-        trainable=True,
-        lora_rank=None,
-        lora_alpha=None,
+        vocab_size: int,
+        num_layers: int = 6,
+        d_model: int = 512,
+        num_heads: int = 8,
+        d_ff: int = 2048,
+        dropout: float = 0.1,
+        positional_encoding: str = "sinusoidal",
+        max_length: int = 256,
+        packed: bool = False,
+        num_decoder_layers: int | None = None,
+        tied_embeddings: str = "all",
+        input_vocab_size: int | None = None,
+        scale_embeddings: bool = True,
+        output_bias: bool = False,
+        decoder_start: str = "zero",
+        frozen: list[str] | tuple[str, ...] = (),
+        name: str = "transformer",
+        dtype: str | keras.DTypePolicy | None = None,
+        trainable: bool = True,
+        lora_rank: int | None = None,
+        lora_alpha: float | None = None,
         **layer_options,
     ):
         check_options(Transformer, layer_options, DecoderLayer)
@@ -180,7 +180,7 @@ class Transformer(Quantizable, keras.Model):
         if self.lora_rank:
             self.enable_lora(self.lora_rank, self.lora_alpha)
 
-    def enable_lora(self, rank, lora_alpha=None):
+    def enable_lora(self, rank: int, lora_alpha: float | None = None) -> None:
         """Adapts all projections at a low rank, and freezes everything else.
 
         The projections are those of attention and of the feed-forward

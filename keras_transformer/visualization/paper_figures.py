@@ -31,9 +31,9 @@ class View(typing.NamedTuple):
     """The choices of a user, where None stands for a default."""
 
     figure: str  # one of FIGURES
-    layer: int = None  # from 1
-    heads: list = None  # of int, from 1
-    word: str = None
+    layer: int | None = None  # from 1
+    heads: list | None = None  # of int, from 1
+    word: str | None = None
 
 
 class Line(typing.NamedTuple):
@@ -51,7 +51,7 @@ class Panel(typing.NamedTuple):
 
     heads: list  # of int, from 0
     weights: np.ndarray  # (len(heads), num_words, num_words)
-    query: int = None  # the only word that attends; None for all
+    query: int | None = None  # the only word that attends; None for all
 
     def lines(self):
         """Yields each `Line`, apart from those below `LEAST_WEIGHT`."""

@@ -37,10 +37,28 @@ def walk(path):
 
 
 @functools.cache
+def find_nodes_for_type_checkers(path):
+    """Returns the nodes under `if typing.TYPE_CHECKING`, which never run."""
+    return {
+        inner
+        for node in parse(path).body
+        if isinstance(node, ast.If)
+        and ast.unparse(node.test) == "typing.TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+
+
+@functools.cache
 def imported_modules(path):
-    """Returns the modules that a file imports, in functions too, a tuple."""
+    """Returns the modules that a file imports, in functions too, a tuple.
+
+    What only type checkers import is left out.
+    """
     names = []
+    unseen = find_nodes_for_type_checkers(path)
     for node in walk(path):
+        if node in unseen:
+            continue
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:

@@ -1,32 +1,21 @@
 """Engines: what searches and scores, and what each of them can do.
 
 An engine is a run on Keras (`keras_engine`), a SavedModel (`saved_model`) or a
-CTranslate2 model (`ctranslate2`); `automatic` has both for a run. It takes
-encoded sentences and returns hypotheses; all the rest is `Translator`'s. Each
-has
-
-- `codec`, which encodes texts and decodes ids, see `texts.Codec`;
-- `capabilities`, a `Capabilities`;
-- `options`, the `DecodeOptions` that apply unless a call changes them;
-- `linearization`, the one of `symbols.LINEARIZATIONS` that a parsing model
-  writes, or None;
-- `tagger`, which names parts of speech for a parser, or None;
-- `trained_length`, the number of tokens up to which the model was trained;
-- `max_length`, the maximum number of tokens of a translation, or None;
-- `num_threads`, the number of batches that it runs at the same time;
-- `search(sentences, options, scored)`, which yields batches and their
-  hypotheses, and `score(sources, targets, options)`, which yields batches and
-  their scores. A batch is a list of numbers of sentences; a blank sentence is
-  in none.
-
-An engine with attention also has `attend` and `link_words`.
+CTranslate2 model (`ctranslate2`); `automatic` has both for a run.
 """
 
 import dataclasses
 import typing
+from collections.abc import Iterable
+from collections.abc import Sequence
 
 from keras_transformer.errors import UserError
 from keras_transformer.search.options import DecodeOptions
+
+if typing.TYPE_CHECKING:
+    from keras_transformer.decoding.batching import Sentences
+    from keras_transformer.decoding.pos_tagger import Tagger
+    from keras_transformer.decoding.texts import Codec
 
 # The capability that an argument of a translator or a flag of kt-decoder needs.
 _NEEDS = {
@@ -57,8 +46,8 @@ class Hypothesis(typing.NamedTuple):
     """
 
     text: str
-    score: float
-    ids: list = ()
+    score: float | None
+    ids: Sequence[int] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +58,39 @@ class Capabilities:
     remedy: str  # what to use in its place, such as "the run's directory"
     supports: tuple  # of the capabilities in `_NEEDS`
     fixed_options: DecodeOptions | None = None  # the only ones it decodes with
+
+
+class Engine(typing.Protocol):
+    """Takes encoded sentences, and returns hypotheses or scores.
+
+    All the rest is the work of `Translator`. An engine with attention also has
+    `attend` and `link_words`.
+    """
+
+    codec: "Codec"
+    capabilities: Capabilities
+    options: DecodeOptions  # those that apply unless a call changes them
+    linearization: str | None  # that of the trees that a parsing model writes
+    tagger: "Tagger | None"  # names parts of speech for a parser
+    trained_length: int  # tokens up to which the model was trained
+    max_length: int | None  # maximum number of tokens of a translation
+    num_threads: int  # batches that it runs at the same time
+
+    def search(
+        self, sentences: "Sentences", options: DecodeOptions, scored: bool
+    ) -> Iterable[tuple[list[int], list[list[Hypothesis]]]]:
+        """Yields batches, and the hypotheses of their sentences.
+
+        A batch is a list of numbers of sentences; a blank one is in none.
+        """
+
+    def score(
+        self,
+        sources: list[list[int]],
+        targets: list[list[int]],
+        options: DecodeOptions,
+    ) -> Iterable[tuple[list[int], list[float]]]:
+        """Yields batches, and the scores of their targets."""
 
 
 def check_capabilities(capabilities, request, prefix=""):

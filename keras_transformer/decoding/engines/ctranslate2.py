@@ -44,8 +44,7 @@ UNDERSTOOD = dict.fromkeys(
 UNDERSTOOD["norm"] = ("post", "pre")
 UNDERSTOOD["activation"] = ("relu", "gelu", "silu")
 UNDERSTOOD["decoder_start"] = ("zero", "padding")
-UNDERSTOOD["positional_encoding"] = ("sinusoidal", "tensor2tensor")
-UNDERSTOOD["positional_encoding"] += ("learned",)
+UNDERSTOOD["positional_encoding"] = ("sinusoidal", "tensor2tensor", "learned")
 UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
 CTRANSLATE2 = Capabilities(
     "A CTranslate2 model",

@@ -42,7 +42,7 @@ class Request:
     source: list  # ids with the end id
     prefix: list  # ids that the translation begins with, without the end id
     limit: int  # maximum length of the translation with its end id
-    log_probs: dict = None  # tuple of ids to log-probability; None = unknown
+    log_probs: dict | None = None  # by tuple of ids; None = unknown
 
     def is_cut(self):
         """Returns whether a hypothesis has no end or exceeds the limit."""

@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import re
+import typing
 
 from keras_transformer import fields
 from keras_transformer.data.normalization import normalize
@@ -37,7 +39,7 @@ class Glossary:
     []
     """
 
-    def __init__(self, terms):
+    def __init__(self, terms: dict[str, str | None]):
         self.terms = dict(terms)
         self._targets = {
             tuple(WORD.findall(spelling)): target
@@ -45,7 +47,7 @@ class Glossary:
             for spelling in (source, normalize(source))
         }
         # The lengths of the terms that begin with a word, the longest first.
-        self._lengths = {}
+        self._lengths: dict[str, list[int]] = {}
         for words in sorted(self._targets, key=len, reverse=True):
             if words:
                 lengths = self._lengths.setdefault(words[0], [])
@@ -53,7 +55,7 @@ class Glossary:
                     lengths.append(len(words))
 
     @classmethod
-    def read(cls, path):
+    def read(cls, path: str | os.PathLike[str]) -> typing.Self:
         """Reads a glossary from a file.
 
         Each line has a source term, a tab and its translation. A term alone on
@@ -63,7 +65,7 @@ class Glossary:
             UserError: If there is no such file, or if a line is malformed or
                 contradicts an earlier one.
         """
-        terms = {}
+        terms: dict[str, str | None] = {}
         for number, line in enumerate(read_lines(path), 1):
             source, *targets = (" ".join(x.split()) for x in line.split("\t"))
             if not source or len(targets) > 1 or not all(targets):
@@ -82,12 +84,12 @@ class Glossary:
         return cls(terms)
 
     @property
-    def sha256(self):
+    def sha256(self) -> str:
         """SHA-256 of the terms, in hexadecimal."""
         content = json.dumps(sorted(self.terms.items(), key=str))
         return hashlib.sha256(content.encode(errors="replace")).hexdigest()
 
-    def find(self, text):
+    def find(self, text: str) -> list[str]:
         """Returns the target terms of a text, as often as they are in it.
 
         A tag before the text, such as `<fr>`, is not a part of it.

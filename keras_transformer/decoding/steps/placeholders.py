@@ -3,6 +3,9 @@
 import functools
 import re
 import typing
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
 
 from keras_transformer import fields
 from keras_transformer.data.text_files import read_lines
@@ -64,7 +67,9 @@ class Placeholders:
     'Call Tom!'
     """
 
-    def __init__(self, patterns=PATTERNS, name="`patterns`"):
+    def __init__(
+        self, patterns: Iterable[str] = PATTERNS, name: str = "`patterns`"
+    ):
         # One after the other, so that the first fault ends a long file.
         self._compiled = [
             _compile(pattern, f"{name}, line {number}")
@@ -73,11 +78,16 @@ class Placeholders:
         self.patterns = tuple(pattern.pattern for pattern in self._compiled)
 
     @classmethod
-    def read(cls, path):
+    def read(cls, path: str) -> typing.Self:
         """Reads patterns from a file, one regular expression on each line."""
         return cls(read_lines(path), path)
 
-    def mask(self, text, taken=(), normalize=str):
+    def mask(
+        self,
+        text: str,
+        taken: Collection[str] = (),
+        normalize: Callable[[str], str] = str,
+    ) -> Masked:
         """Takes placeholders and tags out of a text, and normalises the rest.
 
         Names in `taken` stand for no placeholder. Placeholders for which there

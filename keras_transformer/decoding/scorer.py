@@ -1,0 +1,96 @@
+"""Scores translations that are given, and finds what they attend to."""
+
+import re
+
+from keras_transformer.decoding.attention import SPACED_WORD
+from keras_transformer.decoding.attention import Attention
+from keras_transformer.decoding.attention import WordLinks
+from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.engines import check_capabilities
+from keras_transformer.decoding.texts import Preparation
+from keras_transformer.decoding.texts import check_pairs
+
+
+class Scorer(Preparation):
+    """The part of a `Translator` that needs a model, but no search."""
+
+    def score(
+        self,
+        texts: list[str],
+        translations: list[str],
+        alpha: float | None = None,
+    ) -> list[float]:
+        """Scores translations as the search would score them.
+
+        Args:
+            texts: List of str.
+            translations: List of str, one for each text.
+            alpha: Float, exponent of the length penalty. Defaults to the
+                model's.
+
+        Returns:
+            List of float: log-probabilities divided by the length penalty, and
+            0 for a blank text. With a reranker, its scores.
+        """
+        check_pairs(texts, translations)
+        scores = self.score_ids(
+            self.encode(list(enumerate(texts, 1))),
+            self.encode_targets(list(enumerate(translations, 1))),
+            alpha,
+        )
+        if self.reranker:
+            alpha = self.options.alpha if alpha is None else alpha
+            return self.reranker.add_scores(texts, translations, scores, alpha)
+        return scores
+
+    def score_ids(
+        self,
+        sources: list[list[int]],
+        targets: list[list[int]],
+        alpha: float | None = None,
+    ) -> list[float]:
+        """Scores translations that are encoded already, see `score`."""
+        # Trees get the scores of a search that is not constrained, because a
+        # constrained one redistributes the probability of illegal symbols.
+        options = self.change_options(alpha=alpha)
+        scores = [0.0] * len(sources)
+        for batch, scores_of_batch in self.engine.score(
+            sources, targets, options
+        ):
+            for i, score in zip(batch, scores_of_batch):
+                scores[i] = score
+        return scores
+
+    def attention(
+        self, texts: list[str], hypotheses: list[list[Hypothesis]]
+    ) -> list[Attention]:
+        """Returns the `Attention` of the best translation of each text.
+
+        `hypotheses` are what the method of this name yields for the texts.
+        """
+        check_capabilities(self.engine.capabilities, {"return_attention": True})
+        sources = self.encode(list(enumerate(texts, 1)))
+        return self.engine.attend(
+            sources, [best.ids for best, *_ in hypotheses]
+        )
+
+    def word_links(
+        self,
+        texts: list[str],
+        hypotheses: list[list[Hypothesis]],
+        pattern: re.Pattern[str] = SPACED_WORD,
+    ) -> list[WordLinks]:
+        """Returns the `WordLinks` of the best translation of each text.
+
+        The texts and hypotheses are those of `attention`. The pattern, a
+        compiled regular expression, is that of a word.
+        """
+        check_capabilities(
+            self.engine.capabilities, {"return_alignments": True}
+        )
+        sources = self.encode(list(enumerate(texts, 1)))
+        target_ids = [best.ids for best, *_ in hypotheses]
+        links = self.engine.link_words(sources, target_ids, pattern)
+        for step in reversed(self.steps):
+            links = list(map(step.finish_links, links))
+        return links

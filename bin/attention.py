@@ -61,7 +61,7 @@ FLAGS = flags.define(
         ),
         target_text=flags.text(
             "Translation whose attention is shown. Default: the run's "
-            "translation.",
+            "translation."
         ),
         beam_size=flags.SHARED,
         alpha=flags.SHARED,
@@ -76,19 +76,19 @@ FLAGS = flags.define(
         heads=flags.counts(
             "Heads to show, from 1, such as 5,6. Figures 4 and 5 take two. "
             "Default: all heads in figure 3, those that attend most from the "
-            "word to another one in figure 4, and the sharpest in figure 5.",
+            "word to another one in figure 4, and the sharpest in figure 5."
         ),
         word=flags.text(
             "Word that attends in figures 3 and 4, at its first place in the "
             "sentence. Default: the one whose heads attend most to a distant "
-            "word.",
+            "word."
         ),
     ),
     flags.group(
         "A ranking of heads",
         find=flags.path(
             "Sentences to rank the heads over: dev or test, or a file with one "
-            "sentence per line. Default: none.",
+            "sentence per line. Default: none."
         ),
     ),
 )

@@ -30,8 +30,7 @@ from keras_transformer.errors import UserError
 FLAGS = flags.define(
     output_dir=flags.SHARED,
     num_last_checkpoints=flags.count(
-        "Number of checkpoints to average, counted from the newest.",
-        default=5,
+        "Number of checkpoints to average, counted from the newest.", default=5
     ),
     checkpoints=flags.choice(
         ["evaluated", "timed"],

@@ -114,12 +114,7 @@ def _time_training():
 
     precision = resolve_precision(FLAGS.precision)
     figures = time_training(
-        hparams,
-        *text,
-        precision,
-        FLAGS.worker_gpu,
-        FLAGS.xla,
-        FLAGS.num_passes,
+        hparams, *text, precision, FLAGS.worker_gpu, FLAGS.xla, FLAGS.num_passes
     )
     return {
         "packed": hparams.packed,

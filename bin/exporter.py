@@ -56,7 +56,7 @@ FLAGS = flags.define(
         export_dir=flags.path(
             "Directory to write to. Each version gets a folder in it, except "
             "with --format=marian. Default: export, export_ids, "
-            "export_ctranslate2 or export_marian inside output_dir, by format.",
+            "export_ctranslate2 or export_marian inside output_dir, by format."
         ),
         format=flags.choice(
             ["saved_model", "saved_model_ids", "ctranslate2", "marian"],
@@ -90,7 +90,7 @@ FLAGS = flags.define(
             "Repeat the flag for several corpora. A translation then consists "
             "of subwords that are frequent in the text or belong to the "
             "subwords of the source, which is faster. Default: none, which "
-            "allows all subwords.",
+            "allows all subwords."
         ),
         shortlist_size=flags.count(
             "Number of subwords of the target that belong to one of the "
@@ -105,7 +105,7 @@ FLAGS = flags.define(
         "Model card and hub",
         licence=flags.text(
             "Licence of the model for its card, as hubs name it, such as "
-            "apache-2.0. Default: none, which states no licence.",
+            "apache-2.0. Default: none, which states no licence."
         ),
         datasets=flags.several(
             "Name on the hub of data that the model was trained on, for its "
@@ -116,7 +116,7 @@ FLAGS = flags.define(
         ),
         push_to_hub=flags.text(
             "Name on Hugging Face's hub to upload the model to, such as "
-            "OWNER/NAME. Default: none, which uploads nothing.",
+            "OWNER/NAME. Default: none, which uploads nothing."
         ),
     ),
 )

@@ -38,12 +38,11 @@ FLAGS = flags.define(
     ),
     output_dir=flags.path("Directory of the run to write."),
     problem=flags.text(
-        "Problem whose data the run is evaluated on.",
-        default="translate_files",
+        "Problem whose data the run is evaluated on.", default="translate_files"
     ),
     base=flags.path(
         "Run that the adapters in --source belong to, as --warm_start_from "
-        "named it. Default: none.",
+        "named it. Default: none."
     ),
     verify=flags.switch("Compare the run with transformers."),
 )

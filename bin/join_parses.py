@@ -49,10 +49,7 @@ def main(argv):
     if FLAGS.joined:
         check_output("joined", FLAGS, ["parses"])
         output = writing.atomic_write(FLAGS.joined)
-    with (
-        output as file,
-        Progress("sentences", results=file) as progress,
-    ):
+    with output as file, Progress("sentences", results=file) as progress:
         for tree in join_parses(FLAGS.parses):
             file.write(f"{tree or ''}\n")
             progress.add(1)

@@ -28,7 +28,7 @@ FLAGS = flags.define(
     ),
     picture=flags.path(
         "Picture to write, a .png, .pdf or .svg file. Default: the metric with "
-        ".png, such as dev_bleu.png.",
+        ".png, such as dev_bleu.png."
     ),
 )
 POSITIONAL = "output_dir"

@@ -35,9 +35,7 @@ FLAGS = flags.define(
         default="localhost",
     ),
     protocol=flags.choice(
-        ["grpc", "rest"],
-        "Protocol to use: grpc or rest.",
-        default="grpc",
+        ["grpc", "rest"], "Protocol to use: grpc or rest.", default="grpc"
     ),
     model_name=flags.SHARED,
     model_version=flags.count(

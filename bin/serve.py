@@ -42,7 +42,7 @@ from keras_transformer.errors import UserError
 FLAGS = flags.define(
     export_dir=flags.path(
         "Directory of exported models, with one folder for each version: 1, 2, "
-        "and so on.",
+        "and so on."
     ),
     model_name=flags.SHARED,
     # The server has no access control, so by default it serves this machine
@@ -52,7 +52,7 @@ FLAGS = flags.define(
     rest_api_port=flags.port("Port of REST; 0 turns REST off.", default=8501),
     tls_certificate=flags.path(
         "Certificate of this server, or a chain of them, in PEM. With it both "
-        "protocols are encrypted. Default: neither is.",
+        "protocols are encrypted. Default: neither is."
     ),
     tls_key=flags.path("Private key of the certificate, without a password."),
     max_batch_size=flags.count(

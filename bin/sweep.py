@@ -51,19 +51,18 @@ FLAGS = flags.define(
         "Getting started",
         problem=flags.text(
             "Name of the problem. The suffix _rev swaps source and target, and "
-            "_both stands for both directions together.",
+            "_both stands for both directions together."
         ),
         data_dir=flags.path(
-            "Directory of the generated data, with one folder for each "
-            "problem.",
+            "Directory of the generated data, with one folder for each problem."
         ),
         output_dir=flags.path(
             "Directory of the sweep: its table, its picture, and a run for "
-            "each row.",
+            "each row."
         ),
         train_steps=flags.count(
             "Number of updates of each row. Default: train_steps of its "
-            "hparams set.",
+            "hparams set."
         ),
         registry_help=flags.SHARED,
     ),
@@ -76,15 +75,15 @@ FLAGS = flags.define(
         ),
         hparams_sets=flags.text(
             "Names of hparams sets to train, separated by commas. Default: "
-            "none.",
+            "none."
         ),
         hparams_set=flags.text(
             "Name of the hparams set that --grid or --random changes, or that "
-            "--table=4 trains. Default: transformer_parsing for --table=4.",
+            "--table=4 trains. Default: transformer_parsing for --table=4."
         ),
         grid=flags.text(
             "Values to combine, such as 'dropout=0.1,0.3;num_layers=2,4'. "
-            "Default: none.",
+            "Default: none."
         ),
         random=flags.count(
             "Number of combinations to draw from --ranges. Default: none.",
@@ -92,11 +91,11 @@ FLAGS = flags.define(
         ),
         ranges=flags.text(
             "Ranges or values to draw from, such as 'learning_rate=0.3..3.0 "
-            "log;num_layers=2..6;norm=pre,post'. Default: none.",
+            "log;num_layers=2..6;norm=pre,post'. Default: none."
         ),
         rows=flags.text(
             "Names of the rows to train now, separated by commas, such as "
-            "base,a_h1. Default: all rows.",
+            "base,a_h1. Default: all rows."
         ),
     ),
     flags.group(
@@ -131,7 +130,7 @@ FLAGS = flags.define(
         "Evaluation",
         splits=flags.text(
             "Splits to evaluate, separated by commas: dev, test or both. "
-            "Default: those of the problem.",
+            "Default: those of the problem."
         ),
     ),
     flags.group(
@@ -139,7 +138,7 @@ FLAGS = flags.define(
         semi_data_dir=flags.path(
             "Directory of the generated data of the semi-supervised row of "
             "--table=4: the treebank and parsed text. Default: none, which "
-            "leaves the row out.",
+            "leaves the row out."
         ),
         usr_dir=flags.SHARED,
     ),

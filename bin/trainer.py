@@ -50,7 +50,7 @@ FLAGS = flags.define(
         problem=flags.text(
             "Name of the problem. The suffix _rev swaps source and target, and "
             "_both stands for both directions together. Default: the problem "
-            "of the run in output_dir.",
+            "of the run in output_dir."
         ),
         generate_data=flags.switch(
             "Generate the data first, unless data_dir holds it already."
@@ -60,12 +60,12 @@ FLAGS = flags.define(
         hparams_set=flags.text(
             "Name of the hparams set, which fixes the model and its training. "
             "Default: the set of the run in output_dir, or the values of the "
-            "run in warm_start_from.",
+            "run in warm_start_from."
         ),
         hparams=flags.SHARED,
         train_steps=flags.count(
             "Total number of updates, which includes those before a resume. "
-            "Default: train_steps of the hparams set.",
+            "Default: train_steps of the hparams set."
         ),
         # In the first group, since it lists the values of --problem and
         # --hparams_set.
@@ -76,11 +76,11 @@ FLAGS = flags.define(
         "Model",
         warm_start_from=flags.path(
             "Directory of a run with the same architecture, whose weights a "
-            "new run starts from. Default: none.",
+            "new run starts from. Default: none."
         ),
         random_seed=flags.seed(
             "Seed of the initial weights, of dropout and of the order of the "
-            "data. Default: the seed of the run in output_dir, or 0.",
+            "data. Default: the seed of the run in output_dir, or 0."
         ),
     ),
     flags.group(
@@ -96,7 +96,7 @@ FLAGS = flags.define(
             "Padding does not count. Source or target counts, whichever has "
             "more. Gradients are accumulated over as many rounds as needed. 0 "
             "makes an update of batch_tokens positions. Default: "
-            "effective_batch_tokens of the hparams set.",
+            "effective_batch_tokens of the hparams set."
         ),
     ),
     # The defaults are those of a `Trainer` in Python.
@@ -166,7 +166,7 @@ FLAGS = flags.define(
         "Debugging",
         profile_steps=flags.text(
             "First and last update to profile for TensorBoard, such as 10,20. "
-            "Default: none.",
+            "Default: none."
         ),
     ),
 )

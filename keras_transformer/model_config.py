@@ -113,9 +113,7 @@ _RULES = (
     fields.between(1, 1_000_000, "d_ff", "max_length"),
     fields.between(0, 1_000_000, "neighbourhood_size"),
     fields.between(
-        0,
-        MAX_FRACTION,
-        *("dropout", "attention_dropout", "activation_dropout"),
+        0, MAX_FRACTION, *("dropout", "attention_dropout", "activation_dropout")
     ),
     fields.one_of(("post", "pre"), "norm"),
     fields.between(1e-12, 1, "norm_epsilon"),

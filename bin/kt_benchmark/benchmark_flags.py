@@ -18,7 +18,7 @@ FLAGS = flags.define(
         ),
         hparams_set=flags.text(
             "Name of the hparams set. --mode=layers and --mode=decode with a "
-            "run need none.",
+            "run need none."
         ),
         hparams=flags.SHARED,
         num_passes=flags.count(
@@ -29,7 +29,7 @@ FLAGS = flags.define(
         vocabulary=flags.path(
             "SentencePiece model to encode the text with; it must have ids for "
             "padding and for the end of a sentence. Default: a new model "
-            "trained on the training text, which adds to the start-up time.",
+            "trained on the training text, which adds to the start-up time."
         ),
     ),
     flags.group(
@@ -42,7 +42,7 @@ FLAGS = flags.define(
         ),
         packed=flags.switch(
             "Put several sentence pairs into a row, as --hparams=packed=true "
-            "does.",
+            "does."
         ),
     ),
     flags.group(
@@ -55,7 +55,7 @@ FLAGS = flags.define(
         OF_DECODING,
         output_dir=flags.path(
             "Directory of a trained run or of a CTranslate2 model. Default: "
-            "none, which uses a model with random weights.",
+            "none, which uses a model with random weights."
         ),
         decode_from_file=flags.path(
             "File to translate, one sentence per line."

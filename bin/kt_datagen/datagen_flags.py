@@ -22,7 +22,7 @@ VOCABULARY_GROUP = flags.group(
     vocabulary=flags.path(
         "SentencePiece model to use, or the directory of a run, an average, "
         "data, or an export in the format ctranslate2 or saved_model_ids. "
-        "Default: train one on the text. parsing_files takes it, too.",
+        "Default: train one on the text. parsing_files takes it, too."
     ),
     shared_vocabulary=flags.switch(
         "Whether source and target have one vocabulary. Two are better where "
@@ -36,7 +36,7 @@ VOCABULARY_GROUP = flags.group(
     ),
     symbols=flags.text(
         "Texts that are one subword each wherever they stand, separated by "
-        "commas, such as <num>,<url>. Default: none.",
+        "commas, such as <num>,<url>. Default: none."
     ),
     vocabulary_temperature=flags.amount(
         "Above 1, small corpora get a larger share of the text that the "
@@ -54,7 +54,7 @@ VOCABULARY_GROUP = flags.group(
     ),
     tokenized=flags.switch(
         "The text has spaces between its tokens already, so no score tokenises "
-        "it again.",
+        "it again."
     ),
 )
 RUNNER_GROUP = flags.group(
@@ -80,7 +80,7 @@ TREE_GROUP = flags.group(
     ),
     parsed_trees=flags.paths(
         "Files or directories of automatically parsed trees that training "
-        "adds to the treebank. Default: none.",
+        "adds to the treebank. Default: none."
     ),
     treebank_weight=flags.count(
         "Number of times that an epoch goes through the training trees for "
@@ -113,7 +113,7 @@ FLAGS = flags.define(
         problem=flags.text(
             "Name of the problem, or several names separated by commas. The "
             "suffix _rev swaps source and target, and _both stands for both "
-            "directions together. All of them share their data.",
+            "directions together. All of them share their data."
         ),
         data_dir=flags.path(
             "Directory to write to, with one folder for each problem."

@@ -13,11 +13,11 @@ FLAGS = flags.define(
         "Input and output",
         decode_from_file=flags.path(
             "File to translate, one sentence per line. - means standard input. "
-            "Default: standard input.",
+            "Default: standard input."
         ),
         decode_to_file=flags.path(
             "File to write the translations to, one line for each line of the "
-            "input. Default: standard output.",
+            "input. Default: standard output."
         ),
         resume=flags.switch(
             "Go on with the output of an earlier call that stopped early."
@@ -25,11 +25,11 @@ FLAGS = flags.define(
         decode_interactive=flags.switch("Translate each line that you type."),
         target_language=flags.text(
             "Tag that kt-datagen put before the sources of the language to "
-            "translate into, such as fr. Default: no tag.",
+            "translate into, such as fr. Default: no tag."
         ),
         tokenized=flags.switch(
             "Read the sentences to parse as words separated by spaces, as in a "
-            "treebank, instead of raw text.",
+            "treebank, instead of raw text."
         ),
         format=flags.choice(
             ("text", "jsonl"),
@@ -39,42 +39,42 @@ FLAGS = flags.define(
         ),
         split_long=flags.switch(
             "Translate a line that is too long in parts, instead of leaving "
-            "its translation empty.",
+            "its translation empty."
         ),
         write_scores=flags.SHARED,
         write_alignments=flags.switch(
             "Write a tab and the word alignment after each translation, such "
             "as 0-0 2-1: source word 2 is linked to target word 1. In JSON "
-            "lines it is the field alignments.",
+            "lines it is the field alignments."
         ),
         write_word_scores=flags.switch(
             "Write a tab and the log-probability of each word after each "
-            "translation. In JSON lines it is the field word_scores.",
+            "translation. In JSON lines it is the field word_scores."
         ),
         prefix_file=flags.path(
             "File with the beginning of each translation, one line for each "
-            "line of the input. Lines may be empty. Default: none.",
+            "line of the input. Lines may be empty. Default: none."
         ),
         score_file=flags.path(
             "File of pairs to score instead of translating. Each line is a "
-            "source, a tab and its translation. Default: none.",
+            "source, a tab and its translation. Default: none."
         ),
         glossary=flags.SHARED,
         protect=flags.switch(
             "Keep tags, URLs, e-mail addresses and placeholders such as {name} "
-            "and %s as they are.",
+            "and %s as they are."
         ),
         protected_patterns=flags.path(
             "File of regular expressions, one on each line. Text that they "
             "match is kept, instead of the placeholders that protect keeps by "
-            "default. Tags and addresses are always kept. It implies protect.",
+            "default. Tags and addresses are always kept. It implies protect."
         ),
     ),
     flags.group(
         "Documents",
         document=flags.switch(
             "Translate a whole document: its sentences are translated, and its "
-            "paragraphs and markup are kept.",
+            "paragraphs and markup are kept."
         ),
         document_format=flags.choice(
             FORMATS,
@@ -96,7 +96,7 @@ FLAGS = flags.define(
             "Number of tokens above which a sentence of a document, or a line "
             "with split_long, is translated in parts. Default: the length of "
             "the longest sentences in the run's training, and 256 for an "
-            "export.",
+            "export."
         ),
     ),
     flags.group(
@@ -119,7 +119,7 @@ FLAGS = flags.define(
         "Reranking",
         rerank_by=flags.path(
             "Run of the opposite direction, or an ensemble of such runs, that "
-            "reorders the hypotheses of the beam. Default: none.",
+            "reorders the hypotheses of the beam. Default: none."
         ),
         rerank_weight=flags.amount(
             "Weight of the score of the runs in rerank_by.",

@@ -51,7 +51,7 @@ GROUP = flags.group(
         "Corpus of training text: two files with a comma in between, or one "
         "that ends in .tsv or .tmx. Repeat the flag for several corpora. A "
         "colon and a weight say how many times an epoch goes through it, such "
-        "as own.tsv:3 or web.en,web.de:0.5. Default weight: 1.",
+        "as own.tsv:3 or web.en,web.de:0.5. Default weight: 1."
     ),
     dev=corpora("The development text, named like a corpus."),
     test=corpora("The test text, named like a corpus. Default: none."),
@@ -59,7 +59,7 @@ GROUP = flags.group(
     train_target=flags.SHARED,
     train_alignments=flags.path(
         "Word alignments of the training text, one line for each pair, such as "
-        "0-0 2-1, for the hparam guided_alignment. Default: none.",
+        "0-0 2-1, for the hparam guided_alignment. Default: none."
     ),
     dev_source=flags.path("Source side of the development text."),
     dev_target=flags.path("Target side of the development text."),
@@ -74,7 +74,7 @@ GROUP = flags.group(
     ),
     clean=flags.switch(
         "Drop the training pairs that the default rules of kt-clean drop or "
-        "that occur in dev or test, and show what each rule took.",
+        "that occur in dev or test, and show what each rule took."
     ),
 )
 

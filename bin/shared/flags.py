@@ -295,12 +295,12 @@ SHARED_FLAGS = dict(
     output_dir=path(
         "Directory of the run: its checkpoints, hyper-parameters, vocabulary, "
         "metrics and pictures. kt-decoder and kt-evaluate also take the runs "
-        "of an ensemble, separated by commas.",
+        "of an ensemble, separated by commas."
     ),
     # Without a default: kt-trainer and kt-evaluate use the run's value.
     data_dir=path(
         "Directory of the generated data, with one folder for each problem. "
-        "Default: the data directory of the run in output_dir.",
+        "Default: the data directory of the run in output_dir."
     ),
     tmp_dir=path(
         "Directory for downloads, and for raw text that you place there.",
@@ -310,13 +310,12 @@ SHARED_FLAGS = dict(
     train_target=path("Target side of the training text."),
     train_trees=paths(
         "Files or directories of the training trees, separated by commas. "
-        "wsj:02-21 means the folders or files 02 to 21 in wsj.",
+        "wsj:02-21 means the folders or files 02 to 21 in wsj."
     ),
     source_language=text("Language of the sources in TMX files, such as en."),
     target_language=text("Language of the targets in TMX files, such as de."),
     hparams=text(
-        "Changes to the hparams set, such as dropout=0.3,d_ff=1024.",
-        default="",
+        "Changes to the hparams set, such as dropout=0.3,d_ff=1024.", default=""
     ),
     checkpoint_step=count_or(
         "best",
@@ -340,17 +339,14 @@ SHARED_FLAGS = dict(
     glossary=path(
         "File of terms that the translations must obey. Each line is a term, a "
         "tab and its translation, or a term that stays as it is. Default: "
-        "none.",
+        "none."
     ),
     host=text(
         "Address to listen on; 0.0.0.0 listens on all addresses of this "
         "machine.",
         default="localhost",
     ),
-    model_name=text(
-        "Name of the model on the server.",
-        default="translate",
-    ),
+    model_name=text("Name of the model on the server.", default="translate"),
     engine=choice(
         ["auto", "keras", "ctranslate2"],
         "What computes the translations of a run: keras, ctranslate2, or auto, "
@@ -378,7 +374,7 @@ SHARED_FLAGS = dict(
     ),
     usr_dir=path(
         "Directory of your own problems and hparams sets. Its __init__.py must "
-        "import them. Default: none.",
+        "import them. Default: none."
     ),
     registry_help=switch("List all problems and hparams sets, then exit."),
 )

@@ -64,9 +64,7 @@ def encode_split(problem, split, tmp_dir, vocabularies, directory, described):
     sides = [
         SideWriter(directory, split, side, vocabulary.vocab_size, to_encode)
         for side, vocabulary, to_encode in zip(
-            ("source", "target"),
-            source_first,
-            (str, problem.target_text),
+            ("source", "target"), source_first, (str, problem.target_text)
         )
     ]
     corpora = problem.text_corpora(split, tmp_dir)

@@ -56,12 +56,7 @@ class Document:
     """
 
     def __init__(
-        self,
-        text,
-        format="text",
-        language="en",
-        attributes=True,
-        normalize=str,
+        self, text, format="text", language="en", attributes=True, normalize=str
     ):
         self._parser = get_parser(format)
         self._normalize = normalize

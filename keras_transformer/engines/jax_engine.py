@@ -75,8 +75,7 @@ class JaxEngine(Engine):
         )
         self._evaluate = jax.jit(
             self._on_each_device(
-                self._token_sums,
-                [EVERYWHERE] * 2 + [BY_ROW] * 2,
+                self._token_sums, [EVERYWHERE] * 2 + [BY_ROW] * 2
             )
         )
         self.reload()

@@ -18,12 +18,7 @@ PACKAGES = ("keras-t2t", "ctranslate2")
 
 
 def export_ctranslate2(
-    run,
-    export_dir,
-    options,
-    step=None,
-    quantization="float32",
-    shortlist=None,
+    run, export_dir, options, step=None, quantization="float32", shortlist=None
 ):
     """Writes a checkpoint as the next version of a model for CTranslate2.
 

@@ -34,12 +34,7 @@ PACKAGES = ("keras-t2t", "keras", "tensorflow")
 
 
 def export_saved_model(
-    run,
-    export_dir,
-    options=None,
-    step=None,
-    precision="float32",
-    of_text=True,
+    run, export_dir, options=None, step=None, precision="float32", of_text=True
 ):
     """Writes a run's model as the next version of a SavedModel.
 

@@ -158,11 +158,7 @@ class LoraLayer(Quantizable, keras.layers.Layer):
     def _add_int8_matrix(self, name, shape):
         options = {"trainable": False, "autocast": False}
         matrix = self.add_weight(
-            name=name,
-            shape=shape,
-            dtype="int8",
-            initializer="zeros",
-            **options,
+            name=name, shape=shape, dtype="int8", initializer="zeros", **options
         )
         self._scales[name] = self.add_weight(
             name=f"{name}_scale",

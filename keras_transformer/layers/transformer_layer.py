@@ -155,11 +155,7 @@ def attend_with_residual(
     def sublayer(query):
         nonlocal weights
         output = attention(
-            query,
-            *memory,
-            training=training,
-            **masks,
-            **options,
+            query, *memory, training=training, **masks, **options
         )
         if return_weights:
             output, weights = output
@@ -263,8 +259,7 @@ class LayerStack(SequenceLayer):
         self.final_norm = None
         if self.options["norm"] == "pre":
             self.final_norm = make_layer_norm(
-                *("final_norm", self.dtype_policy),
-                self.options["norm_epsilon"],
+                *("final_norm", self.dtype_policy), self.options["norm_epsilon"]
             )
         self.freeze_parts(*self.stack, self.final_norm)
 

@@ -15,12 +15,7 @@ _PEAK_LEARNING_RATE = 0.001
 
 
 def train_tagger(
-    model,
-    vocabulary,
-    sentences,
-    seed,
-    report=None,
-    num_updates=NUM_UPDATES,
+    model, vocabulary, sentences, seed, report=None, num_updates=NUM_UPDATES
 ):
     """Trains a `Tagger`, whose head learns while the parser stays as it is.
 

@@ -150,10 +150,7 @@ def _figure_4(view, words, weights, where):
         f"of head {first + 1}. Bottom: the attention of the word "
         f"“{words[query]}” alone, in heads {first + 1} and {second + 1}."
     )
-    panels = [
-        _panel(weights, [first]),
-        _panel(weights, [first, second], query),
-    ]
+    panels = [_panel(weights, [first]), _panel(weights, [first, second], query)]
     return PaperFigure("4", caption, words, panels)
 
 

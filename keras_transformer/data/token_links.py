@@ -11,9 +11,6 @@ import numpy as np
 
 from keras_transformer.data import token_arrays
 from keras_transformer.data.text_files import read_lines
-from keras_transformer.data.token_arrays import REMEDY
-from keras_transformer.data.token_arrays import TokenArray
-from keras_transformer.data.token_arrays import TokenArrayWriter
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import file_error
 from keras_transformer.token_ids import END_ID
@@ -61,7 +58,7 @@ def write_links(directory, vocabularies, alignments):
         for v in reversed(vocabularies)
     ]
     path = os.path.join(directory, FILE)
-    with TokenArrayWriter(path, _MOST_POSITIONS) as writer:
+    with token_arrays.TokenArrayWriter(path, _MOST_POSITIONS) as writer:
         for *pair, (origin, links) in zip(*sides, alignments, strict=True):
             words = [_number_words(*side) for side in zip(pair, starts)]
             writer.append(_link_tokens(words, links, origin))
@@ -87,11 +84,11 @@ def read_links(problem):
             f"problem={problem.data_name} with data of kt-datagen "
             "--train_alignments, or leave guided_alignment out."
         )
-    links = TokenArray(os.path.join(problem.directory, FILE))
+    links = token_arrays.TokenArray(os.path.join(problem.directory, FILE))
     num_pairs = problem.manifest["splits"]["train"]["pairs"]
     if len(links) != num_pairs or (links.lengths % 2).any():
         fault = f"whose links are not those of {num_pairs:,} pairs"
-        raise file_error(links.path, fault, REMEDY)
+        raise file_error(links.path, fault, token_arrays.REMEDY)
     return links
 
 

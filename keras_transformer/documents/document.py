@@ -8,9 +8,6 @@ from keras_transformer.documents import html_text
 from keras_transformer.documents import markup
 from keras_transformer.documents import plain_text
 from keras_transformer.documents import stand_ins
-from keras_transformer.documents.markup import INLINE_MARKUP
-from keras_transformer.documents.markup import Kind
-from keras_transformer.documents.markup import pair_tags
 from keras_transformer.documents.placing import place_markup
 from keras_transformer.errors import UserError
 
@@ -87,7 +84,7 @@ class Document:
             markup.plain_text(pieces, normalize) for pieces in sentence_parts
         ]
         self.has_markup = [
-            any(piece.kind in INLINE_MARKUP for piece in pieces)
+            any(piece.kind in markup.INLINE_MARKUP for piece in pieces)
             for pieces in sentence_parts
         ]
 
@@ -154,15 +151,15 @@ def _restore(pieces, text, values=()):
         raw, start = "", place
         while number < len(values) and values[number].stop <= stop:
             value = values[number]
-            if value.start >= start and piece.kind != Kind.TEXT:
+            if value.start >= start and piece.kind != markup.Kind.TEXT:
                 raw += f"{text[start : value.start]}\ufdd0{number}\ufdd1"
                 start = value.stop
             number += 1
         raw += text[start:stop]
         kind = piece.kind
-        if kind == Kind.BREAK and ends_line:
-            kind, ends_line = Kind.OUTER, False
-        elif kind == Kind.OUTER:
+        if kind == markup.Kind.BREAK and ends_line:
+            kind, ends_line = markup.Kind.OUTER, False
+        elif kind == markup.Kind.OUTER:
             ends_line = raw.startswith("[!")
         restored.append(piece._replace(kind=kind, raw=raw))
         place = stop
@@ -205,7 +202,7 @@ def split_sentences(pieces, language):
     segment = _segmenter(language)
     parts, block = [], []
     for piece in pieces:
-        if piece.kind == Kind.OUTER:
+        if piece.kind == markup.Kind.OUTER:
             parts += _split_block(block, segment)
             parts.append(piece.raw)
             block = []
@@ -255,7 +252,7 @@ def _split_block(pieces, segment):
 
 
 def _show(piece):
-    stand_ins = {Kind.BREAK: " ", Kind.ATOM: _STAND_IN}
+    stand_ins = {markup.Kind.BREAK: " ", markup.Kind.ATOM: _STAND_IN}
     return piece.text or stand_ins.get(piece.kind, "")
 
 
@@ -266,7 +263,7 @@ def _cut(pieces, sizes):
     for left in sizes:
         part = []
         while number < len(pieces) and (
-            left > 0 or pieces[number].kind == Kind.CLOSE
+            left > 0 or pieces[number].kind == markup.Kind.CLOSE
         ):
             piece = pieces[number]
             size = len(_show(piece))
@@ -294,7 +291,7 @@ def _slice(piece, start, stop):
 def _trim(pieces):
     """Divides pieces into raw texts, a sentence without edges, raw texts."""
     pieces = _cut_off_outer_space(pieces)
-    partners = pair_tags(pieces)
+    partners = markup.pair_tags(pieces)
     start, stop = 0, len(pieces)
     while start < stop:
         last = pieces[stop - 1]

@@ -4,17 +4,7 @@ import bisect
 import dataclasses
 import re
 
-from keras_transformer.documents.markup import WIDTHLESS
-from keras_transformer.documents.markup import WORD
-from keras_transformer.documents.markup import Kind
-from keras_transformer.documents.markup import Mark
-from keras_transformer.documents.markup import Piece
-from keras_transformer.documents.markup import arrange_marks
-from keras_transformer.documents.markup import find_marks
-from keras_transformer.documents.markup import find_words
-from keras_transformer.documents.markup import nest_marks
-from keras_transformer.documents.markup import pair_tags
-from keras_transformer.documents.markup import plain_text
+from keras_transformer.documents import markup
 
 
 def place_markup(pieces, translation, alignment, escape, normalize=str):
@@ -27,15 +17,15 @@ def place_markup(pieces, translation, alignment, escape, normalize=str):
     as `html_text.escape`, and `normalize` that of the words. An unchanged
     sentence keeps its spelling.
     """
-    source = plain_text(pieces, normalize)
+    source = markup.plain_text(pieces, normalize)
     if translation == source:
         return "".join(piece.raw for piece in pieces)
-    words = list(WORD.finditer(translation))
+    words = list(markup.WORD.finditer(translation))
     stops = [0, *(word.end() for word in words)]
     spaces = [translation[a : b.start()] for a, b in zip(stops, words)] + [""]
-    layout = _Layout(source, find_words(translation), spaces, alignment)
-    placed = arrange_marks(
-        find_marks(pieces, normalize),
+    layout = _Layout(source, markup.find_words(translation), spaces, alignment)
+    placed = markup.arrange_marks(
+        markup.find_marks(pieces, normalize),
         layout.find_span,
         first=0,
         last=len(words),
@@ -76,7 +66,7 @@ class _Layout:
     """Knows before which words of the translation a mark may stand."""
 
     def __init__(self, source, words, spaces, alignment):
-        self._num_source_words = len(find_words(source))
+        self._num_source_words = len(markup.find_words(source))
         self._words = words
         self._spaces = spaces
         self._targets = {}
@@ -97,7 +87,7 @@ class _Layout:
         ]
         if targets:
             return min(targets), max(targets) + 1
-        if mark.piece.kind == Kind.ATOM:
+        if mark.piece.kind == markup.Kind.ATOM:
             # After the word that is before it, or else before the next word.
             if before := self._targets.get(mark.start - 1):
                 return max(before) + 1, max(before) + 1
@@ -107,7 +97,7 @@ class _Layout:
 
     def fit_span(self, mark, atoms, start, stop, first, last):
         """Returns the range that the format of a document allows a mark."""
-        if mark.piece.kind == Kind.BREAK and mark.start not in atoms:
+        if mark.piece.kind == markup.Kind.BREAK and mark.start not in atoms:
             # Beside an atom, the white space is that of the atom.
             start = stop = self._find_gap(start, first, last)
         elif start == stop and mark.start < mark.stop:
@@ -174,7 +164,7 @@ def _choose_gaps(marks, space, is_first, has_word):
         )
     ]
     gaps = [""] * len(wanted)
-    if Kind.ATOM in kinds:
+    if markup.Kind.ATOM in kinds:
         gaps = [" " if is_wanted else "" for is_wanted in wanted]
         if is_first:
             gaps[0] = ""
@@ -182,13 +172,15 @@ def _choose_gaps(marks, space, is_first, has_word):
             gaps[-1] = ""
         elif space and has_word:
             _separate_from_words(gaps, marks, space, is_first)
-    if Kind.BREAK in kinds:  # a line end takes the place of the white space
+    if (
+        markup.Kind.BREAK in kinds
+    ):  # a line end takes the place of the white space
         for number, kind in enumerate(kinds):
-            if kind == Kind.BREAK:
+            if kind == markup.Kind.BREAK:
                 gaps[number] = gaps[number + 1] = ""
     elif space and not any(gaps):
         # By default after the end tags of the words before.
-        is_end = [kind == Kind.CLOSE for kind in kinds] + [False]
+        is_end = [kind == markup.Kind.CLOSE for kind in kinds] + [False]
         default = is_end.index(False)
         gaps[wanted.index(True) if any(wanted) else default] = space
     return gaps
@@ -197,13 +189,13 @@ def _choose_gaps(marks, space, is_first, has_word):
 def _separate_from_words(gaps, marks, space, is_first):
     """Separates an atom from words where the source had punctuation."""
     kinds = [mark.piece.kind for mark in marks]
-    first = kinds.index(Kind.ATOM)
-    is_attached = WIDTHLESS.match(marks[first].piece.raw)
+    first = kinds.index(markup.Kind.ATOM)
+    is_attached = markup.WIDTHLESS.match(marks[first].piece.raw)
     if not (is_attached or is_first or any(gaps[: first + 1])):
         gaps[first] = space
-    after = len(kinds) - kinds[::-1].index(Kind.ATOM)
+    after = len(kinds) - kinds[::-1].index(markup.Kind.ATOM)
     if not any(gaps[after:]):
-        while kinds[after : after + 1] == [Kind.CLOSE]:
+        while kinds[after : after + 1] == [markup.Kind.CLOSE]:
             after += 1
         gaps[after] = space
 
@@ -222,14 +214,16 @@ def make_mark(raw, place, before="", after=""):
     `place` is the number of characters before it in the text without it;
     `before` and `after` are the characters around it in the text with it.
     """
-    kind, name = Kind.ATOM, ""
+    kind, name = markup.Kind.ATOM, ""
     if TAG.fullmatch(raw) and not raw.startswith("<!"):
         name = _NAME.match(raw)[1]
         if raw.startswith("</"):
-            kind = Kind.CLOSE
+            kind = markup.Kind.CLOSE
         elif not raw.endswith("/>"):
-            kind = Kind.OPEN
-    return Mark(Piece(kind, raw, name=name), place, place, before, after)
+            kind = markup.Kind.OPEN
+    return markup.Mark(
+        markup.Piece(kind, raw, name=name), place, place, before, after
+    )
 
 
 def insert_marks(text, marks, find_span):
@@ -250,17 +244,17 @@ def insert_marks(text, marks, find_span):
         starts, stops = zip(*spans)
         return min(starts), max(stops)
 
-    partners = pair_tags([mark.piece for mark in marks])
+    partners = markup.pair_tags([mark.piece for mark in marks])
     marks = [
         mark
         if number in partners
         else dataclasses.replace(
-            mark, piece=mark.piece._replace(kind=Kind.ATOM)
+            mark, piece=mark.piece._replace(kind=markup.Kind.ATOM)
         )
         for number, mark in enumerate(marks)
     ]
-    placed = arrange_marks(
-        nest_marks(marks),
+    placed = markup.arrange_marks(
+        markup.nest_marks(marks),
         find_mark_span,
         first=0,
         last=len(text),

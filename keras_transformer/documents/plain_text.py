@@ -2,10 +2,7 @@
 
 import re
 
-from keras_transformer.documents.markup import LINE_END
-from keras_transformer.documents.markup import Kind
-from keras_transformer.documents.markup import Piece
-from keras_transformer.documents.markup import text_pieces
+from keras_transformer.documents import markup
 
 # Shorter lines than these are rarely wrapped: poems, lists and addresses.
 MIN_WIDTH = 50
@@ -23,13 +20,13 @@ def parse(text):
     for line, end, is_wrapped in _lines(text):
         marker = "" if block else _marker(line)
         if marker:
-            pieces.append(Piece(Kind.OUTER, marker))
+            pieces.append(markup.Piece(markup.Kind.OUTER, marker))
         block += line.removeprefix(marker)
         if is_wrapped:
             block += end
             continue
-        pieces += text_pieces(block)
-        pieces.append(Piece(Kind.OUTER, end))
+        pieces += markup.text_pieces(block)
+        pieces.append(markup.Piece(markup.Kind.OUTER, end))
         block = ""
     return [piece for piece in pieces if piece.raw], []
 
@@ -41,8 +38,8 @@ def escape(text, bare=(), following=None):
 
 def _lines(text):
     """Yields each line, its end, and whether the next one continues it."""
-    lines = LINE_END.split(text)
-    ends = [*LINE_END.findall(text), ""]
+    lines = markup.LINE_END.split(text)
+    ends = [*markup.LINE_END.findall(text), ""]
     widths = _widths(lines)
     following = [*lines[1:], ""]
     for line, end, next_line, width in zip(lines, ends, following, widths):

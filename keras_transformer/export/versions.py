@@ -7,11 +7,7 @@ import importlib.util
 import os
 import shutil
 
-from keras_transformer.decoding.exported import EXPORT_FILE
-from keras_transformer.decoding.exported import find_export_format
-from keras_transformer.decoding.exported import is_ctranslate2
-from keras_transformer.decoding.exported import is_version
-from keras_transformer.decoding.exported import list_versions
+from keras_transformer.decoding import exported
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files import locks
@@ -36,7 +32,7 @@ def make_version(export_dir):
         for name in os.listdir(export_dir):
             if name.endswith(writing.INCOMPLETE) and _is_ours(name):
                 shutil.rmtree(os.path.join(export_dir, name))
-        number = max(list_versions(export_dir), default=0) + 1
+        number = max(exported.list_versions(export_dir), default=0) + 1
         path = os.path.join(export_dir, str(number))
         # The name is not a number, so no server loads the directory early.
         with directories.stage_directory(path + writing.INCOMPLETE) as aside:
@@ -62,7 +58,7 @@ def write_record(directory, run, step, options, packages, **more):
             name: importlib.metadata.version(name) for name in packages
         },
     }
-    records.write_record(os.path.join(directory, EXPORT_FILE), record)
+    records.write_record(os.path.join(directory, exported.EXPORT_FILE), record)
 
 
 def check_export_dir(export_dir, format, num_bytes=0):
@@ -80,7 +76,7 @@ def check_export_dir(export_dir, format, num_bytes=0):
         )
     _check_content(export_dir)
     # TensorFlow Serving would try to load the newest version in any format.
-    if find_export_format(export_dir) not in (None, format):
+    if exported.find_export_format(export_dir) not in (None, format):
         raise UserError(
             "`export_dir` must hold versions of one format. Received: "
             f"export_dir={export_dir!r} with versions that are not of the "
@@ -124,7 +120,7 @@ def _check_content(export_dir):
         return
     names = os.listdir(export_dir) if os.path.isdir(export_dir) else None
     # Versions beside the files of a model would be overlooked.
-    if is_ctranslate2(export_dir):
+    if exported.is_ctranslate2(export_dir):
         raise UserError(
             "`export_dir` must hold each model in a folder 1, 2, and so on. "
             f"Received: export_dir={export_dir!r}, where version 0.1 wrote a "
@@ -142,4 +138,4 @@ def _check_content(export_dir):
 
 
 def _is_ours(name):
-    return is_version(name.removesuffix(writing.INCOMPLETE))
+    return exported.is_version(name.removesuffix(writing.INCOMPLETE))

@@ -10,10 +10,7 @@ import shutil
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import locks
-from keras_transformer.files.writing import INCOMPLETE
-from keras_transformer.files.writing import explain_disk_errors
-from keras_transformer.files.writing import move
-from keras_transformer.files.writing import synchronise
+from keras_transformer.files import writing
 
 
 def check_directory(path, name="An output"):
@@ -64,7 +61,7 @@ def stage_directory(path):
     """
     shutil.rmtree(path, ignore_errors=True)
     try:
-        with explain_disk_errors(path.removesuffix(INCOMPLETE)):
+        with writing.explain_disk_errors(path.removesuffix(writing.INCOMPLETE)):
             os.makedirs(path)
             yield path
     finally:
@@ -88,22 +85,22 @@ def replace_directory(path, check=None, owned=None):
             keeps nothing.
     """
     place = os.path.realpath(path)
-    outer = place + INCOMPLETE
+    outer = place + writing.INCOMPLETE
     with locks.lock_directory(outer, wait=False, shown=path):
         try:
             _finish_replacing(place, owned)
             if check:
                 check()
             _remove_content(outer)
-            with explain_disk_errors(path):
+            with writing.explain_disk_errors(path):
                 aside = os.path.join(outer, "new")
                 os.mkdir(aside)
                 yield aside
-                synchronise(aside)
+                writing.synchronise(aside)
             # The system cannot exchange directories that hold files.
             if os.path.isdir(place):
                 os.rename(place, _name_outdated(place))
-            move(aside, place)
+            writing.move(aside, place)
             _finish_replacing(place, owned)
         finally:
             _remove_content(outer)

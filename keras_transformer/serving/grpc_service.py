@@ -9,12 +9,9 @@ import time
 import grpc
 from google.protobuf.message import DecodeError
 
+from keras_transformer.serving import errors
 from keras_transformer.serving import limits
 from keras_transformer.serving import messages
-from keras_transformer.serving.errors import InvalidRequest
-from keras_transformer.serving.errors import RequestError
-from keras_transformer.serving.errors import explain_occupied_port
-from keras_transformer.serving.errors import format_address
 from keras_transformer.serving.signature import check_axis
 from keras_transformer.serving.signature import check_names
 
@@ -42,7 +39,7 @@ def make_server(service, host, port, tls=None):
         options=list(options.items()),
         maximum_concurrent_rpcs=limits.MAX_CALLS,  # refused with a code
     )
-    address = format_address(host, port)
+    address = errors.format_address(host, port)
     try:
         if tls is None:
             return server, server.add_insecure_port(address)
@@ -50,7 +47,7 @@ def make_server(service, host, port, tls=None):
         credentials = grpc.ssl_server_credentials([(key, certificate)])
         return server, server.add_secure_port(address, credentials)
     except RuntimeError as error:  # how gRPC reports a taken port
-        raise explain_occupied_port(host, port, error) from error
+        raise errors.explain_occupied_port(host, port, error) from error
 
 
 def _make_handlers(service):
@@ -83,7 +80,7 @@ def _respond(function, content, context):
     """Returns the bytes of a response, or ends the call with a code."""
     try:
         return function(content, context).SerializeToString()
-    except RequestError as error:
+    except errors.RequestError as error:
         code, message = error.code, str(error)
     except Exception as error:
         code, message = "INTERNAL", repr(error)[: limits.MAX_MESSAGE_CHARACTERS]
@@ -130,7 +127,7 @@ class _Responder:
         output_names = list(request.output_filter) or list(signature.outputs)
         # Wrong names are refused before the model runs.
         if not set(output_names) <= set(signature.outputs):
-            raise InvalidRequest(
+            raise errors.InvalidRequest(
                 f"The signature has the outputs {', '.join(signature.outputs)}."
                 " Received: output tensor alias not found in signature: "
                 f"{', '.join(output_names)}."
@@ -155,7 +152,7 @@ class _Responder:
         # TF Serving knows no other field either.
         fields = list(request.metadata_field)
         if fields != ["signature_def"]:
-            raise InvalidRequest(
+            raise errors.InvalidRequest(
                 "metadata_field must be signature_def. Received: "
                 f"{', '.join(fields) or 'none'}."
             )
@@ -180,7 +177,7 @@ def _parse(message_class, content):
     # meanwhile nothing else runs in Python.
     sizes = limits.MAX_FIELDS, limits.MAX_TEXTS
     if messages.has_more_fields(content, *sizes):
-        raise InvalidRequest(
+        raise errors.InvalidRequest(
             f"A request must have at most {limits.MAX_FIELDS} inputs and names "
             f"of outputs, and an input at most {limits.MAX_TEXTS} texts. "
             "Received: more. Send fewer."
@@ -188,12 +185,12 @@ def _parse(message_class, content):
     try:
         request = message_class.FromString(content)
     except DecodeError as error:
-        raise InvalidRequest(
+        raise errors.InvalidRequest(
             f"A request must be a {message_class.__name__}. Received: "
             f"{len(content)} other bytes ({error})."
         ) from error
     if not request.HasField("model_spec"):
-        raise InvalidRequest("Missing ModelSpec")
+        raise errors.InvalidRequest("Missing ModelSpec")
     return request
 
 

@@ -12,14 +12,7 @@ questions and negations. In German the verb moves:
 import dataclasses
 import re
 
-from keras_transformer.problems.toy_language.lexicon import NO
-from keras_transformer.problems.toy_language.lexicon import THE
-from keras_transformer.problems.toy_language.lexicon import Adjective
-from keras_transformer.problems.toy_language.lexicon import NounPhrase
-from keras_transformer.problems.toy_language.lexicon import Pronoun
-from keras_transformer.problems.toy_language.lexicon import RelativePronoun
-from keras_transformer.problems.toy_language.lexicon import Verb
-from keras_transformer.problems.toy_language.lexicon import join
+from keras_transformer.problems.toy_language import lexicon
 
 
 def _by_person(forms):
@@ -63,10 +56,10 @@ class Clause:
     German expresses both in the present tense, so they need a time.
     """
 
-    subject: NounPhrase | Pronoun | RelativePronoun
-    verb: Verb
+    subject: lexicon.NounPhrase | lexicon.Pronoun | lexicon.RelativePronoun
+    verb: lexicon.Verb
     objects: tuple = ()  # one for each of the verb's complements
-    predicate: Adjective | None = None  # only with the verb BE
+    predicate: lexicon.Adjective | None = None  # only with the verb BE
     tense: str = "present"  # or "now", "past", "future"
     modal: Modal | None = None  # only in the present
     negated: bool = False
@@ -87,9 +80,9 @@ def english(clause, asked=False):
         words.insert(0 if clause.time_first else len(words), clause.time[0])
     # A relative pronoun opens its clause even if it is the object.
     for phrase in clause.objects:
-        if isinstance(phrase, RelativePronoun):
+        if isinstance(phrase, lexicon.RelativePronoun):
             words.insert(0, phrase.english("accusative"))
-    return join(*words).replace("can not", "cannot")
+    return lexicon.join(*words).replace("can not", "cannot")
 
 
 def _english_verb(clause, asked):
@@ -119,7 +112,7 @@ def _third_person(phrase):
         verb = verb[:-1] + "ie"
     elif re.search("(sh|ch|o)$", verb):
         verb += "e"
-    return join(verb + "s", rest)
+    return lexicon.join(verb + "s", rest)
 
 
 def _gerund(verb):
@@ -140,10 +133,12 @@ def _english_objects(clause):
     words = []
     for complement, phrase in zip(clause.verb.complements, clause.objects):
         words.append(complement.english_preposition)
-        if not isinstance(phrase, RelativePronoun):
+        if not isinstance(phrase, lexicon.RelativePronoun):
             words.append(_english_phrase(phrase, complement.case))
     # "Picks up the man", but "picks him up".
-    has_pronoun = any(isinstance(phrase, Pronoun) for phrase in clause.objects)
+    has_pronoun = any(
+        isinstance(phrase, lexicon.Pronoun) for phrase in clause.objects
+    )
     words.insert(len(words) if has_pronoun else 0, clause.verb.particle)
     return words
 
@@ -158,7 +153,7 @@ def german(clause, verb="second"):
         words.insert(0 if verb == "first" else 1, finite)
         words.append(closing.strip())
     words += [_german_relative(phrase) for phrase in clause.objects]
-    return join(*words).replace(" ,", ",")
+    return lexicon.join(*words).replace(" ,", ",")
 
 
 def _german_verb(clause):
@@ -202,7 +197,7 @@ def _german_phrases(clause, verb):
         phrases.append((time_place, clause.time[1]))
     phrases += _german_objects(clause)
     # "Kein" already negates the clause.
-    if clause.negated and NO not in map(_determiner, clause.objects):
+    if clause.negated and lexicon.NO not in map(_determiner, clause.objects):
         phrases.append((_NOT, "nicht"))
     if clause.predicate:
         phrases.append((_LAST, clause.predicate.german))
@@ -218,16 +213,16 @@ def _german_objects(clause):
             continue
         text = f"{complement.german_preposition} {text}"
         # Only the article contracts: "im Haus", but "in diesem Haus".
-        if _determiner(phrase) is THE:
+        if _determiner(phrase) is lexicon.THE:
             for apart, merged in _MERGED.items():
                 text = text.replace(apart, merged)
         yield _place(phrase, _LAST), text
 
 
 def _place(phrase, place_of_noun):
-    if isinstance(phrase, RelativePronoun):
+    if isinstance(phrase, lexicon.RelativePronoun):
         return _FRONT
-    is_light = isinstance(phrase, Pronoun) and place_of_noun != _LAST
+    is_light = isinstance(phrase, lexicon.Pronoun) and place_of_noun != _LAST
     return _PRONOUN if is_light else place_of_noun
 
 

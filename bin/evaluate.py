@@ -273,10 +273,8 @@ def _compare(
     problem=None,
     more_references=(),
 ):
-    """Returns the comparison of two systems as text, and may write a page.
-
-    What is read from files has no `texts` and no `problem`.
-    """
+    """Returns the comparison of two systems as text, and may write a page."""
+    # What is read from files has no `texts` and no `problem`.
     if not FLAGS.compare:
         return ""
     from keras_transformer.evaluation.systems_report import Systems
@@ -369,10 +367,7 @@ def _score(problem, texts, hypotheses, tokenize):
 
 
 def _record(output_dir, step, report, texts, choice):
-    """Writes the scores into the run's directory and onto its card.
-
-    Returns a list of lines about the cost of the training.
-    """
+    """Writes the scores into a run and its card; returns lines on its cost."""
     from keras_transformer.runs.model_card.card import describe_cost
     from keras_transformer.runs.model_card.card import write_model_card
     from keras_transformer.runs.model_card.scores import record_scores

@@ -243,11 +243,9 @@ def _make_variants(problem):
 
 
 def _find_semi_problem():
-    """Returns the problem of Table 4's semi-supervised row, or None.
-
-    Its name ends with `_semi`, or it is the same problem with other data, which
-    kt-datagen made from parsed text as well.
-    """
+    """Returns the problem of Table 4's semi-supervised row, or None."""
+    # Its name ends with `_semi`, or it is the same problem with other data,
+    # which kt-datagen made from parsed text as well.
     if not FLAGS.semi_data_dir:
         return None
     name = f"{FLAGS.problem}_semi"
@@ -281,10 +279,8 @@ def _check_names(rule, names, known):
 
 
 def _check_rows(rows):
-    """Checks that the data and the memory suffice for all rows.
-
-    A faulty row thus fails before the rows above it are trained.
-    """
+    """Checks that the data and the memory suffice for all rows."""
+    # A faulty row thus fails before the rows above it are trained.
     from keras_transformer.training import start
 
     for row in rows:

@@ -85,10 +85,8 @@ def check_model(changes, constraints):
 
 
 def _warn_of_direction():
-    """Says that `--rerank_by` names a run of the same direction, if it does.
-
-    The data of some problems hold both directions, or tell them by tags.
-    """
+    """Says that `--rerank_by` names a run of the same direction, if it does."""
+    # The data of some problems hold both directions, or tell them by tags.
     from keras_transformer.decoding.engines.keras_engine import open_runs
 
     problems = {
@@ -180,10 +178,8 @@ def load_model(steps):
 
 
 def _assemble(load, paths):
-    """Opens what the flags name, together with the run of `--rerank_by`.
-
-    `load` is `loading.load_checker`, or a function like it.
-    """
+    """Opens what the flags name, together with the run of `--rerank_by`."""
+    # `load` is `loading.load_checker`, or a function like it.
     from keras_transformer.decoding.loading import check_loadable
     from keras_transformer.decoding.selection import Reranker
 

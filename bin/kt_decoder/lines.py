@@ -254,11 +254,10 @@ def _read_json(line, place):
 
 
 def _write_json(line, translation, num_hypotheses, of_words):
-    """Returns the line of the output, a JSON object.
-
-    It has the fields of the input's line except "text", the best hypothesis of
-    a `Translation` with the fields `of_words`, and all of several hypotheses.
-    """
+    """Returns the line of the output, a JSON object."""
+    # It has the fields of the input's line except "text", the best hypothesis
+    # of a `Translation` with the fields `of_words`, and all of several
+    # hypotheses.
     value = json.loads(line)
     fields = value if isinstance(value, dict) else {}
     fields = {name: fields[name] for name in fields if name != "text"}

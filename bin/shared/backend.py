@@ -69,11 +69,10 @@ def _check_backend(name):
 
 @contextlib.contextmanager
 def _pause_garbage_collection():
-    """Stops garbage collections during an import of millions of objects.
-
-    They live until the process ends, so collections would take a quarter of the
-    time and find nothing. Later collections do not search these objects either.
-    """
+    """Stops garbage collections during an import of millions of objects."""
+    # They live until the process ends, so collections would take a quarter of
+    # the time and find nothing. Later collections do not search these objects
+    # either.
     if not gc.isenabled():
         yield
         return

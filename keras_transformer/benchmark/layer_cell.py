@@ -90,10 +90,8 @@ def _without_projections():
 
 
 def _runs(layer, x):
-    """Returns functions that run the layer forward, and with its gradients.
-
-    Both are compiled, and both wait until the device has finished.
-    """
+    """Returns functions that run the layer forward, and with its gradients."""
+    # Both are compiled, and both wait until the device has finished.
     import keras
     from keras import ops
 

@@ -164,11 +164,9 @@ class LexicalModel:
         return np.where(enough, sums / np.maximum(num_words, 1), np.nan)
 
     def _link(self, sources, targets, details=False):
-        """Returns the links of known words, and the target word of each.
-
-        A link is the number of its source word times `_base`, plus that of its
-        target word.
-        """
+        """Returns the links of known words, and the target word of each."""
+        # A link is the number of its source word times `_base`, plus that of
+        # its target word.
         links, lengths, words, pairs, num_sources = [], [], [], [], []
         for number, (source, target) in enumerate(zip(sources, targets)):
             ids = [self._source_ids[w] for w in source if w in self._source_ids]

@@ -90,10 +90,8 @@ class BpeDropout:
             pieces, ranks = self._merge(pieces, ranks, self._by_rank[rank], at)
 
     def _choose_merges(self, ranks, generator):
-        """Chooses the best merge of each word among those not left out.
-
-        Returns its rank and its pair of pieces, two arrays of shape `(words,)`.
-        """
+        """Returns the rank and the pair of the best merge of each word."""
+        # It is the best of those not left out. Both have the shape `(words,)`.
         num_pairs, num_words = ranks.shape
         # Of two equal merges the first one is better, as in SentencePiece.
         keys = ranks * num_pairs + np.arange(num_pairs, dtype=np.int32)[:, None]

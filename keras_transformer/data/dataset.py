@@ -165,12 +165,10 @@ def make_streaming_dataset(
 
 
 def _close_iterators():
-    """Stops the threads of all iterators that are still in use.
-
-    A thread that calls a Python generator while Python shuts down aborts the
-    process or waits for ever. TensorFlow stops the threads of an iterator when
-    nothing refers to its resource any more.
-    """
+    """Stops the threads of all iterators that are still in use."""
+    # A thread that calls a Python generator while Python shuts down aborts the
+    # process or waits for ever. TensorFlow stops the threads of an iterator
+    # when nothing refers to its resource any more.
     import tensorflow as tf
 
     kinds = (tf.data.Iterator, tf.distribute.DistributedIterator)
@@ -218,10 +216,8 @@ def _bucket_pairs(pairs, batch_tokens, num_replicas):
 
 
 def _map_to_arrays(dataset, read, spec):
-    """Maps numbers to the arrays that the NumPy function `read` returns.
-
-    They are a dictionary, and `spec` is that of their `tf.TensorSpec`.
-    """
+    """Maps numbers to the arrays that the NumPy function `read` returns."""
+    # They are a dictionary, and `spec` is that of their `tf.TensorSpec`.
     import tensorflow as tf
 
     def in_order(*numbers):

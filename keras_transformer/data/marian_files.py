@@ -189,11 +189,9 @@ def _read_table(path):
 
 
 def _check_merges(model, texts, known, path):
-    """Refuses pieces of the table that would change a byte-pair encoding.
-
-    A merge that the SentencePiece model does not know could lead to another
-    one. The models of Marian are unigram models, which have no merges.
-    """
+    """Refuses pieces of the table that would change a byte-pair encoding."""
+    # A merge that the SentencePiece model does not know could lead to another
+    # one. The models of Marian are unigram models, which have no merges.
     if model.trainer_spec.model_type != model.trainer_spec.BPE:
         return
     every = {*texts, *known}

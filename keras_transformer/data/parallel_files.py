@@ -199,10 +199,8 @@ _BREAKING_CODE = re.compile(
 
 
 def _plain_text(segment):
-    """Returns the text of a segment without the codes of a layout.
-
-    A code that breaks the line is a line end.
-    """
+    """Returns the text of a segment without the codes of a layout."""
+    # A code that breaks the line is a line end.
     texts = [segment.text or ""]
     for child in segment:
         if _breaks_line(child):

@@ -164,10 +164,8 @@ class _SampledSequences(TokenSequences):
         self._word_of = word_of
 
     def keep_stored(self, is_stored, stored_lengths):
-        """Gives some of the sequences their stored segmentations.
-
-        Both arguments have the shape `(sequences,)`.
-        """
+        """Gives some of the sequences their stored segmentations."""
+        # Both arguments have the shape `(sequences,)`.
         lengths = np.where(is_stored, stored_lengths, self.lengths)
         self.offsets = np.append(0, np.cumsum(lengths))
         self._is_stored = is_stored

@@ -190,11 +190,9 @@ def read_files_of_text(paths):
 
 
 def _count_lines(number, rest):
-    """Returns how many lines a file has, as text, after some were read.
-
-    The rest is counted so that an error shows which file is short, but not for
-    minutes where it is very long.
-    """
+    """Returns how many lines a file has, as text, after some were read."""
+    # The rest is counted so that an error shows which file is short, but not
+    # for minutes where it is very long.
     number += sum(1 for _ in itertools.islice(rest, _MAX_COUNTED))
     is_all = next(rest, None) is None
     return f"{number:,}" if is_all else f"more than {number:,}"

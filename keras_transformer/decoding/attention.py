@@ -266,11 +266,7 @@ def _split_batches(pairs):
 
 
 def _predict(model, pairs):
-    """Runs a model on pairs of ids.
-
-    Returns the weights of all layers, and the log-probabilities of the target
-    ids, of shape `(batch, target_len)`.
-    """
+    """Returns all weights, and log-probabilities `(batch, target_len)`."""
     from keras import ops
 
     inputs, targets = map(pad, zip(*pairs))

@@ -80,11 +80,10 @@ def compute_chrf(texts):
 
 
 def _count_matches(counters):
-    """Counts the n-grams that two texts have in common, for all pairs.
+    """Counts the n-grams that two texts have in common, for all pairs."""
+    # The result has the shape `(len(counters), len(counters))`. Its diagonal
+    # holds the number of n-grams of each text.
 
-    The result has the shape `(len(counters), len(counters))`. Its diagonal
-    holds the number of n-grams of each text.
-    """
     # N-grams become numbers, so that a text is a column of counts. Two texts
     # have in common the sum of the smaller counts.
     numbers = {}

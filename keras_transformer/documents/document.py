@@ -140,10 +140,8 @@ _VALUE = re.compile("\ufdd0(\\d+)\ufdd1")
 
 
 def _restore(pieces, text, values=()):
-    """Returns pieces with the characters of the text, and without values.
-
-    The values are in the order of the text.
-    """
+    """Returns pieces with the characters of the text, and without values."""
+    # The values are in the order of the text.
     restored, place, number = [], 0, 0
     ends_line = False  # the rest of a line such as "[!NOTE] Title" is a block
     for piece in pieces:

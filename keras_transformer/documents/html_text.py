@@ -89,12 +89,10 @@ class _Reader(HTMLParser):
         self.values = []
 
     def finish(self):
-        """Ends with a tag or a comment that the document does not end.
-
-        Browsers show nothing of it, nor of what follows. `HTMLParser.close`
-        would go on after its first character, and look for its end again at
-        each of the others.
-        """
+        """Ends with a tag or a comment that the document does not end."""
+        # Browsers show nothing of it, nor of what follows. `HTMLParser.close`
+        # would go on after its first character, and look for its end again at
+        # each of the others.
         if re.match(r"<[A-Za-z/!?]", self.rawdata):
             self._note(Kind.OUTER)
         else:

@@ -196,11 +196,9 @@ class _Lines:
 
 
 def _find_places(content, line, is_cell):
-    r"""Returns the places of each character of `content` in a line, or None.
-
-    Only the text of a table's cell is spelt differently there: its bars have a
-    backslash before them.
-    """
+    """Returns the places of each character of `content` in a line, or None."""
+    # Only the text of a table's cell is spelt differently there: its bars have
+    # a backslash before them.
     if is_cell:
         pattern = "".join(
             r"\\?\|" if character == "|" else re.escape(character)

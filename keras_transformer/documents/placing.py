@@ -149,11 +149,10 @@ def _is_emphasis(mark):
 
 
 def _choose_gaps(marks, space, is_first, has_word):
-    """Returns the white space before each mark at one place, and after all.
-
-    `space` is what the translation has there. A word is before the marks unless
-    `is_first`; after them is a word, and no punctuation, if `has_word`.
-    """
+    """Returns the white space before each mark at one place, and after all."""
+    # `space` is what the translation has there. A word is before the marks
+    # unless `is_first`; after them is a word, and no punctuation, if
+    # `has_word`.
     kinds = [mark.piece.kind for mark in marks]
     # Where the source has white space.
     wanted = [
@@ -284,11 +283,9 @@ def _write(text, placed, start, limit, written):
 
 
 def _needs_space(mark, neighbour, at_end):
-    """Returns whether a mark without words needs a space beside it.
-
-    The `neighbour` is the character beside it in the translation, or none; it
-    is after the mark if `at_end`, otherwise before it.
-    """
+    """Returns whether a mark without words needs a space beside it."""
+    # The `neighbour` is the character beside it in the translation, or none; it
+    # is after the mark if `at_end`, otherwise before it.
     after = (mark.end or mark).after
     if not neighbour.strip():
         return False

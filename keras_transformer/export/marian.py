@@ -143,14 +143,12 @@ def make_arrays(config, vocabularies, arrays):
 
 
 def _match_epsilon(config, arrays):
-    """Makes normalisations with the epsilon of Marian compute the same.
-
-    A normalisation with c ** 2 times the epsilon does so if its input is c
-    times as large. Everything between two normalisations is therefore scaled:
-    the earlier one and the ends of branches by c, and what reads them by 1 / c.
-    The first normalisation of a stack reads embeddings and positions, which
-    stay as they are, so it alone differs, by a few millionths.
-    """
+    """Makes normalisations with the epsilon of Marian compute the same."""
+    # A normalisation with c ** 2 times the epsilon does so if its input is c
+    # times as large. Everything between two normalisations is therefore scaled:
+    # the earlier one and the ends of branches by c, and what reads them by 1 /
+    # c. The first normalisation of a stack reads embeddings and positions,
+    # which stay as they are, so it alone differs, by a few millionths.
     scale = (marian_config.NORM_EPSILON / config.norm_epsilon) ** 0.5
     if scale == 1:
         return

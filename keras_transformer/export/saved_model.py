@@ -130,11 +130,9 @@ def _quiet_log():
 
 
 def _write_warmup(directory, signatures, run, max_tokens):
-    """Writes requests that a server runs before it serves a model.
-
-    The first calls of a graph are slow. The TFRecord file, which TensorFlow
-    Serving knows too, also holds the model's answers.
-    """
+    """Writes requests that a server runs before it serves a model."""
+    # The first calls of a graph are slow. The TFRecord file, which TensorFlow
+    # Serving knows too, also holds the model's answers.
     import tensorflow as tf
 
     path = os.path.join(directory, WARMUP_FILE)

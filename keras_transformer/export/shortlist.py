@@ -123,11 +123,9 @@ def learn_shortlist(
 
 
 def _find_occurrences(texts, vocabulary):
-    """Returns which subwords occur in which texts, without the ends.
-
-    The array `(2, num_occurrences)` holds the numbers of the texts, in
-    ascending order, and the ids, each once for each text.
-    """
+    """Returns which subwords occur in which texts, without the ends."""
+    # The array `(2, num_occurrences)` holds the numbers of the texts, in
+    # ascending order, and the ids, each once for each text.
     blocks = []
     for first in range(0, len(texts), _BLOCK):
         encoded = vocabulary.encode(texts[first : first + _BLOCK])

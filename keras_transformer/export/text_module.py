@@ -212,12 +212,10 @@ def _check_at_most(most, number, name):
 
 
 def _make_search(model, options, constraint=None, boundaries=None):
-    """Makes the search as one graph that all signatures call.
-
-    With `boundaries`, those of `find_word_boundaries`, it takes terms. It is
-    returned inside a bare function, because `tf.saved_model.save` would save a
-    `tf.function` attribute once more.
-    """
+    """Makes the search as one graph that all signatures call."""
+    # With `boundaries`, those of `find_word_boundaries`, it takes terms. It is
+    # returned inside a bare function, because `tf.saved_model.save` would save
+    # a `tf.function` attribute once more.
     specs = [IDS, tf.TensorSpec([None], tf.int32)]
     if boundaries:
         specs.append(TERM_IDS)

@@ -82,10 +82,8 @@ class _Blocks:
         return self._cut(x, axis, blocks_before=0, num_blocks=self.num_blocks)
 
     def cut_keys(self, x, axis):
-        """Returns what each block sees of `x`, the blocks around included.
-
-        The axis of the positions becomes `num_blocks` and `window_len`.
-        """
+        """Returns what each block sees of `x`, the blocks around included."""
+        # The axis of the positions becomes `num_blocks` and `window_len`.
         num_blocks = self.num_blocks + self.blocks_seen - 1
         # There is an empty block before the first one, and after the last one
         # unless the future is hidden. Copies that are shifted by one block each
@@ -100,10 +98,8 @@ class _Blocks:
         )  # (..., num_blocks, window_len, ...)
 
     def make_mask(self, padding_mask, segments):
-        """Returns what the queries of a block may see in its window.
-
-        The result broadcasts to `(batch, num_blocks, block_len, window_len)`.
-        """
+        """Returns what the queries of a block may see in its window."""
+        # The result broadcasts to `(batch, num_blocks, block_len, window_len)`.
         keys = self.key_positions
         exists = (keys >= 0) & (keys < self.length)
         queries = ops.expand_dims(self.query_positions, 2)

@@ -64,11 +64,9 @@ def _normalise(rows, gamma, beta, epsilon):
 
 
 def _compute_slopes(slopes, normed, scale, gamma, dtype):
-    """Returns the gradients by the rows, by gamma and by beta.
-
-    `slopes` is the gradient by the output, and the rows were multiplied by
-    `scale`, of shape `(rows, 1)`, which gave `normed`.
-    """
+    """Returns the gradients by the rows, by gamma and by beta."""
+    # `slopes` is the gradient by the output, and the rows were multiplied by
+    # `scale`, of shape `(rows, 1)`, which gave `normed`.
     slopes = ops.cast(slopes, normed.dtype)
     products = slopes * normed
     # Sums as products with vectors, which are several times as fast.

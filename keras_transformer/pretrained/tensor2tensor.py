@@ -316,13 +316,11 @@ def _read_embeddings(checkpoint, scope, expected):
 
 
 def _read_target_space(checkpoint, d_model):
-    """Reads the vector that the encoder adds to every position.
-
-    The variable has a vector for each of 32 kinds of targets. Training changes
-    only that of the problem, so only its gradients are not zero. Without an
-    optimizer in the checkpoint it is the first one, that of translation since
-    version 1.6.
-    """
+    """Reads the vector that the encoder adds to every position."""
+    # The variable has a vector for each of 32 kinds of targets. Training
+    # changes only that of the problem, so only its gradients are not zero.
+    # Without an optimizer in the checkpoint it is the first one, that of
+    # translation since version 1.6.
     shape = _get_shape(checkpoint, _TARGET_SPACE, 2)
     if shape[1] != d_model:
         raise checkpoint.error(f"where {_TARGET_SPACE} is {shape}")

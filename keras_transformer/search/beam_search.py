@@ -295,12 +295,10 @@ def _keep_best(finished, sequences, scores):
 def _find_candidates(
     logits, search, position, min_length, sampler, forbidden, lexical
 ):
-    """Finds the best extensions of each sentence's beams by one id.
-
-    There are twice as many as beams: one extension of each beam may end, and
-    enough others must remain. A single beam has one extension, and so does each
-    beam that is a sample. The `logits` are `(batch, beam, vocab_size)`.
-    """
+    """Finds the best extensions of each sentence's beams by one id."""
+    # There are twice as many as beams: one extension of each beam may end, and
+    # enough others must remain. A single beam has one extension, and so does
+    # each beam that is a sample. The `logits` are `(batch, beam, vocab_size)`.
     logits = ops.cast(logits, "float32")
     log_probs = search.alive.log_probs
     beam_size = log_probs.shape[1]
@@ -351,11 +349,9 @@ def _exclude_end(logits, is_excluded):
 
 
 def _add_next_ids(best, ids, logits, next_ids):
-    """Adds the next ids of its terms to the best extensions of each beam.
-
-    Shapes: `best` and `ids` `(batch, beam, per_beam)`, `logits` `(batch, beam,
-    vocab_size)`, `next_ids` `(batch, beam, num_terms)` with 0 for none.
-    """
+    """Adds the next ids of its terms to the best extensions of each beam."""
+    # Shapes: `best` and `ids` `(batch, beam, per_beam)`, `logits` `(batch,
+    # beam, vocab_size)`, `next_ids` `(batch, beam, num_terms)` with 0 for none.
     per_beam = ids.shape[2]
     ids = ops.concatenate([ops.cast(ids, "int32"), next_ids], axis=-1)
     more = ops.take_along_axis(logits, next_ids, axis=-1)

@@ -109,11 +109,9 @@ def score_targets(model, inputs, targets, alpha):
 
 
 def _compute_log_probs(model, states, ids):
-    """Computes the log-probability of the id at each position.
-
-    The positions are computed in chunks, so that the logits of all of them are
-    never in memory at once. The result has the shape of `ids`.
-    """
+    """Computes the log-probability of the id at each position."""
+    # The positions are computed in chunks, so that the logits of all of them
+    # are never in memory at once. The result has the shape of `ids`.
     shape = ops.shape(ids)
     num_positions = shape[0] * shape[1]
     num_chunks = num_positions // CHUNK_ROWS + 1

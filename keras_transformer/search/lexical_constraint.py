@@ -129,11 +129,10 @@ def _character(match):
 
 
 def _allocate_beams(log_probs, banks, beam_size):
-    """Returns the places of the extensions that get a beam, `(batch, beam)`.
-
-    Every bank's best extension comes before every bank's second best. Both
-    `log_probs` and `banks`, the bank of each extension, are `(batch, number)`.
-    """
+    """Returns the places of the extensions that get a beam, `(batch, beam)`."""
+    # Every bank's best extension comes before every bank's second best. Both
+    # `log_probs` and `banks`, the bank of each extension, are `(batch,
+    # number)`.
     order = ops.cast(ops.argsort(-log_probs, axis=1), "int32")
     log_probs = ops.take_along_axis(log_probs, order, axis=1)
     banks = ops.take_along_axis(banks, order, axis=1)
@@ -261,10 +260,8 @@ def _lengths(terms):
 
 
 def _merge_repetitions(terms, ends_word, continues):
-    """Returns terms without repetitions, and how often each is needed.
-
-    A repetition becomes padding. The counts are int32 `(batch, num_terms)`.
-    """
+    """Returns terms without repetitions, and how often each is needed."""
+    # A repetition becomes padding. The counts are int32 `(batch, num_terms)`.
     places = ops.arange(ops.shape(terms)[2])
     windows = places[:, None] + places[None, :]  # (start, place)
     is_inside = windows < ops.shape(terms)[2]
@@ -299,12 +296,10 @@ def _merge_repetitions(terms, ends_word, continues):
 
 
 def _find_borders(terms):
-    """Tells which beginnings of a term end in which shorter beginnings.
-
-    Returns booleans `(batch, num_terms, term_len + 1, term_len)`, True at
-    (s, t) if the first s ids end in the first t. A term that is whole begins
-    anew, so that its occurrences do not overlap.
-    """
+    """Tells which beginnings of a term end in which shorter beginnings."""
+    # The result `(batch, num_terms, term_len + 1, term_len)` is True at (s, t)
+    # if the first s ids end in the first t. A term that is whole begins
+    # anew, so that its occurrences do not overlap.
     term_len = ops.shape(terms)[2]
     s = ops.arange(term_len + 1)[:, None, None]
     t = ops.arange(term_len)[None, :, None]

@@ -51,11 +51,9 @@ def make_sampler(options, seeds, forbidden=()):
 
 
 def _gumbel(bits):
-    """Turns random uint32 into samples of the Gumbel distribution.
-
-    The largest noise decides which id is drawn. It comes from the smallest
-    numbers, where float32 resolves all 32 bits; near 1 it resolves 24.
-    """
+    """Turns random uint32 into samples of the Gumbel distribution."""
+    # The largest noise decides which id is drawn. It comes from the smallest
+    # numbers, where float32 resolves all 32 bits; near 1 it resolves 24.
     uniform = (ops.cast(bits, "float32") + 0.5) * 2.0**-32
     # The largest numbers round to 1, whose noise would be infinite.
     uniform = ops.minimum(uniform, 1.0 - 2.0**-24)
@@ -63,11 +61,9 @@ def _gumbel(bits):
 
 
 def _keep_nucleus(logits, share):
-    """Keeps the fewest likeliest ids that together have probability `share`.
-
-    The logits, `(batch, samples, number)`, are in descending order. Holtzman
-    et al. (2020).
-    """
+    """Keeps the fewest likeliest ids that together have probability `share`."""
+    # The logits, `(batch, samples, number)`, are in descending order. Holtzman
+    # et al. (2020).
     shares = ops.softmax(logits, axis=-1)
     # The sum without the id itself, so that the likeliest id always stays.
     before = ops.cumsum(shares, axis=-1) - shares

@@ -188,10 +188,8 @@ class _Connection(H11Protocol):
         self._linger()
 
     def _linger(self):
-        """Closes the connection once the client has read the response.
-
-        Bytes that have not been read would destroy the response on its way.
-        """
+        """Closes the connection once the client has read the response."""
+        # Bytes that have not been read would destroy the response on its way.
         self._is_over = True
         self._end_request()
         if self.transport.can_write_eof():

@@ -125,11 +125,9 @@ class RestClient:
         return status, bytes(body)
 
     def _receive(self, connection, deadline):
-        """Yields the events of a response up to its end.
-
-        A socket's timeout limits each read alone, and a server can send one
-        byte a second, so each read gets the time that is left.
-        """
+        """Yields the events of a response up to its end."""
+        # A socket's timeout limits each read alone, and a server can send one
+        # byte a second, so each read gets the time that is left.
         num_bytes = 0
         while True:
             event = connection.next_event()

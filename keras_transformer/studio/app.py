@@ -197,10 +197,8 @@ def list_files():
 
 
 async def _race(work, receive):
-    """Returns the result of the work, unless the client leaves first.
-
-    Work that has not begun by then never does.
-    """
+    """Returns the result of the work, unless the client leaves first."""
+    # Work that has not begun by then never does.
     task, left = asyncio.ensure_future(work), asyncio.ensure_future(receive())
     try:
         await asyncio.wait(

@@ -81,10 +81,8 @@ def write_markdown(path, title, lines, failures):
 
 
 def _find_other_columns(rows):
-    """Returns the other hyper-parameters that are not the same in all rows.
-
-    The depth of the decoder is one of them if it is not N in some row.
-    """
+    """Returns the other hyper-parameters that are not the same in all rows."""
+    # The depth of the decoder is one of them if it is not N in some row.
     all_values = [dataclasses.asdict(row.hparams) for row in rows]
     depth = "num_decoder_layers"
     varied = [

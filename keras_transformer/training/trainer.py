@@ -266,10 +266,9 @@ class Trainer:
         return token_pairs, plan
 
     def _update(self, batch, size, waited):
-        """Starts an update, then reads the figures of the update before it.
-
-        The device is busy while this process handles them and fetches a batch.
-        """
+        """Starts an update, then reads the figures of the update before it."""
+        # The device is busy while this process handles them and fetches a
+        # batch.
         if self.options.profile_steps:
             self.profiler.begin(self.step + 1, self._finish_update)
         begin = time.perf_counter() - waited
@@ -300,10 +299,8 @@ class Trainer:
             self._agreed_last_step = min(at["step"] + 2, self._agreed_last_step)
 
     def _check_finite(self, figures, at):
-        """Raises an error before weights that are no numbers are saved.
-
-        `at` is the progress before the update of these figures.
-        """
+        """Raises an error before weights that are no numbers are saved."""
+        # `at` is the progress before the update of these figures.
         names = ["loss_sum", "gradient_norm"]
         # With float16 a gradient that is not finite is expected now and then,
         # and the optimizer skips its update.

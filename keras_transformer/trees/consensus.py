@@ -112,12 +112,10 @@ def estimate_f1(tree, trees, weights):
 
 
 def _brackets(tree, is_counted):
-    """Yields the brackets below the root of a tree, inner ones first.
-
-    Each `Bracket` comes with its height, the number of brackets over the same
-    words within it, and its (first, end) among all leaves. Constituents of
-    leaves that are not `is_counted`, the punctuation, are left out.
-    """
+    """Yields the brackets below the root of a tree, inner ones first."""
+    # Each `Bracket` comes with its height, the number of brackets over the same
+    # words within it, and its (first, end) among all leaves. Constituents of
+    # leaves that are not `is_counted`, the punctuation, are left out.
     num_before = [0, *itertools.accumulate(is_counted)]
     heights, copies = collections.Counter(), collections.Counter()
     starts, place = [], 0
@@ -138,12 +136,10 @@ def _brackets(tree, is_counted):
 
 
 def _select_brackets(shares, num_words):
-    """Returns brackets that do not cross, with the largest total gain.
-
-    The gain of a bracket is its share beyond `THRESHOLD`. As in the algorithm
-    of Cocke, Younger and Kasami, the best brackets of a span are those of two
-    parts of it and those of the whole span.
-    """
+    """Returns brackets that do not cross, with the largest total gain."""
+    # The gain of a bracket is its share beyond `THRESHOLD`. As in the algorithm
+    # of Cocke, Younger and Kasami, the best brackets of a span are those of two
+    # parts of it and those of the whole span.
     brackets_by_span = collections.defaultdict(list)
     for bracket, share in shares.items():
         if share > THRESHOLD:

@@ -137,12 +137,10 @@ def tag_punctuation(tree):
 
 
 def _punctuation(words):
-    """Returns the list of the words' tags, None for all but punctuation.
-
-    A single quote closes a quotation after an opening quote and after
-    punctuation; otherwise it is the sign of a possessive. This rule is right in
-    all 68 cases of the treebank's sample.
-    """
+    """Returns the list of the words' tags, None for all but punctuation."""
+    # A single quote closes a quotation after an opening quote and after
+    # punctuation; otherwise it is the sign of a possessive. This rule is right
+    # in all 68 cases of the treebank's sample.
     tags = []
     is_quoted = False
     for word in words:

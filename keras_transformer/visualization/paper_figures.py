@@ -180,11 +180,9 @@ def _query(view, words, weights):
 
 
 def _strongest(weights, words, distance):
-    """Returns the largest weight from each word to one that is far enough.
-
-    The weights `(num_heads, num_words, num_words)` become an array of shape
-    `(num_heads, num_words)`.
-    """
+    """Returns the largest weight from each word to one that is far enough."""
+    # The weights `(num_heads, num_words, num_words)` become an array of shape
+    # `(num_heads, num_words)`.
     places = np.arange(len(words))
     is_far = np.abs(places[:, None] - places) >= distance
     is_word = np.array([word != END_LABEL for word in words])

@@ -157,11 +157,9 @@ def german(clause, verb="second"):
 
 
 def _german_verb(clause):
-    """Returns the finite verb and what closes the clause.
-
-    The closing part is a prefix, which joins a verb right after it, or a word
-    and a space.
-    """
+    """Returns the finite verb and what closes the clause."""
+    # The closing part is a prefix, which joins a verb right after it, or a word
+    # and a space.
     person, verb = clause.subject.person, clause.verb
     if clause.predicate:
         return _SEIN[clause.tense][person], ""

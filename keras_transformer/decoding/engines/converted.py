@@ -77,11 +77,9 @@ def find_or_convert(run, step):
 
 
 def _compute_key(run, step):
-    """Returns a hash of all that a converted model depends on.
-
-    The checksums of the arrays stand for their content, since hashing the
-    arrays themselves would take longer than a translation.
-    """
+    """Returns a hash of all that a converted model depends on."""
+    # The checksums of the arrays stand for their content, since hashing the
+    # arrays themselves would take longer than a translation.
     checksums = run.checkpoints.checksums(step)
     parts = {
         "version": [VERSION, importlib.metadata.version("ctranslate2")],
@@ -130,12 +128,10 @@ def convert_run(run, step, directory, quantization="float32"):
 
 @contextlib.contextmanager
 def _hide_torch():
-    """Makes PyTorch appear not to be installed, unless it is loaded.
-
-    The specifications of CTranslate2 import it, which takes seconds, for the
-    weights of other converters. These find it later, because the modules that
-    did without it are forgotten.
-    """
+    """Makes PyTorch appear not to be installed, unless it is loaded."""
+    # The specifications of CTranslate2 import it, which takes seconds, for the
+    # weights of other converters. These find it later, because the modules that
+    # did without it are forgotten.
     if "torch" in sys.modules or "ctranslate2.specs" in sys.modules:
         yield
         return

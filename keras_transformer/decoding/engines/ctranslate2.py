@@ -190,10 +190,8 @@ class CTranslate2Engine:
         )
 
     def _read_pieces(self):
-        """Returns the texts of all source ids, and of all target ids.
-
-        CTranslate2 knows tokens by their text.
-        """
+        """Returns the texts of all source ids, and of all target ids."""
+        # CTranslate2 knows tokens by their text.
         both = [
             vocabulary.all_pieces()
             for vocabulary in reversed(self.codec.vocabularies)
@@ -236,12 +234,10 @@ def may_overflow():
 
 
 def _placement(device):
-    """Returns the devices and threads of a `ctranslate2.Translator`.
-
-    Each GPU of the machine has a copy of the model and translates one batch at
-    a time. On a processor, one batch on each core is faster than one batch on
-    all cores.
-    """
+    """Returns the devices and threads of a `ctranslate2.Translator`."""
+    # Each GPU of the machine has a copy of the model and translates one batch
+    # at a time. On a processor, one batch on each core is faster than one batch
+    # on all cores.
     num_gpus = _count_gpus(device)
     if num_gpus:
         return {"device_index": list(range(num_gpus)), "inter_threads": 1}

@@ -180,11 +180,9 @@ class CTranslate2Search:
             request.log_probs[ids] = sum(result.log_probs)
 
     def _find(self, by_limit, options, scored, suppress=False):
-        """Searches for hypotheses of requests that are sorted by limit.
-
-        With `suppress`, it excludes the ids of `NEVER_WRITTEN`, and the
-        log-probabilities stay unknown.
-        """
+        """Searches for hypotheses of requests that are sorted by limit."""
+        # With `suppress`, it excludes the ids of `NEVER_WRITTEN`, and the
+        # log-probabilities stay unknown.
         self._run(_split_batches(by_limit), options, scored, suppress)
         if options.beam_size > 1 and not options.temperature:
             # A sentence that reached the limit of its batch, or exceeded its

@@ -161,12 +161,10 @@ class RunConverter:
         return Weight(np.concatenate(list(map(self._pad_heads, arrays))))
 
     def _pad_heads(self, weight):
-        """Transposes a kernel and pads its heads with zeros to one width.
-
-        The zeros change neither the scores of keys nor the sum of values. From
-        `(d_model, num_heads * width)` to `(num_heads * head_width, d_model)`.
-        A bias, `(num_heads * width,)`, gets the same zeros.
-        """
+        """Transposes a kernel and pads its heads with zeros to one width."""
+        # The zeros change neither the scores of keys nor the sum of values.
+        # From `(d_model, num_heads * width)` to `(num_heads * head_width,
+        # d_model)`. A bias, `(num_heads * width,)`, gets the same zeros.
         num_heads = self.config.num_heads
         width = weight.shape[-1] // num_heads
         # (num_heads, width, d_model), or (num_heads, width)

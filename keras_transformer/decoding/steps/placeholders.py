@@ -111,11 +111,9 @@ class Placeholders:
         return Masked(masked.rstrip(), stand_ins, tags)
 
     def _find_spans(self, text):
-        """Returns the start, end and kind of what a text holds, in order.
-
-        Of two that overlap, the first counts. An address is longer by the rest
-        of a placeholder that begins in it.
-        """
+        """Returns the start, end and kind of what a text holds, in order."""
+        # Of two that overlap, the first counts. An address is longer by the
+        # rest of a placeholder that begins in it.
         spans = [
             (match.start(), order, match.end())
             for order, pattern in enumerate([*self._compiled, TAG, *_ADDRESSES])

@@ -85,11 +85,9 @@ def _describe_score(entry, name, value, signature):
 
 
 def _dump(value):
-    """Returns a value as YAML on indented lines.
-
-    JSON is YAML, except that YAML takes neither the halves of characters that
-    JSON escapes nor unprintable characters as they are.
-    """
+    """Returns a value as YAML on indented lines."""
+    # JSON is YAML, except that YAML takes neither the halves of characters that
+    # JSON escapes nor unprintable characters as they are.
     text = json.dumps(value, ensure_ascii=False, indent=2)
     text = text.replace("\n", "\n  ")
     return re.sub(

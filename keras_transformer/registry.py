@@ -142,17 +142,8 @@ def get_problem(
 
     The suffix `_rev` swaps the source and the target of a problem. With the
     suffix `_both`, each split holds the pairs of both directions. All of them
-    share their data.
-
-    Args:
-        name: Registered name, with or without `_rev` or `_both`.
-        data_dir: Directory that holds the generated data. Defaults to None.
-
-    Returns:
-        An instance of the registered subclass of `Problem`.
-
-    Raises:
-        UserError: If the name is unknown, or not that of such a class.
+    share their data, which `data_dir` holds. It is a `UserError` if the name is
+    unknown, or not that of a subclass of `Problem`.
     """
     # Imported here, because commands import the registry to parse their flags.
     from keras_transformer.problem import Problem

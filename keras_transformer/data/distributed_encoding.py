@@ -35,15 +35,10 @@ class DistributedEncoder:
     The files are in a new folder of Beam's `temp_location`, or else of the
     directory of the data, and are removed at the end.
 
-    Args:
-        runner: Name of the runner, one of `RUNNERS`.
-        arguments: List of Beam's pipeline options, such as
-            `["--project=mine", "--temp_location=gs://mine/tmp"]`. Defaults to
-            none.
-
-    Raises:
-        UserError: If Apache Beam is not installed, or if the runner cannot
-            start with these options.
+    The runner is one of `RUNNERS`, and the arguments are Beam's pipeline
+    options, such as `["--project=mine", "--temp_location=gs://mine/tmp"]`. It
+    is a `UserError` if Apache Beam is not installed, or if the runner cannot
+    start with these options.
     """
 
     def __init__(self, runner, arguments=()):

@@ -47,16 +47,9 @@ def export_marian(run, export_dir, options, step=None):
     `MarianMTModel.from_pretrained(export_dir)` and `MarianTokenizer` open it.
     An imported model that was not trained further has the same numbers in every
     array, bit for bit. Biases that a run lacks are zeros. An earlier export in
-    the directory is replaced.
-
-    Args:
-        run: A `RunDirectory`.
-        export_dir: Directory to write to.
-        options: The `DecodeOptions` of the model.
-        step: Integer step of the checkpoint, or "best". Defaults to the newest.
-
-    Raises:
-        UserError: If Marian lacks a feature of the model.
+    the directory is replaced. The model decodes with the `DecodeOptions`. The
+    step is an integer or "best" and defaults to the newest. It is a `UserError`
+    if Marian lacks a feature of the model.
     """
     check_model(run)
     check_exportable(options)

@@ -26,22 +26,12 @@ def is_adapter_file(path):
 
 
 def import_adapter(source, base, output_dir, problem):
-    """Writes a run with the weights of a base and adapters merged into them.
+    """Writes a base with the adapters of `adapter.npz` merged into it as a run.
 
-    Args:
-        source: Path of `adapter.npz`, which kt-trainer writes into the
-            directory of a run with `lora_rank`.
-        base: Path of the run that was named by --warm_start_from then, or of
-            an equal one.
-        output_dir: Directory of the run, which must not exist or be empty.
-        problem: Name of the problem of the run.
-
-    Returns:
-        The `RunDirectory`.
-
-    Raises:
-        UserError: If a file is damaged, or if the adapters are for another
-            base.
+    kt-trainer writes the file, `source`, into the directory of a run with
+    `lora_rank`. `base` is the path of the run that --warm_start_from named
+    then, or of an equal one; other adapters than its own are a `UserError`. The
+    other arguments and the result are those of `import_marian`.
     """
     check_output_dir(output_dir)
     if not RunDirectory.exists(base):

@@ -23,11 +23,9 @@ def download(name):
 
     `name` is `hf://organisation/model`, with `@revision` at the end for another
     revision than the newest. The cache, tokens and mirrors are those of
-    `huggingface_hub`, which its environment variables set.
-
-    Raises:
-        UserError: If the client is not installed, or if there is no such model
-            or no connection to it.
+    `huggingface_hub`, which its environment variables set. It is a `UserError`
+    if the client is not installed, or if there is no such model or no
+    connection to it.
     """
     huggingface_hub = _load_client()
     errors = huggingface_hub.errors
@@ -74,9 +72,8 @@ def download(name):
 def check_upload(name):
     """Checks that models can be uploaded, before one is made.
 
-    Raises:
-        UserError: If the client or a token is missing, if `name` cannot be the
-            name of a model, or if the hub does not answer.
+    It is a `UserError` if the client or a token is missing, if `name` cannot be
+    the name of a model, or if the hub does not answer.
     """
     huggingface_hub = _load_client()
     with _explain(name):
@@ -87,16 +84,11 @@ def check_upload(name):
 def upload(directory, name, card):
     """Uploads a model and returns its address on the hub.
 
-    A model of the name is created if there is none. Files of an earlier upload
-    remain in its history. The token is that of `huggingface_hub`.
-
-    Args:
-        directory: Directory of the exported model.
-        name: Name on the hub, such as "organisation/model".
-        card: Path of the model card, for a `directory` without one.
-
-    Raises:
-        UserError: If the hub refuses the model or does not answer.
+    A model of the name, such as "organisation/model", is created if there is
+    none. Files of an earlier upload remain in its history. The token is that of
+    `huggingface_hub`. `card` is the path of the model card, for a `directory`
+    without one. It is a `UserError` if the hub refuses the model or does not
+    answer.
     """
     huggingface_hub = _load_client()
     api = huggingface_hub.HfApi()

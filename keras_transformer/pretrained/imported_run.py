@@ -21,18 +21,11 @@ def check_output_dir(path):
 
 
 def write_run(path, record, hparams, vocabularies, arrays, step=0):
-    """Writes a run with one checkpoint; it appears once it is complete.
+    """Writes a run with one checkpoint, and returns its `RunDirectory`.
 
-    Args:
-        path: Directory of the run, which is new or empty.
-        record: Dictionary for `run.json`, without the vocabularies.
-        hparams: The `HParams`.
-        vocabularies: The `Vocabularies`.
-        arrays: Dictionary of our names of weights to arrays.
-        step: Integer step of the checkpoint. Defaults to 0.
-
-    Returns:
-        The `RunDirectory`.
+    The directory, which is new or empty, appears once it is complete. The
+    `record` becomes `run.json`, with the hashes of the `Vocabularies`, and the
+    arrays are weights by our names.
     """
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     check = functools.partial(check_output_dir, path)

@@ -35,9 +35,11 @@ def is_marian(directory):
 
 
 def import_marian(source, output_dir, origin=None, problem="translate_files"):
-    """Writes a run with the weights and the vocabulary of a Marian model.
+    """Writes the weights and the vocabulary of a Marian model as a run.
 
-    The run appears under its name once it is complete.
+    The run appears under its name once it is complete; its `RunDirectory` is
+    returned. It is a `UserError` if a file is missing or damaged, if the model
+    has a feature that models here lack, or if `output_dir` holds something.
 
     Args:
         source: Directory with `config.json`, `model.safetensors`, `source.spm`,
@@ -48,13 +50,6 @@ def import_marian(source, output_dir, origin=None, problem="translate_files"):
             `source`.
         problem: Name of the problem of the run. Defaults to
             "translate_files", text files of the user's own.
-
-    Returns:
-        The `RunDirectory`.
-
-    Raises:
-        UserError: If a file is missing or damaged, if the model has a feature
-            that models here lack, or if `output_dir` holds something.
     """
     check_output_dir(output_dir)
     config = marian_config.read_config(source)

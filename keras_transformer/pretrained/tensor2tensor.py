@@ -88,26 +88,12 @@ _TARGET_SPACE = "body/target_space_embedding/kernel"
 def import_tensor2tensor(
     source, output_dir, origin=None, problem="translate_files"
 ):
-    """Writes a run with the weights and the vocabulary of a model.
+    """Writes the weights and the vocabulary of a model as a run.
 
-    The run appears under its name once it is complete. It needs TensorFlow.
-
-    Args:
-        source: Directory with a checkpoint, its vocabulary file
-            `vocab.*.subwords` and, unless the heads of the model have a width
-            of 64, its `hparams.json`.
-        output_dir: Directory of the run, which must not exist or be empty.
-        origin: Name that the run records for the model. Defaults to the path of
-            `source`.
-        problem: Name of the problem of the run. Defaults to
-            "translate_files".
-
-    Returns:
-        The `RunDirectory`.
-
-    Raises:
-        UserError: If a file is missing or damaged, if the model has a feature
-            that models here lack, or if `output_dir` holds something.
+    The `source` is a directory with a checkpoint, its vocabulary file
+    `vocab.*.subwords` and, unless the heads of the model have a width of 64,
+    its `hparams.json`. It needs TensorFlow. The other arguments, the result and
+    the errors are those of `import_marian`.
     """
     check_output_dir(output_dir)
     checkpoint = Checkpoint(source)

@@ -26,15 +26,10 @@ from keras_transformer.serving.signature import join_shape
 def read_arrays(text, inputs, max_sizes=()):
     """Reads the body of a request to predict.
 
-    Args:
-        text: Text of the body.
-        inputs: Dictionary from the name of each input of the signature to its
-            `Tensor`.
-        max_sizes: Maximum sizes of the first axes, each an integer or None for
-            no limit: rows, and ids of a row. Defaults to no limits.
-
-    Returns:
-        Whether the request is in row format, and a dictionary of arrays.
+    `inputs` has the `Tensor` of each input of the signature by its name.
+    `max_sizes` are the maximum sizes of the first axes, rows and ids of a row,
+    each an integer or None for no limit. Returns whether the request is in row
+    format, and a dictionary of arrays.
 
     >>> from keras_transformer.serving.signature import Tensor
     >>> text = {"text": Tensor(np.dtype(object), (None,))}

@@ -48,17 +48,8 @@ def find_consensus(trees, weights):
     brackets that it alone has count as much as those that it shares with
     others. Goodman (1996), Henderson and Brill (1999).
 
-    Args:
-        trees: Non-empty list of `Tree` over the same words.
-        weights: List of non-negative floats, one for each tree, not all 0.
-
-    Returns:
-        A `Tree`.
-
-    Raises:
-        ValueError: If a tree has no weight, a weight is negative, or all are 0.
-
-    Example:
+    The trees, one or more, have the same words. There is a weight for each of
+    them; it is a `ValueError` if one is negative or all are 0.
 
     >>> from keras_transformer.trees.tree import parse_tree
     >>> parses = [

@@ -26,7 +26,7 @@ SUFFIXES = (".mrg", ".ptb", ".tree", ".trees", ".txt", ".penn", ".fid")
 
 
 def read_treebank(paths, bad=None):
-    """Yields the cleaned trees of a treebank.
+    """Yields the trees of a treebank as `tree.clean` returns them.
 
     A tree takes one line or several, and all but its first are indented; its
     root may lack a label. Lines of comments between trees are left out, such as
@@ -35,18 +35,11 @@ def read_treebank(paths, bad=None):
     than one tree on a line, bytes that are not UTF-8, and a file without a
     tree.
 
-    Args:
-        paths: List of str, as the module describes them.
-        bad: List that receives one message for each fault while all good trees
-            are still read, or None to raise the first fault. Defaults to None.
-
-    Yields:
-        `Tree`, as `tree.clean` returns it.
-
-    Raises:
-        UserError: If a file is missing or damaged, if the treebank holds no
-            good tree, or at the first fault if `bad` is None; the message names
-            the file and the line.
+    The `paths` are described by the module. The first fault is a `UserError`
+    that names the file and the line, unless `bad` is a list: it receives one
+    message for each fault, while all good trees are still read. A file that is
+    missing or damaged, and a treebank without a good tree, are errors in any
+    case.
     """
     num_trees = 0
     for path in list_treebank_files(paths):

@@ -37,16 +37,13 @@ def make_systems_page(
     The page is a single HTML file that needs neither another file nor a network
     nor JavaScript. It follows the light or dark theme of the system.
 
-    Args:
-        texts: Dictionary of the texts `text_name`, such as "test"; `this` and
-            `other`, what the systems are called; `meaning` of the p-values;
-            `side`, "source" or "reference", whose length counts; and
-            `counted_text`, whose words are counted.
-        num_sentences: Number of sentences of the text.
-        differences: List of `scoring.comparison.Difference`.
-        by_length, by_frequency: Lists of `scoring.analysis.Group`.
-        examples: Two lists of `Example`: those on which this system is better,
-            and those on which the other is.
+    The `texts` by name are `text_name`, such as "test"; `this` and `other`,
+    what the systems are called; `meaning` of the p-values; `side`, "source" or
+    "reference", whose length counts; and `counted_text`, whose words are
+    counted. The `differences` are of `scoring.comparison.Difference`, and
+    `by_length` and `by_frequency` of `scoring.analysis.Group`. The examples are
+    two lists of `Example`: those on which this system is better, and those on
+    which the other is.
     """
     parts = {name: html.escape(text) for name, text in texts.items()}
     names = texts["this"], texts["other"]

@@ -46,25 +46,16 @@ class Choice(typing.NamedTuple):
 
 
 def choose_engine(runs, engine="auto", precision="float32", request=None):
-    """Chooses the engine that translates with a list of runs.
+    """Returns the `Choice` of what translates with a list of runs.
 
     CTranslate2 is faster on a processor, and starts without TensorFlow. It is
     chosen where it is installed, and where the run, the precision and the
     request need nothing that it lacks.
 
-    Args:
-        runs: List of `RunDirectory`, several for an ensemble.
-        engine: One of `ENGINES`. Defaults to "auto".
-        precision: Precision to compute in, or "auto". "int8" demands
-            CTranslate2. Defaults to "float32".
-        request: Dictionary of arguments, flags and decoding options by name;
-            see `check_capabilities`. Defaults to none.
-
-    Returns:
-        A `Choice`.
-
-    Raises:
-        UserError: If the engine does not exist, or cannot do what is asked.
+    Several runs are an ensemble. The `engine` is one of `ENGINES`; it is a
+    `UserError` if it cannot do what is asked. The `precision` may be "auto",
+    and "int8" demands CTranslate2. The `request` is a dictionary of arguments,
+    flags and decoding options by name; see `check_capabilities`.
     """
     if engine not in ENGINES:
         raise UserError(

@@ -66,14 +66,11 @@ class CTranslate2Engine:
     Translations with a prefix, samples and scores of given translations use all
     subwords.
 
-    Args:
-        path: Directory of a version, or of several, of which the newest is
-            loaded.
-        device: "cpu", "cuda", which is all GPUs of the machine, or "auto",
-            which prefers them. Defaults to "auto".
-        compute_type: The number format to compute in, such as "int8". Defaults
-            to the format that the model is stored in, or the nearest one in
-            which the device computes without overflow.
+    The path is that of a version, or of several, of which the newest is loaded.
+    The device is "cpu", "cuda", which is all GPUs of the machine, or "auto",
+    which prefers them. The compute type is a number format such as "int8", by
+    default the one that the model is stored in, or the nearest one in which the
+    device computes without overflow.
     """
 
     capabilities = CTRANSLATE2

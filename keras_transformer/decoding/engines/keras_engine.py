@@ -28,16 +28,11 @@ class KerasEngine:
     The search is compiled at the first call. It reads the current weights of
     the model, so an engine can follow a model through its training.
 
-    Args:
-        model: A built `Transformer`, an `Ensemble` of several, or None where
-            nothing is searched.
-        vocabulary: The `Subwords` of the targets.
-        hparams: The model's `HParams`, which set the defaults of decoding.
-        num_threads: Integer, the number of batches at the same time.
-        source_vocabulary: The `Subwords` of the sources. Defaults to None,
-            which means `vocabulary`.
-        replicas: List of `Replica`, the first with `model`. Defaults to None,
-            which means `model` alone.
+    The model is a built `Transformer`, an `Ensemble` of several, or None where
+    nothing is searched. The vocabularies are `Subwords`, that of the targets
+    alone if both sides share it. The `HParams` set the defaults of decoding,
+    and `num_threads` batches run at the same time. `replicas` are `Replica`s,
+    the first with the model; without any there is the model alone.
     """
 
     max_length = None

@@ -100,11 +100,10 @@ class FilesProblem(Problem):
             if before.get(name) != after.get(name):
                 raise UserError(
                     "Each data_dir must hold the data of one set of files and "
-                    "one vocab_size. Received: "
-                    f"{_format_setting(name, after)} for {self.directory}, "
-                    f"which was made with {_format_setting(name, before)}. Use "
-                    "the same flags or another --data_dir, or remove "
-                    f"{self.directory}."
+                    f"one vocab_size. Received: {_format_setting(name, after)} "
+                    f"for {self.directory}, which was made with "
+                    f"{_format_setting(name, before)}. Use the same flags or "
+                    f"another --data_dir, or remove {self.directory}."
                 )
 
     def _describe(self, made_from):

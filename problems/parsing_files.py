@@ -74,8 +74,7 @@ class ParsingFiles(FilesProblem, ParsingProblem):
             )
         if linearization not in (None, *LINEARIZATIONS):
             raise UserError(
-                "`linearization` must be one of "
-                f"{', '.join(LINEARIZATIONS)}. "
+                f"`linearization` must be one of {', '.join(LINEARIZATIONS)}. "
                 f"Received: linearization={linearization!r}. Use one of them."
             )
         self.linearization = linearization or self.linearization

@@ -257,8 +257,7 @@ def _parse_pipeline_options(values):
     except ValueError as error:
         raise UserError(
             "`--pipeline_options` must be arguments as a shell reads them. "
-            f"Received: {shown} ({error}). Correct the quotation "
-            "marks."
+            f"Received: {shown} ({error}). Correct the quotation marks."
         ) from error
     for argument in arguments:
         name = argument.split("=")[0]

@@ -338,8 +338,7 @@ SHARED_FLAGS = dict(
     write_scores=switch("Write a tab and its score after each translation."),
     glossary=path(
         "File of terms that the translations must obey. Each line is a term, a "
-        "tab and its translation, or a term that stays as it is. Default: "
-        "none."
+        "tab and its translation, or a term that stays as it is. Default: none."
     ),
     host=text(
         "Address to listen on; 0.0.0.0 listens on all addresses of this "

@@ -155,10 +155,9 @@ def check_one_direction(problem):
     if len(problem.directions) > 1:
         raise UserError(
             "A problem in both directions must have one vocabulary, since "
-            "either language is a source. Received: "
-            f"{problem.name} with shared_vocabulary=False. Use "
-            f"{problem.data_name}, or generate the data with "
-            "--shared_vocabulary=true."
+            f"either language is a source. Received: {problem.name} with "
+            f"shared_vocabulary=False. Use {problem.data_name}, or generate "
+            "the data with --shared_vocabulary=true."
         )
 
 

@@ -91,9 +91,8 @@ def find_format(paths):
     for path, format in zip(paths, formats):
         if format:
             raise UserError(
-                "Each model of an ensemble must be a run. Received: "
-                f"{path}, which is an exported model. Name the directory of "
-                "its run."
+                f"Each model of an ensemble must be a run. Received: {path}, "
+                "which is an exported model. Name the directory of its run."
             )
     return None
 

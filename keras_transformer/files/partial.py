@@ -164,9 +164,8 @@ class PartialFile:
     def _misfit_error(self, received):
         return UserError(
             "`--resume` must have the text and the settings that the kept "
-            f"lines were made with. Received: {received}, for "
-            f"{self._partial}. Restore them, or remove {self._partial} to "
-            "start again."
+            f"lines were made with. Received: {received}, for {self._partial}. "
+            f"Restore them, or remove {self._partial} to start again."
         )
 
     def _truncate(self):

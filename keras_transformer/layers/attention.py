@@ -380,9 +380,8 @@ class MultiHeadAttention(SequenceLayer):
 def _check_heads(d_model, num_heads, d_k, d_v):
     if num_heads < 1:
         raise ValueError(
-            "`num_heads` must be 1 or more. Received: "
-            f"num_heads={num_heads}. Use a divisor of d_model={d_model}, "
-            "such as 1."
+            f"`num_heads` must be 1 or more. Received: num_heads={num_heads}. "
+            f"Use a divisor of d_model={d_model}, such as 1."
         )
     if d_model % num_heads and not (d_k and d_v):
         divisor = max(n for n in range(1, num_heads) if d_model % n == 0)

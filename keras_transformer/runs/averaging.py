@@ -92,10 +92,9 @@ def _find_last_steps(checkpoints, num_last, kind):
             keep_more = ", and a greater --keep_checkpoint_max keeps more"
         raise UserError(
             "`num_last_checkpoints` must be from 1 to the number of newest "
-            "checkpoints. Received: num_last_checkpoints="
-            f"{num_last}, and {len(steps)} {_CALLED[kind]} in "
-            f"{checkpoints.directory}. Lower the number, or train longer: "
-            f"{_MAKES_MORE[kind]}{keep_more}."
+            f"checkpoints. Received: num_last_checkpoints={num_last}, and "
+            f"{len(steps)} {_CALLED[kind]} in {checkpoints.directory}. Lower "
+            f"the number, or train longer: {_MAKES_MORE[kind]}{keep_more}."
         )
     return steps[-num_last:]
 

@@ -93,9 +93,8 @@ def check_scores(scores, problem_name):
         if name in TAKEN_NAMES:
             raise UserError(
                 "A score must not have a name that is taken: "
-                f"{', '.join(TAKEN_NAMES)}. Received: "
-                f"problem={problem_name} with the score {name!r}. "
-                "Give the score another name."
+                f"{', '.join(TAKEN_NAMES)}. Received: problem={problem_name} "
+                f"with the score {name!r}. Give the score another name."
             )
         # A bool of Python counts as a number.
         is_real = isinstance(value, numbers.Real) and type(value) is not bool

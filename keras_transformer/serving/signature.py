@@ -150,10 +150,9 @@ def check_names(inputs, names):
     extra = [name for name in names if name not in inputs]
     if missing or extra:
         raise InvalidRequest(
-            f"Inputs must be {join_names(inputs)}. "
-            f"Received: {join_names(names)}. "
-            f"Missing but required: {join_names(missing)}. "
-            f"Sent extra: {join_names(extra)}."
+            f"Inputs must be {join_names(inputs)}. Received: "
+            f"{join_names(names)}. Missing but required: "
+            f"{join_names(missing)}. Sent extra: {join_names(extra)}."
         )
 
 

@@ -72,12 +72,10 @@ class TrainingLog:
             f"Model: {engine.model.count_params():,} parameters, "
             f"{engine.precision}. Data: {len(plan)} batches per epoch in "
             f"{len(plan.shapes)} shapes, {plan.padding_share:.1%} padding, "
-            f"{plan.num_dropped} pairs dropped as too long. "
-            f"Tokens per update: {source_tokens:,.0f} source, "
-            f"{target_tokens:,.0f} target. "
-            f"Devices: {layout.num_replicas}. "
-            f"Rounds per update: {layout.num_rounds}. "
-            f"Peak learning rate: {peak:.2e}."
+            f"{plan.num_dropped} pairs dropped as too long. Tokens per update: "
+            f"{source_tokens:,.0f} source, {target_tokens:,.0f} target. "
+            f"Devices: {layout.num_replicas}. Rounds per update: "
+            f"{layout.num_rounds}. Peak learning rate: {peak:.2e}."
         )
 
     def describe_scores(self, measure, signatures):

@@ -104,10 +104,9 @@ def check_capabilities(capabilities, request, prefix=""):
     name = find_unsupported(capabilities, request)
     if name:
         raise UserError(
-            f"{capabilities.description} does not support "
-            f"`{prefix}{name}`. Received: {prefix}{name}="
-            f"{request[name]!s:.80}. "
-            f"Use {capabilities.remedy}, or leave it out."
+            f"{capabilities.description} does not support `{prefix}{name}`. "
+            f"Received: {prefix}{name}={request[name]!s:.80}. Use "
+            f"{capabilities.remedy}, or leave it out."
         )
     options = capabilities.fixed_options
     for name, fixed in dataclasses.asdict(options).items() if options else ():

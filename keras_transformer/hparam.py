@@ -160,10 +160,8 @@ class HParams(DecodingConfig, TrainingConfig, ModelConfig):
 
 @functools.cache
 def _find_model_config(cls):
-    """Returns `ModelConfig`, with the fields that a subclass of `HParams` has.
-
-    They are in none of the other parts, so they belong to the model.
-    """
+    """Returns `ModelConfig`, with fields that a subclass of `HParams` has."""
+    # They are in none of the other parts, so they belong to the model.
     known = HParams.__dataclass_fields__
     added = [
         field for field in dataclasses.fields(cls) if field.name not in known

@@ -236,10 +236,8 @@ def report_long(number, count, max_tokens, is_split=False):
 
 
 def _read_json(line, place):
-    """Returns the text of a line, a JSON object with "text" or a JSON string.
-
-    The message about another line names its `place`.
-    """
+    """Returns the text of a line: a JSON object with "text", or a string."""
+    # The message about another line names its `place`.
     try:
         value = json.loads(line, parse_constant=_refuse)
         # Half of a surrogate pair cannot be written as UTF-8, and a number such

@@ -85,10 +85,7 @@ def find_packed_positions(lengths, tokens):
 
 
 def _choose_capacity(lengths, batch_tokens):
-    """Returns `(input_len, target_len)` of a row, in proportion to all tokens.
-
-    Thus both sides fill up together.
-    """
+    """Returns the `(input_len, target_len)` of a row, which fill up alike."""
     mean, longest = lengths.mean(axis=0), lengths.max(axis=0)
     num_pairs = max(PAIRS_PER_ROW, *(longest / mean))
     capacity = np.ceil(num_pairs * mean).astype(int)

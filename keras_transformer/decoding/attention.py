@@ -293,12 +293,11 @@ def _link_words(vocabularies, pattern, pair, weights, log_probs):
 
 
 def _share_out(vocabulary, ids, pattern):
-    """Returns the words that ids spell, and the share of each id in each word.
+    """Returns the words that ids spell, and the share of each id in each."""
+    # The shares are an array of shape `(len(ids), number of words)`. Its rows
+    # sum to 1, because white space belongs to the word after it, and what has
+    # no text, such as the end, to the word before it.
 
-    The shares are an array of shape `(len(ids), number of words)`. Its rows sum
-    to 1, because white space belongs to the word after it, and what has no
-    text, such as the end, to the word before it.
-    """
     # A character may need several ids, and a space may belong to none. Only the
     # text of each beginning tells where the text of an id ends.
     beginnings = [ids[:number] for number in range(len(ids) + 1)]

@@ -165,10 +165,8 @@ class CTranslate2Model:
         return scores
 
     def _encode(self, vocabulary, array, name=None):
-        """Returns the ids of texts, an array of bytes; a blank text has none.
-
-        With the name of an input, its lengths are checked.
-        """
+        """Returns the ids of texts, an array of bytes."""
+        # A blank text has none. With the name of an input, lengths are checked.
         try:
             texts = [text.decode() for text in array]
         except UnicodeDecodeError as error:

@@ -116,11 +116,9 @@ class _Lines:
         self._stops = [*(match.start() for match in ends), len(text)]
 
     def find_positions(self, token, opening):
-        """Returns the places of an inline token's characters, and of its end.
-
-        `opening` is the token before it, which opens the block. The result is
-        None if the content is not in the source as it is.
-        """
+        """Returns the places of an inline token's characters and its end."""
+        # `opening` is the token before it, which opens the block. The result is
+        # None if the content is not in the source as it is.
         positions = []
         first = token.map[0]
         for number, line in enumerate(token.content.split("\n")):

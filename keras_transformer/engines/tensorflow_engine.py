@@ -159,12 +159,10 @@ class TensorflowEngine(Engine):
         return optimizer
 
     def _compile_update(self, num_rounds):
-        """Returns the update for a number of rounds, traced once for any shape.
-
-        With one trace for each shape, the optimizations of a graph, and with
-        them the last bit of a weight, would depend on the earlier shapes. A
-        resumed run would then differ from an uninterrupted one.
-        """
+        """Returns the update of so many rounds, traced once for any shape."""
+        # With one trace for each shape, the optimizations of a graph, and with
+        # them the last bit of a weight, would depend on the earlier shapes. A
+        # resumed run would then differ from an uninterrupted one.
         batch = make_update_spec((num_rounds,), "links" in self.parts)
         scalar = batch["num_tokens"]
         if self.num_replicas > 1:

@@ -141,10 +141,8 @@ def _find_occurrences(texts, vocabulary):
 
 
 def _compute_dice(sources, targets, num_sources, num_targets, num_texts):
-    """Yields the Dice coefficients `(num_targets,)` of each id of the sources.
-
-    The first two arguments are arrays of `_find_occurrences`.
-    """
+    """Yields the Dice coefficients `(num_targets,)` of each source id."""
+    # The first two arguments are arrays of `_find_occurrences`.
     texts, ids = sources
     source_counts = np.bincount(ids, minlength=num_sources)
     texts = texts[np.argsort(ids, kind="stable")]

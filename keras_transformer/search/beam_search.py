@@ -212,11 +212,9 @@ def _is_open(search, alpha):
 
 
 def _drop_done(search, results, alpha):
-    """Takes sentences that are done out of the batch and keeps their results.
-
-    It waits until a quarter of the batch is done, since each time copies the
-    state of all other sentences.
-    """
+    """Takes sentences that are done out of the batch; keeps their results."""
+    # It waits until a quarter of the batch is done, since each time copies the
+    # state of all other sentences.
     is_open = _is_open(search, alpha)
     num_open = ops.sum(ops.cast(is_open, "int32"))
 

@@ -153,11 +153,9 @@ def _constrain_step(step, constraint):
 
 
 def _cast_weights_once(model):
-    """Returns a scope in which matrices have the precision of their products.
-
-    Keras casts weights in `__call__` only, and steps run outside it. Without
-    this scope, each step would cast all matrices again.
-    """
+    """Returns a scope where matrices have the precision of their products."""
+    # Keras casts weights in `__call__` only, and steps run outside it. Without
+    # this scope, each step would cast all matrices again.
     scope = keras.StatelessScope()
     for variable in model.variables:
         value = variable.value

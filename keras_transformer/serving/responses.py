@@ -111,10 +111,8 @@ def _is_text(value):
 
 
 def _clean(value):
-    """Returns the start of a text without control characters and line breaks.
-
-    A server could otherwise send commands to the terminal.
-    """
+    """Returns the start of a text without control characters and line ends."""
+    # A server could otherwise send commands to the terminal.
     text = " ".join(str(value).split()).removesuffix(".")
     shown = text if len(text) <= 300 else text[:300] + "..."
     return "".join(c if c.isprintable() else "?" for c in shown)

@@ -162,12 +162,10 @@ def _select_brackets(shares, num_words):
 
 
 def _find_homes(tree, is_counted):
-    """Returns where each leaf belongs: the start, stop and height of a bracket.
-
-    The home of punctuation is the smallest bracket around it, or the root,
-    which is higher than all brackets. A word that counts belongs into all
-    brackets around it.
-    """
+    """Returns each leaf's home: the start, stop and height of a bracket."""
+    # The home of punctuation is the smallest bracket around it, or the root,
+    # which is higher than all brackets. A word that counts belongs into all
+    # brackets around it.
     number = itertools.count()
     homes = [
         (start := next(number), start + 1, 0) if counts else None

@@ -110,10 +110,8 @@ class Glossary:
         return targets
 
     def _longest_at(self, words, start, is_first):
-        """Returns where the longest term from `start` on ends, and its target.
-
-        Without a term it ends at `start`.
-        """
+        """Returns where the longest term from `start` ends, and its target."""
+        # Without a term it ends at `start`.
         word = words[start]
         spellings = [word]
         if is_first:

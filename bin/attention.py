@@ -303,6 +303,3 @@ def _attention(translator):
 
 
 run = command.make_script(main, FLAGS)
-
-if __name__ == "__main__":
-    run()

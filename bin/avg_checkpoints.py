@@ -126,6 +126,3 @@ def _print_steps(steps):
 
 
 run = command.make_script(main, FLAGS)
-
-if __name__ == "__main__":
-    run()

@@ -310,6 +310,3 @@ def _find_versions():
 
 
 run = command.make_script(main, FLAGS)
-
-if __name__ == "__main__":
-    run()

@@ -206,6 +206,3 @@ def _write(judged, source_file, target_file, rejected_file=None):
 
 
 run = command.make_script(main, FLAGS)
-
-if __name__ == "__main__":
-    run()

@@ -138,6 +138,3 @@ def _time_of_manifest(problem):
 
 
 run = command.make_script(main, FLAGS)
-
-if __name__ == "__main__":
-    run()

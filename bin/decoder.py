@@ -235,6 +235,3 @@ def _decode_interactively(translator, lines, changes, constraints):
 
 
 run = command.make_script(main, FLAGS)
-
-if __name__ == "__main__":
-    run()

@@ -384,6 +384,3 @@ def _record(output_dir, step, report, texts, choice):
 
 
 run = command.make_script(main, FLAGS)
-
-if __name__ == "__main__":
-    run()

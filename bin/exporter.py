@@ -251,6 +251,3 @@ def _export(run, export_dir, options):
 
 
 run = command.make_script(main, FLAGS)
-
-if __name__ == "__main__":
-    run()

@@ -106,6 +106,3 @@ def _choose_importer(source):
 
 
 run = command.make_script(main, FLAGS)
-
-if __name__ == "__main__":
-    run()

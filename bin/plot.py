@@ -43,6 +43,3 @@ def main(argv):
 
 
 run = command.make_script(main, FLAGS)
-
-if __name__ == "__main__":
-    run()

@@ -120,6 +120,3 @@ def _requests():
 
 
 run = command.make_script(main, FLAGS)
-
-if __name__ == "__main__":
-    run()

@@ -163,6 +163,3 @@ def _stop_on_signal():
 
 
 run = command.make_script(main, FLAGS)
-
-if __name__ == "__main__":
-    run()

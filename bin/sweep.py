@@ -332,6 +332,3 @@ def _repeat_flag(name):
 
 
 run = command.make_script(main, FLAGS)
-
-if __name__ == "__main__":
-    run()

@@ -96,6 +96,3 @@ def _check_needs_tags(run):
 
 
 run = command.make_script(main, FLAGS)
-
-if __name__ == "__main__":
-    run()

@@ -356,6 +356,3 @@ def _fit_batch_tokens(problem, hparams, precision):
 
 
 run = command.make_script(main, FLAGS)
-
-if __name__ == "__main__":
-    run()

@@ -41,8 +41,14 @@ TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
 
 
 def make_script(main, values):
-    """Returns the function that a console script calls; see `run`."""
-    return functools.partial(run, main, values)
+    """Returns the function that a console script calls; see `run`.
+
+    It runs at once in a module that `python -m` executes.
+    """
+    script = functools.partial(run, main, values)
+    if main.__module__ == "__main__":
+        script()
+    return script
 
 
 def run(main, values, argv=None):

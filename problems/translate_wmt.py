@@ -170,13 +170,6 @@ class TranslateEndeWmt14(TranslateWmt):
     for dev and newstest2014 for test. The paper reports BLEU 27.3 for base and
     28.4 for big, on tokens with compounds split. `translate_ende_wmt_bpe32k`
     reads the paper's files.
-
-    Files for `--tmp_dir` if they are not downloaded, each plain or with `.gz`,
-    and their numbers of lines:
-
-        translate_ende_wmt14.train.en  translate_ende_wmt14.train.de  4,508,785
-        translate_ende_wmt14.dev.en    translate_ende_wmt14.dev.de        3,000
-        translate_ende_wmt14.test.en   translate_ende_wmt14.test.de       3,003
     """
 
     vocab_size = 37000
@@ -193,14 +186,6 @@ class TranslateEndeWmtT2t(TranslateWmt):
     Common Crawl and News Commentary v13 for training, newstest2013 for dev.
     That problem has 32,768 subwords and no test split; this one has the paper's
     37,000 and newstest2014.
-
-    Files for `--tmp_dir` if they are not downloaded, each plain or with `.gz`,
-    and their numbers of lines:
-
-        translate_ende_wmt_t2t.train.en, translate_ende_wmt_t2t.train.de:
-            4,592,289
-        translate_ende_wmt_t2t.dev.en, translate_ende_wmt_t2t.dev.de: 3,000
-        translate_ende_wmt_t2t.test.en, translate_ende_wmt_t2t.test.de: 3,003
     """
 
     vocab_size = 37000
@@ -221,13 +206,7 @@ class TranslateEndeWmtBpe32k(TranslateWmt):
     Inputs are text of the same form, such as `Res@@ um@@ ption of the session`.
     Outputs and references are tokens whose `@@ ` is undone. The paper reports
     BLEU 27.3 for base and 28.4 for big on such tokens, with compounds split.
-
-    Files for `--tmp_dir`, each plain or with `.gz`, and their numbers of lines:
-
-        train.tok.clean.bpe.32000.en, train.tok.clean.bpe.32000.de: equal
-        newstest2013.tok.bpe.32000.en, newstest2013.tok.bpe.32000.de: 3,000
-        newstest2014.tok.bpe.32000.en, newstest2014.tok.bpe.32000.de: 3,003
-        vocab.bpe.32000, plain only
+    docs/problems.md lists the files, and so does the error about a missing one.
     """
 
     vocab_size = None
@@ -277,16 +256,9 @@ class TranslateEnfrWmt14(TranslateWmt):
     The corpora are Europarl v7, Common Crawl, UN, News Commentary v9 and Giga
     French-English for training, newstest2013 for dev and newstest2014 for test.
     Vaswani et al. (2017) trained on 36 million of these pairs and report BLEU
-    38.1 for base and 41.8 for big, on tokens.
-
-    Files for `--tmp_dir` if they are not downloaded, each plain or with `.gz`,
-    and their numbers of lines. The number for train depends on the cleaning
-    (about 40.8 million in tensorflow_datasets), so the two files of train are
-    checked for equal length only:
-
-        translate_enfr_wmt14.train.en  translate_enfr_wmt14.train.fr
-        translate_enfr_wmt14.dev.en    translate_enfr_wmt14.dev.fr        3,000
-        translate_enfr_wmt14.test.en   translate_enfr_wmt14.test.fr       3,003
+    38.1 for base and 41.8 for big, on tokens. The number of pairs depends on
+    the cleaning (about 40.8 million in tensorflow_datasets), so the two files
+    of train are checked for equal length only.
     """
 
     vocab_size = 32000

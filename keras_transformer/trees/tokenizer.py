@@ -7,23 +7,15 @@ from keras_transformer.trees.tree import escape
 # Typographic characters and what the treebank has in their place.
 _PLAIN = str.maketrans(
     {
-        "‘": " `",
+        **dict.fromkeys("‘‚", " `"),
         "’": "'",
-        "‚": " `",
-        "“": " `` ",
-        "„": " `` ",
-        "”": " '' ",
-        "«": " `` ",
-        "»": " '' ",
-        "–": "--",
-        "—": "--",
-        "‒": "-",
-        "‑": "-",
-        "−": "-",
+        **dict.fromkeys("“„«", " `` "),
+        **dict.fromkeys("”»", " '' "),
+        **dict.fromkeys("–—", "--"),
+        **dict.fromkeys("‒‑−", "-"),
         "…": "...",
-        "\N{SOFT HYPHEN}": "",
-        "\N{ZERO WIDTH SPACE}": "",
-        "\N{BYTE ORDER MARK}": "",
+        # The soft hyphen, the space without width, and the byte order mark.
+        **dict.fromkeys("\u00ad\u200b\ufeff", ""),
     }
 )
 # A URL ends before punctuation; an e-mail address ends with its domain.

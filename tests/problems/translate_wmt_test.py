@@ -247,14 +247,21 @@ class WmtRegistryTest:
         assert problem.num_pairs["dev"] == 3000
         assert problem.num_pairs["test"] == 3003
 
-    def test_docstrings_name_the_files(self):
+    def test_the_documents_name_the_files(self):
+        root = pathlib.Path(__file__).parents[2]
+        document = (root / "docs" / "problems.md").read_text(encoding="utf-8")
         for name in registry.problems.names():
             if "wmt" in name and "bpe" not in name:
                 problem = registry.get_problem(name)
-                document = problem.__doc__
-                for split in problem.splits:
-                    for code in ("en", problem.targets_language):
-                        assert f"{name}.{split}.{code}" in document
+                for code in ("en", problem.targets_language):
+                    assert f"`{name}.train.{code}`" in document
+                (row,) = (
+                    line
+                    for line in document.splitlines()
+                    if line.startswith(f"| `{name}` |")
+                )
+                for number in problem.num_pairs.values():
+                    assert f"{number:,}" in row
 
     def test_tfds_knows_the_names(self):
         for name in ("translate_ende_wmt14", "translate_ende_wmt_t2t"):

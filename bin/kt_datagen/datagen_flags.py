@@ -60,7 +60,8 @@ VOCABULARY_GROUP = flags.group(
 RUNNER_GROUP = flags.group(
     "Several machines",
     runner=flags.choice(
-        ("local", "direct", "prism", "flink", "spark", "dataflow", "portable"),
+        ("local", "direct", "prism", "dask", "flink", "spark")
+        + ("dataflow", "portable"),
         "Where the training text is encoded: local is this machine with all "
         "its cores, and the others are runners of Apache Beam.",
         default="local",

@@ -18,6 +18,7 @@ from keras_transformer.errors import UserError
 RUNNERS = {
     "direct": "DirectRunner",
     "prism": "PrismRunner",
+    "dask": "apache_beam.runners.dask.dask_runner.DaskRunner",
     "flink": "FlinkRunner",
     "spark": "SparkRunner",
     "dataflow": "DataflowRunner",

@@ -3,6 +3,9 @@
 import gzip
 import importlib.util
 import os
+import subprocess
+import sys
+import time
 
 import pytest
 from number_problem import files_of
@@ -52,6 +55,25 @@ def generated_from_files(folder, data_dir, encoder=None):
         problem.encoder = encoder
     problem.generate(None)
     return problem
+
+
+@pytest.fixture
+def job_server(tmp_path):
+    """Address of Beam's own job server, which runs pipelines by its API."""
+    path = tmp_path / "port"
+    module = "apache_beam.runners.portability.local_job_service_main"
+    with subprocess.Popen(
+        [sys.executable, "-m", module, "--port=0", f"--port_file={path}"],
+        stderr=subprocess.DEVNULL,
+    ) as server:
+        try:
+            for _ in range(600):
+                if path.exists() and path.read_text():
+                    break
+                time.sleep(0.1)
+            yield f"localhost:{path.read_text()}"
+        finally:
+            server.terminate()
 
 
 @needs_beam
@@ -116,9 +138,35 @@ class DirectRunnerTest:
 
         encode_chunk = distributed_encoding.encode_chunk
         monkeypatch.setattr(distributed_encoding, "encode_chunk", encode_fewer)
-        with pytest.raises(ValueError, match=r"\[59, 59\] texts instead of"):
+        with pytest.raises(ValueError, match=r"did not encode all texts"):
             generated_on("direct", tmp_path / "direct")
         assert os.listdir(tmp_path) == []
+
+
+@needs_beam
+@pytest.mark.slow
+class OtherRunnersTest:
+    @pytest.mark.skipif(
+        importlib.util.find_spec("distributed") is None,
+        reason="needs Dask: pip install 'apache-beam[dask]'",
+    )
+    def test_dask_writes_the_files_of_one_machine(self, tmp_path, monkeypatch):
+        expected = generated(tmp_path / "local")
+        monkeypatch.setattr(encoding, "PAIRS_IN_CHUNK", 11)
+        problem = generated_on("dask", tmp_path / "dask")
+        assert files_of(problem) == files_of(expected)
+
+    def test_a_job_server_writes_the_files_of_one_machine(
+        self, tmp_path, monkeypatch, job_server
+    ):
+        expected = generated(tmp_path / "local")
+        monkeypatch.setattr(encoding, "PAIRS_IN_CHUNK", 11)
+        arguments = [
+            f"--job_endpoint={job_server}",
+            "--environment_type=LOOPBACK",
+        ]
+        problem = generated_on("portable", tmp_path / "portable", arguments)
+        assert files_of(problem) == files_of(expected)
 
 
 class BadOptionsTest:
@@ -138,5 +186,5 @@ class BadOptionsTest:
     def test_unusable_options_are_an_error_at_once(
         self, runner, argument, words
     ):
-        with pytest.raises(ValueError, match=f"(?s)reports: .*{words}"):
+        with pytest.raises(ValueError, match=f"(?s)cannot start: .*{words}"):
             DistributedEncoder(runner, [argument])

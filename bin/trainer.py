@@ -179,11 +179,11 @@ def main(argv):
     from keras_transformer.training import start
 
     # Before the data, which can take hours to generate.
-    cluster.check_backend(read_backend())
+    read_backend()
     # The chief alone writes, and the other machines share the directory.
-    _, worker = cluster.read_cluster()
-    with start.lock_run(FLAGS.output_dir, is_chief=worker == 0):
-        return _train(is_chief=worker == 0)
+    is_chief = cluster.read_cluster().worker == 0
+    with start.lock_run(FLAGS.output_dir, is_chief):
+        return _train(is_chief)
 
 
 def _train(is_chief):

@@ -115,7 +115,7 @@ def _arithmetic(engine, precision, passes, flops, token_flops):
 
 def _make_engine(hparams, vocab_size, precision, num_devices, xla):
     # Before the engine, which waits for the other workers.
-    num_workers, _ = read_cluster()
+    num_workers = read_cluster().num_workers
     if num_workers > 1:
         raise UserError(
             "A benchmark must run on one machine. Received: TF_CONFIG with "

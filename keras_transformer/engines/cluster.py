@@ -2,6 +2,7 @@
 
 import json
 import os
+import typing
 
 from keras_transformer.errors import UserError
 from keras_transformer.files.records import WHOLE
@@ -18,12 +19,16 @@ _EXAMPLE = (
 )
 
 
-def read_cluster():
-    """Reads the cluster from the environment variable `TF_CONFIG`.
+class Cluster(typing.NamedTuple):
+    """All workers of a training, and which of them this process is."""
 
-    Returns the number of workers and the number of this one; worker 0 is the
-    chief. Without a cluster that is `(1, 0)`.
-    """
+    num_workers: int = 1
+    worker: int = 0  # number of this one; worker 0 is the chief
+    chief_address: str | None = None
+
+
+def read_cluster():
+    """Reads the `Cluster` from the environment variable `TF_CONFIG`."""
     try:
         config = json.loads(os.environ.get("TF_CONFIG") or "{}")
     except (ValueError, RecursionError):
@@ -37,21 +42,13 @@ def read_cluster():
             f"example, {_EXAMPLE}."
         )
     cluster, task = config.get("cluster", {}), config.get("task", {})
-    num_chiefs = len(cluster.get("chief", []))
-    num_workers = num_chiefs + len(cluster.get("worker", []))
-    if not num_workers:
-        return 1, 0
-    num_before = num_chiefs if task["type"] == "worker" else 0
-    return num_workers, num_before + task["index"]
-
-
-def check_backend(backend):
-    """Raises a `UserError` if a backend cannot train on the cluster."""
-    if backend == "jax" and os.environ.get("TF_CONFIG"):
-        raise UserError(
-            "Training on several machines needs TensorFlow. Received: "
-            "KERAS_BACKEND=jax and TF_CONFIG. Unset one of them."
-        )
+    chiefs = cluster.get("chief", [])
+    addresses = [*chiefs, *cluster.get("worker", [])]
+    if not addresses:
+        return Cluster()
+    num_before = len(chiefs) if task["type"] == "worker" else 0
+    worker = num_before + task["index"]
+    return Cluster(len(addresses), worker, addresses[0])
 
 
 def _find_fault(config):

@@ -4,6 +4,7 @@ import math
 
 import keras
 
+from keras_transformer.engines.cluster import Cluster
 from keras_transformer.errors import UserError
 from keras_transformer.optimizers import make_optimizer
 from keras_transformer.transformer import POLICIES
@@ -19,20 +20,18 @@ class Engine:
     `TensorflowEngine` and `JaxEngine` define what is not implemented here. An
     update is the same on any number of devices: losses and gradients are summed
     over all replicas and divided by the number of target tokens of the whole
-    batch. `num_replicas` counts the devices of all workers together. Worker 0
-    is the chief.
+    batch. `num_replicas` counts the devices of all workers of the `Cluster`
+    together.
     """
 
-    def __init__(
-        self, hparams, precision, num_replicas, num_workers=1, worker=0
-    ):
+    def __init__(self, hparams, precision, num_replicas, cluster=Cluster()):
         self.hparams = hparams
         self.precision = precision
         self.num_replicas = num_replicas
-        self.num_workers = num_workers
-        self.is_chief = worker == 0
-        self.local_replicas = num_replicas // num_workers
-        self.first_replica = worker * self.local_replicas
+        self.num_workers = cluster.num_workers
+        self.is_chief = cluster.worker == 0
+        self.local_replicas = num_replicas // cluster.num_workers
+        self.first_replica = cluster.worker * self.local_replicas
         # The names of the arrays of a batch that an update reads in parts.
         self.parts = (*PARTS, "links") if hparams.guided_alignment else PARTS
         # About how many positions per side a replica takes at once: its share
@@ -60,14 +59,21 @@ class Engine:
     def update(self, batch, stop=False):
         """Updates the weights with the gradient of a batch that `feed` yields.
 
-        Returns a dictionary of scalars: the `SUMS` of the objective,
-        `gradient_norm` and `stop`, the number of workers that ask to stop.
+        Returns what `read_figures` takes, perhaps before it is computed.
 
         Raises `WorkerLost` if another worker no longer answers, and
         `OutOfMemory` if the batch does not fit into the device's memory. With
         JAX the weights are then lost: call `build` again, or assign values and
         call `reload`.
         """
+
+    def read_figures(self, figures):
+        """Waits for an update; returns its figures, floats by name.
+
+        They are the `SUMS` of the objective, `gradient_norm`, and `stop`, the
+        number of workers that ask to stop. Raises `WorkerLost`.
+        """
+        return {name: float(value) for name, value in figures.items()}
 
     def evaluate(self, inputs, targets):
         """Returns the three `compute_token_sums` of a batch, without an update.
@@ -97,6 +103,9 @@ class Engine:
     def broadcast_from_chief(self, number):
         """Returns the integer that the chief passes, on each worker."""
         return number
+
+    def wait_for_workers(self):
+        """Waits until all workers have called this."""
 
     def synchronise(self):
         """Gives the newest values to the variables of model and optimizer."""

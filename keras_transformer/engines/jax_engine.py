@@ -1,39 +1,57 @@
-"""The engine of JAX, for one device or all devices of the machine."""
+"""The engine of JAX, for one device, all devices or several machines."""
 
+import atexit
 import contextlib
+import os
+import sys
 
 import jax
 import keras
 import numpy as np
 from jax import lax
 from jax import numpy as jnp
+from jax.experimental import multihost_utils
+from jax.sharding import Mesh
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec
 
 from keras_transformer.data.prefetch import prefetch
+from keras_transformer.engines.cluster import read_cluster
 from keras_transformer.engines.engine import Engine
 from keras_transformer.engines.engine import ModelTooLarge
 from keras_transformer.engines.engine import OutOfMemory
+from keras_transformer.engines.engine import WorkerLost
 from keras_transformer.engines.engine import select_devices
 from keras_transformer.engines.memory import machine_bytes
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.engines.objective import SUMS
 from keras_transformer.engines.objective import objective
+from keras_transformer.files.quiet import silence_stdout
 from keras_transformer.metrics import compute_token_sums
 
 AXIS = "batch"  # the name that `DataParallel` gives to the axis
 EVERYWHERE = PartitionSpec()
 BY_ROW = PartitionSpec(AXIS)
 BY_REPLICA = PartitionSpec(None, AXIS)  # the axis after that of the rounds
+SECONDS_TO_ANSWER = 30  # after which a silent worker counts as lost
+# JAX has no class of its own for a broken connection. These begin its messages,
+# or name the library that sums over machines.
+_LOST_WORKER = ("ABORTED", "CANCELLED", "DEADLINE_EXCEEDED", "UNAVAILABLE")
+_LOST_WORKER += ("Gloo", "NCCL")
 
 
 class JaxEngine(Engine):
-    """Computes updates with JAX, on `num_devices` or with 0 on all devices.
+    """Computes updates with JAX, on several machines with `TF_CONFIG`.
 
-    Every device holds all weights (`keras.distribution.DataParallel`), and an
-    update is one compiled function. Each device sums the gradients of its
-    rounds; the sums of all devices are added once. Later processes reuse the
-    compiled functions in `cache_dir`, if one is given.
+    It uses `num_devices`, or with 0 all devices of the machine. Every device
+    holds all weights (`keras.distribution.DataParallel`), and an update is one
+    compiled function. Each device sums the gradients of its rounds; the sums of
+    all devices are added once. Later processes reuse the compiled functions in
+    `cache_dir`, if one is given.
+
+    The variables of the model, and an evaluation, are on the devices of this
+    worker alone. The arrays of an update are on those of all workers, and share
+    their memory with the variables.
 
     After an update only the engine holds the newest values, and the memory of
     the variables has been reused. Call `synchronise` before you read the
@@ -45,15 +63,19 @@ class JaxEngine(Engine):
     ):
         if cache_dir is not None:
             jax.config.update("jax_compilation_cache_dir", cache_dir)
-        self.distribution = keras.distribution.DataParallel(
-            devices=select_devices(
-                keras.distribution.list_devices(), num_devices, "JAX"
-            )
-        )
-        super().__init__(
-            hparams, precision, self.distribution.num_model_replicas
-        )
-        self.mesh = self.distribution.device_mesh.backend_mesh
+        cluster = read_cluster()
+        devices = [
+            f"{device.platform}:{device.id}" for device in connect_workers()
+        ]
+        if cluster.num_workers == 1:
+            devices = select_devices(devices, num_devices, "JAX")
+        self.distribution = keras.distribution.DataParallel(devices=devices)
+        num_replicas = cluster.num_workers * len(devices)
+        super().__init__(hparams, precision, num_replicas, cluster)
+        self.local_mesh = self.distribution.device_mesh.backend_mesh
+        self.mesh = self.local_mesh
+        if cluster.num_workers > 1:
+            self.mesh = Mesh(np.array(jax.devices()), [AXIS])
         self._tried = set()
         self._state = None
 
@@ -61,11 +83,13 @@ class JaxEngine(Engine):
         try:
             with self.distribution.scope():
                 self._make_model_and_optimizer(vocab_size, input_vocab_size)
+                if self.num_workers > 1:
+                    self._take_over_from_chief(self.model.variables)
         except jax.errors.JaxRuntimeError as error:
             _raise_unless_memory(error)
             raise ModelTooLarge(self.hparams) from error
         self._gradients = self._on_each_device(
-            self._add_rounds, [EVERYWHERE] * 3 + [BY_REPLICA]
+            self._add_rounds, self.mesh, [EVERYWHERE] * 3 + [BY_REPLICA]
         )
         self._update = jax.jit(
             self._apply_update,
@@ -75,7 +99,9 @@ class JaxEngine(Engine):
         )
         self._evaluate = jax.jit(
             self._on_each_device(
-                self._token_sums, [EVERYWHERE] * 2 + [BY_ROW] * 2
+                self._token_sums,
+                self.local_mesh,
+                [EVERYWHERE] * 2 + [BY_ROW] * 2,
             )
         )
         self.reload()
@@ -87,52 +113,75 @@ class JaxEngine(Engine):
     def update(self, batch, stop=False):
         parts = {name: batch[name] for name in self.parts}
         shapes = tuple(part.shape for part in parts.values())
-        parts = self._put(parts, BY_REPLICA)
-        try:
-            self._state, figures = self._update(
-                self._state, self._fixed, parts, batch["num_tokens"]
-            )
-            # Updates run asynchronously. Waiting for the first one of each
-            # shape raises the error of missing memory here.
-            if shapes not in self._tried:
-                jax.block_until_ready(figures)
-                self._tried.add(shapes)
-        except jax.errors.JaxRuntimeError as error:
-            _raise_unless_memory(error)
-            raise OutOfMemory(self.hparams.batch_tokens) from error
-        # JAX trains on one machine, so nobody else can ask to stop.
-        return {**figures, "stop": float(stop)}
+        # Each replica has the wish of its worker.
+        stops = np.full((1, self.local_replicas), stop, np.float32)
+        sharding = NamedSharding(self.mesh, BY_REPLICA)
+        parts, stops = jax.tree.map(
+            lambda part: jax.make_array_from_process_local_data(sharding, part),
+            (parts, stops),
+        )
+        with self._explain_lost_workers():
+            try:
+                self._state, figures = self._update(
+                    self._state, self._fixed, parts, batch["num_tokens"], stops
+                )
+                # Updates run asynchronously. Waiting for the first one of each
+                # shape raises the error of missing memory here.
+                if shapes not in self._tried:
+                    jax.block_until_ready(figures)
+                    self._tried.add(shapes)
+            except jax.errors.JaxRuntimeError as error:
+                _raise_unless_memory(error)
+                raise OutOfMemory(self.hparams.batch_tokens) from error
+        return figures
+
+    def read_figures(self, figures):
+        with self._explain_lost_workers():
+            return super().read_figures(figures)
+
+    def broadcast_from_chief(self, number):
+        with self._explain_lost_workers():
+            return int(multihost_utils.broadcast_one_to_all(np.int32(number)))
+
+    def wait_for_workers(self):
+        # JAX ends all workers if one leaves long before the others.
+        self.broadcast_from_chief(0)
 
     def evaluate(self, inputs, targets):
         # All devices need the same number of rows. Empty rows add nothing to
         # the sums.
-        missing = -len(inputs) % self.num_replicas
+        missing = -len(inputs) % self.local_replicas
         inputs, targets = (
             np.pad(ids, [(0, missing), (0, 0)]) for ids in (inputs, targets)
         )
-        return self._evaluate(self._state[0], self._fixed, inputs, targets)
+        weights, fixed = self._share(
+            (self._state[0], self._fixed), self.local_mesh
+        )
+        return self._evaluate(weights, fixed, inputs, targets)
 
     def synchronise(self):
-        for variables, values in zip(self._variables(), self._state):
+        state = self._share(self._state, self.local_mesh)
+        for variables, values in zip(self._variables(), state):
             for variable, value in zip(variables, values, strict=True):
                 variable.assign(value)
 
     def reload(self):
         state, fixed = self._variables(), self.model.non_trainable_variables
-        self._state, self._fixed = self._put(
+        values = jax.device_put(
             jax.tree.map(lambda variable: variable.value, (state, fixed)),
-            EVERYWHERE,
+            NamedSharding(self.local_mesh, EVERYWHERE),
         )
+        self._state, self._fixed = self._share(values, self.mesh)
 
     def device_name(self):
-        return self.mesh.devices[0].device_kind
+        return self.local_mesh.devices[0].device_kind
 
     def peak_bytes(self):
-        statistics = self.mesh.devices[0].memory_stats() or {}
+        statistics = self.local_mesh.devices[0].memory_stats() or {}
         return statistics.get("peak_bytes_in_use") or process_peak_bytes()
 
     def memory_bytes(self):
-        statistics = self.mesh.devices[0].memory_stats() or {}
+        statistics = self.local_mesh.devices[0].memory_stats() or {}
         return statistics.get("bytes_limit") or machine_bytes()
 
     def start_profile(self, directory):
@@ -144,14 +193,49 @@ class JaxEngine(Engine):
     def _variables(self):
         return self.model.trainable_variables, self.optimizer.variables
 
-    def _put(self, arrays, spec):
-        return jax.device_put(arrays, NamedSharding(self.mesh, spec))
+    def _share(self, arrays, mesh):
+        """Returns arrays on another mesh, in the memory of these.
 
-    def _on_each_device(self, function, in_specs):
+        Each device of this worker holds them whole.
+        """
+        if self.num_workers == 1:
+            return arrays
+        sharding = NamedSharding(mesh, EVERYWHERE)
+        return jax.tree.map(
+            lambda array: jax.make_array_from_single_device_arrays(
+                array.shape,
+                sharding,
+                [shard.data for shard in array.addressable_shards],
+            ),
+            arrays,
+        )
+
+    def _take_over_from_chief(self, variables):
+        # Unlike machines may round the first weights of a seed differently.
+        values = [variable.value for variable in variables]
+        with self._explain_lost_workers():
+            values = multihost_utils.broadcast_one_to_all(values)
+        for variable, value in zip(variables, values):
+            variable.assign(value)
+
+    @contextlib.contextmanager
+    def _explain_lost_workers(self):
+        try:
+            yield
+        # Gloo's errors are a ValueError.
+        except (jax.errors.JaxRuntimeError, ValueError) as error:
+            is_lost = any(word in str(error) for word in _LOST_WORKER)
+            if self.num_workers == 1 or not is_lost:
+                raise
+            # The exit of JAX would wait for the lost worker, and then abort.
+            atexit.register(_end_process)
+            raise WorkerLost(str(error)) from error
+
+    def _on_each_device(self, function, mesh, in_specs):
         """Makes each device run a function on its part of the arguments."""
         return jax.shard_map(
             function,
-            mesh=self.mesh,
+            mesh=mesh,
             in_specs=tuple(in_specs),
             out_specs=EVERYWHERE,
             # With the check, JAX would sum the gradients of each round over the
@@ -159,7 +243,7 @@ class JaxEngine(Engine):
             check_vma=False,
         )
 
-    def _apply_update(self, state, fixed, parts, num_tokens):
+    def _apply_update(self, state, fixed, parts, num_tokens, stops):
         weights, moments = state
         scale = self._loss_scale(moments)
         sums, gradients = self._gradients(
@@ -168,7 +252,8 @@ class JaxEngine(Engine):
         squares = [jnp.sum(jnp.square(gradient)) for gradient in gradients]
         norm = jnp.sqrt(sum(squares)) / scale  # without the scale of the loss
         state = self.optimizer.stateless_apply(moments, gradients, weights)
-        return state, {**sums, "gradient_norm": norm}
+        stop = jnp.sum(stops) / self.local_replicas  # each worker counts once
+        return state, {**sums, "gradient_norm": norm, "stop": stop}
 
     def _loss_scale(self, moments):
         if self.precision != "float16":
@@ -228,6 +313,32 @@ class JaxEngine(Engine):
                 {"inputs": inputs, "targets": targets}, training=False
             )
             return lax.psum(compute_token_sums(targets, logits), AXIS)
+
+
+def connect_workers():
+    """Joins the cluster of `TF_CONFIG`; returns the devices of this process.
+
+    It must come before JAX computes anything.
+    """
+    cluster = read_cluster()
+    if cluster.num_workers > 1 and not jax.distributed.is_initialized():
+        jax.distributed.initialize(
+            cluster.chief_address,
+            cluster.num_workers,
+            cluster.worker,
+            cluster_detection_method="deactivate",
+            heartbeat_timeout_seconds=SECONDS_TO_ANSWER,
+            shutdown_timeout_seconds=SECONDS_TO_ANSWER,
+        )
+        # Gloo reports its connections on standard output, which is for results.
+        with silence_stdout():
+            multihost_utils.sync_global_devices("start")
+    return jax.local_devices()
+
+
+def _end_process():
+    sys.stdout.flush()
+    os._exit(2)  # the status of a command after a `UserError`
 
 
 def _raise_unless_memory(error):

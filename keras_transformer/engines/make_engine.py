@@ -2,7 +2,6 @@
 
 import keras
 
-from keras_transformer.engines.cluster import check_backend
 from keras_transformer.errors import UserError
 from keras_transformer.processor import processor_flags
 
@@ -21,7 +20,6 @@ def make_engine(hparams, precision="float32", num_devices=0, xla="auto"):
 
         return TensorflowEngine(hparams, precision, num_devices, xla)
     if backend == "jax":
-        check_backend(backend)
         from keras_transformer.engines.jax_engine import JaxEngine
 
         return JaxEngine(hparams, precision, num_devices)
@@ -59,9 +57,9 @@ def resolve_precision(precision):
 
 
 def _jax_has_bfloat16():
-    import jax
+    from keras_transformer.engines.jax_engine import connect_workers
 
-    device = jax.devices()[0]
+    device = connect_workers()[0]
     if device.platform == "gpu":
         # NVIDIA's is like "8.0". AMD's is a name like "gfx90a".
         major = str(device.compute_capability).partition(".")[0]

@@ -32,7 +32,8 @@ class TensorflowEngine(Engine):
     def __init__(self, hparams, precision="float32", num_devices=0, xla="auto"):
         self.strategy = make_strategy(num_devices)
         num_replicas = self.strategy.num_replicas_in_sync
-        super().__init__(hparams, precision, num_replicas, *read_cluster())
+        cluster = read_cluster()
+        super().__init__(hparams, precision, num_replicas, cluster)
         if precision == "float16" and self.num_replicas > 1:
             raise UserError(
                 "`precision` must be float32 or bfloat16 on several devices. "
@@ -311,8 +312,7 @@ def make_strategy(num_devices):
     for gpu in gpus:
         # Otherwise TensorFlow reserves the whole memory of each GPU.
         tf.config.experimental.set_memory_growth(gpu, True)
-    num_workers, _ = read_cluster()
-    if num_workers > 1:
+    if read_cluster().num_workers > 1:
         # At a lower level TensorFlow logs a line for each operation.
         tf.get_logger().setLevel("WARNING")
         # By itself TensorFlow would sum gradients of GPUs by gRPC.

@@ -21,14 +21,23 @@ def hide_module(name):
         del sys.modules[name]
 
 
-@contextlib.contextmanager
 def silence_stderr():
     """Discards what is written to descriptor 2, by C++ code too."""
-    saved = os.dup(2)
+    return _silence(2)
+
+
+def silence_stdout():
+    """Discards what is written to descriptor 1, by C++ code too."""
+    return _silence(1)
+
+
+@contextlib.contextmanager
+def _silence(descriptor):
+    saved = os.dup(descriptor)
     try:
         with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
+            os.dup2(nowhere.fileno(), descriptor)
         yield
     finally:
-        os.dup2(saved, 2)
+        os.dup2(saved, descriptor)
         os.close(saved)

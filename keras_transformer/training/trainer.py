@@ -163,6 +163,7 @@ class Trainer:
                 write_model_card(self.run.path, self.run)
                 if self.hparams.lora_rank:
                     write_adapter(self.run)
+            self.engine.wait_for_workers()
             return {} if self.stop_signal else self._results
 
     def _catch_up(self):
@@ -289,7 +290,7 @@ class Trainer:
         if self._pending is None:
             return
         (at, size, figures), self._pending = self._pending, None
-        figures = {name: float(value) for name, value in figures.items()}
+        figures = self.engine.read_figures(figures)
         self._check_finite(figures, at)
         self.cost.count_update(size)
         self.log.count_update(size, figures)

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from keras_transformer.engines.cluster import check_backend
 from keras_transformer.engines.cluster import read_cluster
 
 TWO = {"worker": ["a:1", "b:2"]}
@@ -22,35 +21,26 @@ def read(monkeypatch):
     return read
 
 
-class CheckBackendTest:
-    def test_jax_refuses_a_cluster(self, monkeypatch):
-        check_backend("jax")
-        monkeypatch.setenv("TF_CONFIG", "{}")
-        check_backend("tensorflow")
-        with pytest.raises(ValueError, match="needs TensorFlow. Received: K"):
-            check_backend("jax")
-
-
 class ReadClusterTest:
     @pytest.mark.parametrize("text", ["", "{}", '{"cluster": {}}'])
     def test_without_a_cluster_there_is_one_worker(self, read, text):
-        assert read(text) == (1, 0)
+        assert read(text) == (1, 0, None)
 
     @pytest.mark.parametrize(
-        "cluster, job, index, number",
+        "cluster, job, index, number, chief",
         [
-            (TWO, "worker", 0, 0),
-            (TWO, "worker", 1, 1),
-            ({"chief": ["c:1"], **TWO}, "chief", 0, 0),
-            ({"chief": ["c:1"], **TWO}, "worker", 1, 2),
+            (TWO, "worker", 0, 0, "a:1"),
+            (TWO, "worker", 1, 1, "a:1"),
+            ({"chief": ["c:1"], **TWO}, "chief", 0, 0, "c:1"),
+            ({"chief": ["c:1"], **TWO}, "worker", 1, 2, "c:1"),
         ],
     )
     def test_the_chief_comes_before_the_workers(
-        self, read, cluster, job, index, number
+        self, read, cluster, job, index, number, chief
     ):
         task = {"type": job, "index": index}
         num_workers = sum(map(len, cluster.values()))
-        expected = (num_workers, number)
+        expected = (num_workers, number, chief)
         assert read({"cluster": cluster, "task": task}) == expected
 
     @pytest.mark.parametrize(

@@ -18,5 +18,5 @@ class JaxGpuTest:
         gpu = SimpleNamespace(
             platform="gpu", compute_capability=compute_capability
         )
-        monkeypatch.setattr(jax, "devices", lambda: [gpu])
+        monkeypatch.setattr(jax, "local_devices", lambda: [gpu])
         assert make_engine._jax_has_bfloat16() == is_fast

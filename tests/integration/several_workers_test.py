@@ -1,24 +1,16 @@
-"""Training by several processes that act as machines.
+"""Training with TensorFlow by several processes that act as machines."""
 
-They communicate over the loopback address.
-"""
-
-import contextlib
 import json
-import os
-import resource
 import signal
-import socket
 import time
 
-import numpy as np
 import pytest
 from runs import differences
-from runs import metrics
-from runs import start_trainer
 from runs import train
+from workers import ALWAYS
+from workers import Workers
+from workers import check_same_losses
 
-from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.run_directory import RunDirectory
 
 HPARAMS = (
@@ -27,78 +19,12 @@ HPARAMS = (
 )
 NUM_UPDATES = 300
 OPTIONS = {"eval_frequency": 150}
-SECONDS = 300  # limit for the start and the end of a process
-
-
-class Workers:
-    """Starts all workers of a run with the same command."""
-
-    def __init__(self, path, data_dir, num_workers, *flags):
-        self.checkpoints = Checkpoints(os.path.join(path, "checkpoints"))
-        command = (
-            "--problem=copy",
-            f"--data_dir={data_dir}",
-            f"--output_dir={path}",
-            "--hparams_set=transformer_tiny",
-            f"--hparams={HPARAMS}",
-            "--effective_batch_tokens=192",
-            "--precision=float32",
-            f"--train_steps={NUM_UPDATES}",
-            f"--eval_frequency={OPTIONS['eval_frequency']}",
-            *flags,
-        )
-        addresses = free_addresses(num_workers)
-        self.processes = []
-        for index in range(num_workers):
-            task = {"type": "worker", "index": index}
-            config = {"cluster": {"worker": addresses}, "task": task}
-            self.processes.append(
-                start_trainer(
-                    *command,
-                    env={**os.environ, "TF_CONFIG": json.dumps(config)},
-                    preexec_fn=forbid_files if index else None,
-                )
-            )
-
-    def wait_for(self, step):
-        """Waits until there is a checkpoint of `step` or a later one."""
-        end = time.monotonic() + SECONDS
-        while max(self.checkpoints.steps, default=0) < step:
-            ended = [p for p in self.processes if p.poll() is not None]
-            if ended or time.monotonic() > end:
-                self.kill()
-                raise AssertionError(self.end())
-            time.sleep(0.005)
-
-    def end(self):
-        """Returns statuses, outputs and messages of all after their end."""
-        try:
-            texts = [p.communicate(timeout=SECONDS) for p in self.processes]
-        finally:
-            self.kill()
-        statuses = [process.returncode for process in self.processes]
-        return statuses, *zip(*texts)
-
-    def kill(self):
-        for process in self.processes:
-            process.kill()
-
-
-def free_addresses(number):
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
-
-
-def forbid_files():
-    """Limits the size of files, since only the chief may write any.
-
-    The limit is 4 bytes, which Python writes to test the directory for
-    temporary files.
-    """
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4, 4))
+FLAGS = (
+    f"--hparams={HPARAMS}",
+    "--effective_batch_tokens=192",
+    f"--train_steps={NUM_UPDATES}",
+    f"--eval_frequency={OPTIONS['eval_frequency']}",
+)
 
 
 def train_alone(path, workers_run):
@@ -113,33 +39,22 @@ def train_alone(path, workers_run):
     return alone
 
 
-def check_same_losses(run, alone):
-    for name in ("train_loss", "dev_loss"):
-        losses, expected = (
-            [float(row[name]) for row in metrics(each) if row[name]]
-            for each in (run, alone)
-        )
-        assert len(losses) == len(expected) >= 2
-        np.testing.assert_allclose(losses, expected, rtol=1e-5)
-
-
 def interrupt(path, data_dir):
     """Stops two workers, later kills one of them, and lets them finish."""
-    always = "--save_checkpoints_secs=0"
-    workers = Workers(path, data_dir, 2, always)
+    workers = Workers(path, data_dir, 2, *FLAGS, ALWAYS)
     workers.wait_for(10)
     workers.processes[1].send_signal(signal.SIGTERM)
     stopped = workers.end()
     arrays = workers.checkpoints.load()
     step = workers.checkpoints.steps[-1]
 
-    workers = Workers(path, data_dir, 2, always)
+    workers = Workers(path, data_dir, 2, *FLAGS, ALWAYS)
     workers.wait_for(step + 10)
     workers.processes[1].kill()
     begin = time.monotonic()
     lost = *workers.end(), time.monotonic() - begin
     newest = workers.checkpoints.steps[-1]
-    ended = Workers(path, data_dir, 2).end()
+    ended = Workers(path, data_dir, 2, *FLAGS).end()
     return (step, stopped, arrays), (newest, lost), ended
 
 
@@ -199,7 +114,7 @@ class TwoWorkersTest:
     @pytest.mark.usefixtures("interrupted")
     def test_interruptions_change_no_bit(self, path, copy_data, tmp_path):
         whole = str(tmp_path / "whole")
-        assert Workers(whole, copy_data, 2).end()[0] == [0, 0]
+        assert Workers(whole, copy_data, 2, *FLAGS).end()[0] == [0, 0]
         assert differences(RunDirectory(path), RunDirectory(whole)) == []
 
 
@@ -207,14 +122,14 @@ class TwoWorkersTest:
 class MoreWorkersTest:
     def test_losses_of_three_equal_those_of_one(self, copy_data, tmp_path):
         path = str(tmp_path / "run")
-        statuses, *_ = Workers(path, copy_data, 3).end()
+        statuses, *_ = Workers(path, copy_data, 3, *FLAGS).end()
         assert statuses == [0, 0, 0]
         run = RunDirectory(path)
         check_same_losses(run, train_alone(tmp_path / "alone", run))
 
     def test_lost_chief_ends_all(self, copy_data, tmp_path):
         path = str(tmp_path / "run")
-        workers = Workers(path, copy_data, 3, "--save_checkpoints_secs=0")
+        workers = Workers(path, copy_data, 3, *FLAGS, ALWAYS)
         workers.wait_for(10)
         workers.processes[0].kill()
         statuses, _, messages = workers.end()
@@ -227,7 +142,7 @@ class MoreWorkersTest:
 
     def test_hanging_worker_ends_the_others(self, copy_data, tmp_path):
         path = str(tmp_path / "run")
-        workers = Workers(path, copy_data, 3, "--save_checkpoints_secs=0")
+        workers = Workers(path, copy_data, 3, *FLAGS, ALWAYS)
         workers.wait_for(10)
         hanging = workers.processes.pop(1)
         hanging.send_signal(signal.SIGSTOP)

@@ -7,6 +7,7 @@
 # make test-oldest   Run tests with the oldest dependencies that are allowed.
 # make test-browser  Run the tests of kt-studio in a browser.
 # make coverage      Run `make test`, and measure the coverage of branches.
+# make mutation      Measure how many faults in the maths half its tests find.
 # make fuzz          Feed the readers of files and requests with hostile bytes.
 # make docs          Build the site of documents into build/docs/site.
 # make tutorials     Run the tutorials and renew their outputs and notebooks.
@@ -51,7 +52,7 @@ JAX_TESTS = jax_backend_test.py engines/jax_engine_test.py \
 	integration/jax_training_test.py
 
 .PHONY: demo demo-parsing check test test-slow test-jax test-oldest \
-	test-browser coverage fuzz docs tutorials pictures lint dist release \
+	test-browser coverage mutation fuzz docs tutorials pictures lint dist release \
 	licences venv clean
 
 demo: .venv/installed
@@ -106,6 +107,9 @@ test-browser: .venv/installed-test
 	$(PIP) -e '.[browser]'
 	$(BIN)/python -m pytest -q -m browser
 
+mutation: .venv/installed-test
+	$(BIN)/python benchmarks/mutation_score.py 100
+
 fuzz: .venv/installed-test
 	$(PIP) -e '.[fuzz]'
 	for reader in $(FUZZED); do \
@@ -148,11 +152,11 @@ release: .venv/installed-test
 
 # Those of what `pip install .` brings, which a new environment shows.
 licences: .venv/installed-test
-	$(PIP) cyclonedx-bom pip-licenses
+	$(PIP) 'cyclonedx-bom>=7' pip-licenses
 	$(PYTHON) -m venv --clear build/dependencies
 	build/dependencies/bin/python -m pip install --quiet .
 	$(BIN)/pip-licenses --python=build/dependencies/bin/python --with-urls \
-		--format=markdown --output-file=build/licences.md
+		--format=csv --output-file=build/licences.csv
 	$(BIN)/cyclonedx-py environment --output-file=build/sbom.json \
 		build/dependencies/bin/python
 

@@ -133,7 +133,7 @@ def main(number, paths):
     print(f"{len(mutants)} mutants, of which {number} are drawn")
     survivors, intact = 0, set()
     drawn = random.Random(0).sample(mutants, min(number, len(mutants)))
-    for done, (path, place) in enumerate(sorted(drawn), 1):
+    for done, (path, place) in enumerate(drawn, 1):
         tree = ast.parse(path.read_text("utf-8"))
         own = next(find_tests(path))
         if path not in intact and not pass_tests(path, tree, own):

@@ -97,7 +97,7 @@ class Trainer:
         steps = self.options.profile_steps if self.engine.is_chief else ()
         self.profiler = Profiler(self.engine, run.file("tensorboard"), steps)
         self.layout = None  # of the batches, once an epoch has been planned
-        self.stop_signal = None
+        self.stop_signal: int | None = None
         self._asks_to_stop = False
         self._agreed_last_step = math.inf  # of several workers
         # Progress, size and figures of the update whose figures are unread.

@@ -8,6 +8,7 @@
 # make test-browser  Run the tests of kt-studio in a browser.
 # make coverage      Run `make test`, and measure the coverage of branches.
 # make mutation      Measure how many faults in the maths half its tests find.
+# make benchmark     Measure this checkout, and add a line to the history.
 # make fuzz          Feed the readers of files and requests with hostile bytes.
 # make docs          Build the site of documents into build/docs/site.
 # make tutorials     Run the tutorials and renew their outputs and notebooks.
@@ -52,7 +53,8 @@ JAX_TESTS = jax_backend_test.py engines/jax_engine_test.py \
 	integration/jax_training_test.py
 
 .PHONY: demo demo-parsing check test test-slow test-jax test-oldest \
-	test-browser coverage mutation fuzz docs tutorials pictures lint dist release \
+	test-browser coverage mutation benchmark fuzz docs tutorials pictures \
+	lint dist release \
 	licences venv clean
 
 demo: .venv/installed
@@ -109,6 +111,9 @@ test-browser: .venv/installed-test
 
 mutation: .venv/installed-test
 	$(BIN)/python benchmarks/mutation_score.py 100
+
+benchmark: .venv/installed-test
+	$(BIN)/python benchmarks/history.py benchmarks/history.jsonl
 
 fuzz: .venv/installed-test
 	$(PIP) -e '.[fuzz]'

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import history_page
 import pytest
 import reference_pages
 import site_builder
@@ -99,6 +100,33 @@ class SiteSourceTest:
         names = {path.stem for path in (folder / "commands").iterdir()}
         setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
         assert names == set(re.findall(r"^    (kt-\S+) = ", setup, re.M))
+
+
+class HistoryPageTest:
+    def test_it_compares_with_the_first_line_of_the_machine(self, tmp_path):
+        records = [
+            {
+                "date": "2026-11-27 03:15",
+                "commit": commit,
+                "machine": machine,
+                "load": [0.1, 2.0],
+                "product_seconds": 0.1,
+                "versions": {"tensorflow": "2.21.0"},
+                "figures": {
+                    "tokens": {"per_second": 10 * ratio, "per_product": ratio}
+                },
+            }
+            for commit, machine, ratio in (
+                ("aaaaaaa", "fast", 100.0),
+                ("bbbbbbb", "slow", 40.0),
+                ("ccccccc", "slow", 30.0),
+            )
+        ]
+        page = history_page.make_page(records)
+        assert "| tokens | 300.0 | 30.0 | 75% |" in page
+        history_page.draw(records, tmp_path / "history.svg")
+        picture = (tmp_path / "history.svg").read_text(encoding="utf-8")
+        assert all(record["commit"] in page + picture for record in records)
 
 
 class SiteTest:

@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 
+import history_page
 import reference_pages
 import yaml
 
@@ -106,6 +107,8 @@ def build(target):
         if name.endswith(".md")
     }
     pages |= reference_pages.make_pages()
+    history = history_page.read_history(ROOT / "benchmarks/history.jsonl")
+    pages["history.md"] = history_page.make_page(history)
     for name, text in pages.items():
         path = target / "docs" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -113,6 +116,8 @@ def build(target):
     for name, new in files.items():
         if name.endswith(PICTURES):
             shutil.copyfile(ROOT / name, target / "docs" / new)
+    if history:
+        history_page.draw(history, target / "docs/history.svg")
     for name in ("style.css", "iframe-worker.js"):
         shutil.copyfile(SITE / name, target / "docs" / name)
     navigation = yaml.safe_load((SITE / "navigation.yml").read_text("utf-8"))

@@ -102,8 +102,6 @@ def register_problem(name=None):
 
     The name defaults to that of the class in snake case.
 
-    Example:
-
     >>> from keras_transformer.problem import Problem
     >>> @register_problem
     ... class TranslateMyText(Problem):

@@ -24,8 +24,6 @@ class ParsingFiles(FilesProblem, ParsingProblem):
     names one or several files or directories, separated by commas; `wsj:02-21`
     selects the folders or files of these numbers in the directory `wsj`.
 
-    Example:
-
     >>> problem = ParsingFiles("data")
     >>> problem.use_files(
     ...     {"train": ("wsj:02-21",), "dev": ("wsj:22",)},

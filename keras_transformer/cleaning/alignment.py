@@ -113,11 +113,8 @@ class LexicalModel:
     """The probabilities of words given a word of the other side.
 
     They come from IBM model 1 by expectation maximisation, which begins with
-    equal probabilities. Every side also has an empty word, number 0.
-
-    Args:
-        sources: List of lists of words.
-        targets: List of lists of words, as many.
+    equal probabilities. Every side also has an empty word, number 0. The
+    `sources` and as many `targets` are lists of words.
     """
 
     def __init__(self, sources, targets):

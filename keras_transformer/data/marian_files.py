@@ -56,11 +56,8 @@ def read_marian_vocabularies(directory):
     `split_special_tokens=True`: `</s>` in a text is only text, so that no text
     ends a sentence. The tokenizer does not normalise punctuation, whether
     sacremoses is installed or not. Decoded text is its text without special
-    tokens.
-
-    Raises:
-        UserError: If a file is missing or damaged, or if the tokenizer has a
-            feature that a vocabulary here lacks.
+    tokens. It is a `UserError` if a file is missing or damaged, or if the
+    tokenizer has a feature that a vocabulary here lacks.
     """
     config_path = os.path.join(directory, CONFIG_FILE)
     config = read_record(config_path, _CONFIG, _REMEDY)
@@ -210,12 +207,10 @@ def write_marian_vocabularies(
 ):
     """Writes vocabularies as the files of a Marian model.
 
-    Args:
-        vocabularies: The `Vocabularies` of a run, imported or trained here.
-        directory: Path of the directory, which exists.
-        languages: Language codes of the sources and of the targets.
-        separate_vocabs: Whether each side has a separate table. Defaults to
-            False, which needs the same pieces on both sides.
+    The `Vocabularies` are those of a run, imported or trained here, and the
+    directory exists. `languages` are the codes of the sources and of the
+    targets. With `separate_vocabs` each side has a table of its own; a common
+    one needs the same pieces on both sides.
     """
     targets, sources = vocabularies
     if not (separate_vocabs or vocabularies.have_same_pieces):

@@ -52,14 +52,9 @@ class Subwords:
     `bpe_symbols.write_symbols`, and so do those of Marian and Tensor2Tensor;
     see `marian_files` and `tensor2tensor_vocabulary`.
 
-    Args:
-        model_path: Path of a SentencePiece model with these ids, such as
-            `train_subwords` writes.
-        sha256: SHA-256 that the file must have, in hexadecimal. Defaults to
-            None, which accepts any.
-
-    Raises:
-        UserError: If the file is not such a model, or another one.
+    `model_path` is that of a SentencePiece model with these ids, such as
+    `train_subwords` writes. Any other file is a `UserError`, and so is one with
+    another SHA-256 than `sha256`, in hexadecimal, if that is given.
     """
 
     def __init__(self, model_path, sha256=None):

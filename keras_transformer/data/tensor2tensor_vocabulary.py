@@ -25,11 +25,8 @@ _SPECIAL = ("<pad>", "</s>", "<unk>")  # of our ids 0, 1 and 2
 def read_tensor2tensor_vocabulary(path):
     """Reads a vocabulary file of Tensor2Tensor's `SubwordTextEncoder`.
 
-    Returns:
-        A `Subwords`, whose ids are those of the file plus 1 from id 2 on.
-
-    Raises:
-        UserError: If the file is not such a vocabulary.
+    The ids of the `Subwords` are those of the file plus 1 from id 2 on. Any
+    other file is a `UserError`.
     """
     subtokens = [_unquote(line) for line in _read_lines(path)]
     if len(subtokens) < 3 or not all(

@@ -210,8 +210,6 @@ def find_words(text, pattern):
 def format_pharaoh(pairs):
     """Writes pairs of words in Pharaoh's format.
 
-    Example:
-
     >>> format_pharaoh([(0, 0), (2, 1)])
     '0-0 2-1'
     """

@@ -36,8 +36,6 @@ def shorten_paths(paths):
 
     Equal paths keep their last part.
 
-    Example:
-
     >>> shorten_paths(["work/base/averaged", "work/large/averaged"])
     ['base', 'large']
     """
@@ -76,13 +74,10 @@ def replace_directory(path, check=None, owned=None):
     stays in its place. What a killed process left is put right first. A link to
     a directory stays a link.
 
-    Args:
-        check: Function that raises an error if the earlier directory must
-            stay. No other process replaces it between the check and the end of
-            the block.
-        owned: Names of the entries that belong to the directory and disappear
-            with it. All others move to the new one. Defaults to None, which
-            keeps nothing.
+    `check` raises an error if the earlier directory must stay. No other process
+    replaces it between the check and the end of the block. `owned` are the
+    names of the entries that belong to the directory and disappear with it. All
+    others move to the new one. By default nothing is kept.
     """
     place = os.path.realpath(path)
     outer = place + writing.INCOMPLETE

@@ -75,9 +75,8 @@ _REQUIRED = {
 def read_config(directory):
     """Reads the config of a Marian model, as a dictionary with its defaults.
 
-    Raises:
-        UserError: If a file is missing or damaged, or if it asks for a feature
-            that a model here lacks. The message names the feature.
+    It is a `UserError` if a file is missing or damaged, or if it asks for a
+    feature that a model here lacks, which the message names.
     """
     path = os.path.join(directory, CONFIG_FILE)
     # Another architecture has other fields, so its name is compared first.

@@ -67,13 +67,8 @@ class RunDirectory(vocabularies.HasVocabularies):
     It holds `run.json` (problem, hparams set, seed, SHA-256 of the vocabulary),
     `hparams.json`, `vocab.model` and `checkpoints/`. If the source has a
     vocabulary of its own, that is `vocab.source.model`. The trainer adds logs
-    and pictures, and `kt-evaluate` adds scores.
-
-    Args:
-        path: Path of the directory.
-
-    Raises:
-        UserError: If it is not the directory of a run.
+    and pictures, and `kt-evaluate` adds scores. It is a `UserError` if the path
+    is not that of a run.
     """
 
     def __init__(self, path: str | os.PathLike[str]):

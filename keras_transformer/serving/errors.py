@@ -3,17 +3,11 @@
 from keras_transformer.errors import UserError
 from keras_transformer.serving import limits
 
-# The index of a name is its number in gRPC and in TensorFlow.
-CODES = (
-    *("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED"),
-    *("NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED"),
-    *("RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE"),
-    *("UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"),
-    "UNAUTHENTICATED",
-)
-# As in TF Serving. Codes that are missing here are server errors: 500.
+# The HTTP status of each gRPC code, as in TF Serving.
 _HTTP_STATUS = {
+    "OK": 200,
     "CANCELLED": 499,
+    "UNKNOWN": 500,
     "INVALID_ARGUMENT": 400,
     "DEADLINE_EXCEEDED": 504,
     "NOT_FOUND": 404,
@@ -24,9 +18,13 @@ _HTTP_STATUS = {
     "ABORTED": 409,
     "OUT_OF_RANGE": 400,
     "UNIMPLEMENTED": 501,
+    "INTERNAL": 500,
     "UNAVAILABLE": 503,
+    "DATA_LOSS": 500,
     "UNAUTHENTICATED": 401,
 }
+# The index of a name is its number in gRPC and in TensorFlow.
+CODES = tuple(_HTTP_STATUS)
 
 
 class RequestError(UserError):
@@ -42,7 +40,7 @@ class RequestError(UserError):
             message = message[: limits.MAX_MESSAGE_CHARACTERS] + "..."
         super().__init__(message)
         self.code = code
-        self.http_status = http_status or _HTTP_STATUS.get(code, 500)
+        self.http_status = http_status or _HTTP_STATUS[code]
 
 
 class InvalidRequest(RequestError):

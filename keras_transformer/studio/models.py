@@ -34,10 +34,8 @@ class Frame(typing.NamedTuple):
 class Studio:
     """Holds the runs that a page shows, and opens their models when needed.
 
-    Args:
-        paths: List of the directories of runs.
-        step: Integer step of the first run's checkpoint, or "best". Defaults to
-            None, the newest.
+    `paths` lists the directories of the runs. The step, an integer or "best",
+    is that of the first run's checkpoint and defaults to the newest.
     """
 
     def __init__(self, paths, step=None):

@@ -34,8 +34,6 @@ class Tree(typing.NamedTuple):
 
     Trees are immutable; they are compared and hashed by their contents.
 
-    Example:
-
     >>> tree = parse_tree("(TOP (S (NP (NNP Ada)) (VP (VBZ smiles)) (. .)))")
     >>> tree.words(), tree.tags()
     (['Ada', 'smiles', '.'], ['NNP', 'VBZ', '.'])

@@ -60,8 +60,6 @@ def write_picture(figure, path):
 def name_metric(metric):
     """Returns the name of a column of `metrics.csv` as words for a reader.
 
-    Example:
-
     >>> name_metric("dev_chrf")
     'dev chrF'
     """

@@ -118,11 +118,9 @@ class AutomaticEngine:
 
     A call of a translator can ask for what CTranslate2 lacks: terms of a
     glossary, samples, attention, or a text that is longer than its table of
-    positions. Keras is loaded at the first such call.
-
-    Args:
-        fast: The `CTranslate2Engine` of a run.
-        load: Function that returns the run's `KerasEngine`.
+    positions. Keras is loaded at the first such call. `fast` is the
+    `CTranslate2Engine` of a run, and the function `load` returns the run's
+    `KerasEngine`.
     """
 
     capabilities = keras_engine.RUN

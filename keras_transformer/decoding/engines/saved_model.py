@@ -42,11 +42,8 @@ class SavedModelEngine:
 
     It gives the translations of its run, with the options that the model was
     exported with. It needs TensorFlow and tensorflow-text, but not this
-    package's layers.
-
-    Args:
-        path: Directory of a version, or of several, of which the newest is
-            loaded.
+    package's layers. The path is that of a version, or of several, of which the
+    newest is loaded.
     """
 
     max_length = tagger = None

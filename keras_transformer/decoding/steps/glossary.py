@@ -59,11 +59,8 @@ class Glossary:
         """Reads a glossary from a file.
 
         Each line has a source term, a tab and its translation. A term alone on
-        its line is not translated.
-
-        Raises:
-            UserError: If there is no such file, or if a line is malformed or
-                contradicts an earlier one.
+        its line is not translated. It is a `UserError` if there is no such
+        file, or if a line is malformed or contradicts an earlier one.
         """
         terms: dict[str, str | None] = {}
         for number, line in enumerate(read_lines(path), 1):

@@ -13,8 +13,6 @@ class TargetTag(Step):
     The tag is one that the model was trained with, so it has a token in the
     vocabulary of the engine's `Codec`.
 
-    Example:
-
         engine = load("runs/many").engine
         french = Translator(engine, [TargetTag("fr", engine.codec)])
         french(["A dog runs."])  # translates "<fr> A dog runs."

@@ -38,10 +38,9 @@ model of kt-exporter, which has its own precision and forms its batches itself.
 float32: self-attention and restricted self-attention, each with and without
 projections, LSTM, GRU, convolution and separable convolution, for lengths n
 from 16 to 4,096 and widths d from 128 to 1,024. Each layer, length and width
-has a separate process, which reports the time of the fastest run and the peak
-memory. That is the growth of the process's resident memory, so the memory of an
-accelerator is not counted. The report is table1.md, table1.csv and table1.png
-in --report_dir.
+has its own process, which reports the time of the fastest run and the peak
+memory. That is the growth of its resident memory, so that of an accelerator is
+not counted. The report is table1.md, table1.csv and table1.png in --report_dir.
 """
 
 import contextlib

@@ -8,12 +8,10 @@ The rules drop pairs with an empty side, too long sides, sides of very different
 lengths, the same sentence on both sides, broken encoding, tags of HTML, copied
 or exchanged sides, sides that do not translate each other, and pairs that
 occurred before. --rules chooses among them, and adds that against near
-duplicates. Three further rules apply when their flags are given: pairs in
-another script or another language than expected, and pairs whose text occurs in
-held-out files.
+duplicates. Three more rules apply if their flags are given: pairs in another
+script or language than expected, and pairs with text of held-out files.
 
-A pair is dropped by the first rule that applies. docs/cleaning.md describes the
-rules.
+The first rule that applies drops a pair. docs/cleaning.md describes the rules.
 
 The files are UTF-8, plain or gzip-compressed, and may be pipes. They are read
 once; memory holds 8 bytes for each distinct pair, and the first 50,000 pairs,

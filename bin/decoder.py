@@ -91,8 +91,7 @@ def main(argv):
 
 
 def _output(steps, changes, constraints):
-    # Opened before the model is loaded, so that a path that cannot be written
-    # fails at once.
+    # Opened before the model: a path that cannot be written fails at once.
     if not FLAGS.decode_to_file:
         return text_io.standard_output()
     return open_resumable(

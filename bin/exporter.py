@@ -30,8 +30,7 @@ float32, or in the format that --precision names.
 the text of the training which subwords of the target belong to which of the
 source. Translations consist of these and of frequent subwords alone.
 
-A SavedModel also contains the requests that TensorFlow Serving and kt-serve
-warm it up with.
+A SavedModel has requests with which TensorFlow Serving and kt-serve warm it up.
 
 --push_to_hub=OWNER/NAME also uploads the model to Hugging Face's hub, with the
 token of huggingface_hub, which pip install '.[hub]' installs. A new model there

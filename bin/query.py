@@ -7,15 +7,13 @@ Without --text, the command reads sentences from standard input, one per line.
 It prints the best translation of each on a line, in order.
 
 --glossary=terms.tsv names terms whose translations are prescribed, as in
-kt-decoder. The server needs a SavedModel for it, exported with a beam of at
-least 2.
+kt-decoder. For it, the server needs a SavedModel with a beam of at least 2.
 
 `https://` before the host encrypts the connection, with either protocol. The
 environment variable SSL_CERT_FILE names the certificates to trust, for example
 that of a server that has signed its own.
 
-While the server is still loading its model, the command ends with an error of
-one line.
+While the server loads its model, the command ends with one error line.
 """
 
 import itertools

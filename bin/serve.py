@@ -45,8 +45,7 @@ FLAGS = flags.define(
         "and so on."
     ),
     model_name=flags.SHARED,
-    # The server has no access control, so by default it serves this machine
-    # only.
+    # There is no access control, so by default it serves this machine only.
     host=flags.SHARED,
     port=flags.port("Port of gRPC; 0 turns gRPC off.", default=8500),
     rest_api_port=flags.port("Port of REST; 0 turns REST off.", default=8501),
@@ -95,8 +94,7 @@ def main(argv):
     )
     if formats == {"ctranslate2"}:
         require_ctranslate2()
-    # A port that is taken and a bad certificate fail here, before TensorFlow
-    # loads.
+    # A taken port and a bad certificate fail here, before TensorFlow loads.
     server = Server(
         FLAGS.export_dir,
         FLAGS.model_name,

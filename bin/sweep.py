@@ -17,9 +17,8 @@ log.txt. After each row the command writes table.md, table.csv and plot.png,
 with the paper's figures beside ours. A row that fails is reported and skipped;
 the exit status is then 1.
 
-The same command continues a sweep that was stopped. Rows that are finished are
-not trained again, and a row that was interrupted continues from its newest
-checkpoint.
+The same command continues a sweep that was stopped. Finished rows are not
+trained again, and an interrupted row continues from its newest checkpoint.
 """
 
 import os

@@ -7,12 +7,10 @@ Parsers write XX for the part of speech of every word, unless their
 linearization is the tagged one. The tagger reads the parts of speech from the
 outputs of the parser's encoder. It belongs to one checkpoint, by default the
 newest, and the parser stays as it is. From then on, the trees of kt-decoder,
-kt-evaluate and `load` have parts of speech. Exported models do not have the
-tagger.
+kt-evaluate and `load` have parts of speech. Exported models lack the tagger.
 
-The command prints the tagger's file to standard output and, if there are
---dev_trees, the share of their words with the right part of speech to standard
-error.
+The command prints the tagger's file to standard output and, with --dev_trees,
+the share of their words with the right part of speech to standard error.
 """
 
 import sys

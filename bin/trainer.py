@@ -67,8 +67,7 @@ FLAGS = flags.define(
             "Total number of updates, which includes those before a resume. "
             "Default: train_steps of the hparams set."
         ),
-        # In the first group, since it lists the values of --problem and
-        # --hparams_set.
+        # In the first group, as it lists values of --problem and --hparams_set.
         registry_help=flags.SHARED,
     ),
     flags.group("Data", tmp_dir=flags.SHARED, usr_dir=flags.SHARED),
@@ -274,8 +273,7 @@ def _merge_settings(earlier_run):
     if FLAGS.precision != "auto" or not earlier_run:
         from_flags["precision"] = FLAGS.precision
     record = earlier_run.record if earlier_run else {}
-    # The first versions recorded no precision, because they always computed in
-    # float32.
+    # The first versions recorded no precision, since they computed in float32.
     defaults = {"random_seed": 0, "precision": "float32", "measure": None}
     return {"hparams_set": None, **defaults, **record, **from_flags}
 

@@ -48,8 +48,7 @@ def transformer_big_enfr():
     """The big model for English-French: dropout 0.1 (section 6.1).
 
     The paper reports BLEU 41.8 on newstest2014 en-fr (Table 2). Tensor2Tensor's
-    set of this name also widens d_ff to 8192, which the paper does not do.
-    Frozen.
+    set of this name also widens d_ff to 8192, unlike the paper. Frozen.
     """
     return dataclasses.replace(transformer_big(), dropout=0.1)
 

@@ -105,8 +105,7 @@ def is_kind(value, kind):
         return math.isfinite(value)
     if kind is int:
         return -(2**63) <= value < 2**63
-    # A lone surrogate can neither be printed nor written, and no path holds a
-    # null character.
+    # A lone surrogate cannot be written, and no path holds a null character.
     return kind is bool or not re.search("[\0\ud800-\udfff]", value)
 
 

@@ -18,8 +18,7 @@ TRAINING_ONLY += ("initializer", "packed", "fused_attention")
 class ModelConfig:
     """Describes a model: all that `transformer.build_transformer` needs.
 
-    The defaults are the base model of Vaswani et al. (2017). Values are checked
-    at construction.
+    Defaults are the base model of Vaswani et al. (2017). Values are checked.
 
     A new field is added here and read by the layer that it configures, which
     gets it as an argument of the same name. Weights that it adds or reshapes

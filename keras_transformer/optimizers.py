@@ -81,8 +81,7 @@ class Adafactor(keras.optimizers.Optimizer):
 
     Algorithms 4 and 5 of Shazeer and Stern (2018), without momentum. Choose it
     where memory is too small for Adam's two moments of each weight. The step of
-    a weight matrix is the learning rate times the root mean square of the
-    matrix itself.
+    a weight matrix is the learning rate times its root mean square.
 
     `keras.optimizers.Adafactor` makes the same updates, but it also keeps the
     full second moments and caps the learning rate at step^-0.5. Besides, it

@@ -147,8 +147,7 @@ class ParsingProblem(Problem):
         return collect_symbols(trees, self.linearization)
 
     def output(self, source, decoded):
-        # The data may have been generated with another linearization than that
-        # of this class.
+        # The data may have another linearization than that of this class.
         words = source.split()
         linearization = self._linearization_of_data
         return str(target_text.read_tree(decoded, words, linearization))

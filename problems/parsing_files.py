@@ -59,9 +59,8 @@ class ParsingFiles(FilesProblem, ParsingProblem):
         `files` is a dictionary of split to a tuple of one str, paths separated
         by commas, as `parsed_trees` are. `vocabulary` is the path of a
         SentencePiece model to use instead of training one, such as that of the
-        parser that made the parsed trees. The other arguments are class
-        attributes of the problem, with "normalised" and no augmentation by
-        default.
+        parser of the parsed trees. The other arguments are class attributes of
+        the problem, with "normalised" and no augmentation by default.
         """
         super().use_files(files, vocab_size, normalize_text=normalize_text)
         if treebank_weight not in (None, 1) and not parsed_trees:

@@ -36,8 +36,7 @@ class TranslateWmt(Problem):
     ways give the same pairs. The original text of dev and test is SGML, so
     entities such as `&quot;` are replaced by their characters there.
 
-    Each subclass stands for one exact list of corpora, so the numbers of its
-    pairs are fixed.
+    Each subclass is an exact list of corpora with fixed numbers of pairs.
 
     Class attributes:
         tfds_name: Data set and configuration in tensorflow_datasets.
@@ -83,8 +82,7 @@ class TranslateWmt(Problem):
             return manifest
         if not files:
             self._download(tmp_dir)
-        # Unchanged files are not counted again, because that takes long for a
-        # large corpus.
+        # Unchanged files are not counted again: a large corpus takes long.
         elif (
             not manifest
             or text_files.fingerprints(files) != manifest["made_from"]["files"]

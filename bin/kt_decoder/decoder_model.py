@@ -204,8 +204,7 @@ def _assemble(load, paths):
 def list_settings(steps, changes, constraints):
     """Returns everything but the text that the output depends on.
 
-    The dictionary is for `files.partial.open_resumable`; `steps` comes from
-    `check_model`.
+    It is for `files.partial.open_resumable`; `steps` comes from `check_model`.
     """
     glossary, protect = map(constraints.get, ("glossary", "protect"))
     return {

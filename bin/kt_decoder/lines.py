@@ -14,8 +14,7 @@ from keras_transformer.errors import UserError
 class LineFormat:
     """Reads and writes lines as the flags of kt-decoder say.
 
-    `changes` holds decoding options, and `read_constraints` returned the
-    `constraints`.
+    `changes` are decoding options; `read_constraints` returned `constraints`.
     """
 
     def __init__(self, changes, constraints):
@@ -143,9 +142,8 @@ class LongLines:
     """Takes lines that are too long out of a translator's input.
 
     Their translations are empty, or those of their parts. The others come out
-    as if the long ones were blank. `counter` is a `Translator` that counts
-    tokens and needs no model, and `text_of` returns the text of a line and its
-    number.
+    as if these were blank. `counter` is a `Translator` that counts tokens and
+    needs no model, and `text_of` returns the text of a line and its number.
     """
 
     def __init__(self, counter, text_of):
@@ -183,8 +181,7 @@ class LongLines:
     def texts(self, lines, start):
         """Yields the text of each line, which is blank for a long one.
 
-        The lines are those from `inspect` that are left after the first
-        `start`.
+        The lines are those of `inspect` after the first `start`.
         """
         for number, line in enumerate(lines, start + 1):
             self._undecoded.append((number, line))

@@ -71,8 +71,7 @@ def _check_backend(name):
 def _pause_garbage_collection():
     """Stops garbage collections during an import of millions of objects."""
     # They live until the process ends, so collections would take a quarter of
-    # the time and find nothing. Later collections do not search these objects
-    # either.
+    # the time and find nothing. Later ones do not search these objects either.
     if not gc.isenabled():
         yield
         return

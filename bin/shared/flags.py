@@ -1,9 +1,8 @@
 """Kinds of flags, the flags that commands share, and rules between flags.
 
 A command defines its flags at the top of its module with `define`, by name. A
-call such as `count` describes a flag by its help text, and `SHARED` stands for
-the flag of this name in `SHARED_FLAGS`. `group` puts flags under a title in the
-help:
+call such as `count` describes a flag by its help text, and `SHARED` is the flag
+of this name in `SHARED_FLAGS`. `group` puts flags under a title in the help:
 
     FLAGS = flags.define(
         output_dir=flags.SHARED,

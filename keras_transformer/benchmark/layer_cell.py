@@ -1,8 +1,7 @@
 """Measures one layer at one length and width, in a separate process.
 
 The process gets the cell as JSON in its argument, and writes the figures as one
-line of JSON. A fresh process is needed because the peak of a process's memory
-never falls.
+line of JSON. A fresh process is needed because its peak of memory never falls.
 """
 
 import json

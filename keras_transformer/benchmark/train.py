@@ -93,9 +93,8 @@ def _count_flops(hparams, vocab_size, plan, lengths):
 
 def _arithmetic(engine, precision, passes, flops, token_flops):
     """Compares the operations of a run with what the devices can do."""
-    # The operations of a pass are `flops` with padding and `token_flops`
-    # without. The MFU of Chowdhery et al. (2022) is None for a device whose
-    # peak is unknown.
+    # A pass takes `flops` with padding and `token_flops` without. The MFU of
+    # Chowdhery et al. (2022) is None if the device's peak is unknown.
     rate, _ = passes.rate(flops)
     measured = machine.matrix_product_rate(precision, engine.num_replicas)
     name = engine.device_name()

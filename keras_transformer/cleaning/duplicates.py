@@ -13,8 +13,7 @@ class DuplicateRule:
     as a statement and a question of the same words.
 
     It keeps a hash of 8 bytes for each distinct pair and no text. The
-    probability that any two of 100 million pairs share a hash by chance is
-    0.03 %.
+    probability that any two of 100 million pairs share one is 0.03 %.
     """
 
     def __init__(self, name, key):

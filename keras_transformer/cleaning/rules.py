@@ -2,8 +2,7 @@
 
 The functions `is_...` of two sides return whether their rule drops the pair,
 and `drop_...` return such a function for given limits. A limit that a sentence
-of one or two words could break has a margin, so that no good short pair is
-lost.
+of one or two words could break has a margin, so no good short pair is lost.
 """
 
 import dataclasses

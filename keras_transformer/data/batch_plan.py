@@ -88,8 +88,7 @@ def plan_batches(
     position `(epoch, batch)` alone.
 
     A shuffled epoch 0 begins with a batch of the shape that needs the most
-    memory. If it does not fit the device, training fails at once instead of an
-    hour later.
+    memory. If it does not fit, training fails at once instead of an hour later.
 
     The lengths, of shape `(pairs,)`, are the numbers of tokens of each source
     and target sentence. A batch has at most `batch_tokens` source positions and
@@ -150,8 +149,7 @@ def make_empty_plan(num_dropped):
 def pad_batch(token_pairs, indices, shape):
     """Returns the padded `(inputs, targets)` of an item of a plan.
 
-    They are int32 arrays of shapes `(rows, input_len)` and `(rows,
-    target_len)`.
+    They are int32, of shapes `(rows, input_len)` and `(rows, target_len)`.
     """
     _, input_len, target_len = shape
     return (
@@ -319,9 +317,8 @@ def _find_best_cut(cells, bucket, batch_tokens):
 
 def _positions(num_pairs, limit, batch_tokens):
     """Counts the source and target positions of buckets of these sizes."""
-    # The largest number of rows that fits decides how many batches there are.
-    # They then share the pairs evenly, as `lay_out` does, so none is nearly
-    # empty.
+    # The largest number of rows that fits decides the number of batches. They
+    # share the pairs evenly, as `lay_out` does, so none is nearly empty.
     most_rows = batch_tokens // limit.max(axis=-1)
     num_batches = -(-num_pairs // most_rows)
     rows = -(-num_pairs // num_batches)

@@ -69,9 +69,8 @@ class BpeDropout:
         """Yields a random segmentation of each word, by number of pieces.
 
         `characters` and `ranks` (see `first_ranks`) have shape `(characters,
-        words)`. Each item is an array of shape `(words,)` with the columns of
-        the words of so many pieces, and their pieces, of shape `(pieces,
-        words)`.
+        words)`. Each item has the columns of the words of so many pieces,
+        `(words,)`, and their pieces, `(pieces, words)`.
         """
         words = np.arange(characters.shape[1])
         # Padding, which merges with nothing, gives each piece two neighbours.
@@ -99,8 +98,7 @@ class BpeDropout:
         # The number of better merges that are left out before one is not.
         num_skipped = generator.geometric(1 - self._dropout, num_words) - 1
         some = np.flatnonzero(num_skipped)
-        # The last of the sorted keys is never a merge, since a word has padding
-        # at either end.
+        # The last sorted key is no merge: words have padding at both ends.
         skipped = np.minimum(num_skipped[some], num_pairs - 1)
         by_key = np.sort(keys[:, some], axis=0)
         best[some] = by_key[skipped, np.arange(len(some))]

@@ -114,8 +114,7 @@ def _prepare_chunks(problem, pairs, sides, counts, progress):
     while chunk := list(itertools.islice(pairs, PAIRS_IN_CHUNK)):
         kept = list(select_complete_pairs(problem, chunk))
         for number, side in enumerate(sides):
-            # The checksum covers dropped pairs too, because it identifies the
-            # raw text.
+            # The checksum covers dropped pairs too: it identifies the raw text.
             lines = "".join(pair[number] + "\n" for pair in chunk)
             side.sha256.update(lines.encode("utf-8"))
         counts.update(pairs=len(kept), empty_side=len(chunk) - len(kept))

@@ -260,8 +260,7 @@ def _move_files(aside, directory):
     # The directory itself cannot be replaced: it may hold files of the user.
     os.makedirs(directory, exist_ok=True)
     manifest_path = os.path.join(directory, MANIFEST_FILE)
-    # Without a manifest, no process takes a mixture of old and new files for
-    # complete data.
+    # Without it, no process takes a mix of old and new files for complete data.
     with contextlib.suppress(FileNotFoundError):
         os.remove(manifest_path)
     for name in os.listdir(aside):

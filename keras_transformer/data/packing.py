@@ -94,8 +94,7 @@ def _choose_capacity(lengths, batch_tokens):
 
 def _choose_rows(cells, capacity):
     """Combines pairs of all lengths into rows that are as full as possible."""
-    # The result, `(all_rows, pairs_per_row)`, holds the cell of each pair; -1
-    # means no pair.
+    # The result, `(all_rows, pairs_per_row)`, holds the cells of pairs, or -1.
     packer = _Packer(cells, capacity)
     chosen, repeats = zip(*iter(packer.next_row, None))
     width = max(len(row) for row in chosen)

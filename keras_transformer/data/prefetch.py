@@ -7,10 +7,9 @@ import concurrent.futures
 def prefetch(iterable, depth=2):
     """Yields the items of an iterable, computed ahead by a background thread.
 
-    The thread starts with the first item and computes up to `depth` of them
-    ahead. It ends with the last one, or when this generator is closed; closing
-    waits for the item in progress. An exception is raised after the items
-    before it.
+    The thread starts with the first item and computes up to `depth` items
+    ahead. It ends with the last one, or when the generator closes, which waits
+    for the item in progress. An exception comes after the items before it.
 
     >>> list(prefetch(range(3)))
     [0, 1, 2]

@@ -249,9 +249,8 @@ def train_subwords(
     Upper and lower case stay. With `normalize_text` the file holds the
     normalisation of `normalization.make_replacements`, which is that of
     everything that reads it. The rarest characters, which make up 0.01 % of the
-    text, get no id and are spelled in bytes. The same texts give
-    the same file. `vocab_size` includes 3 ids for padding, end and unknown, and
-    256 for bytes.
+    text, get no id and are spelled in bytes. The same texts give the same file.
+    `vocab_size` includes 3 ids for padding, end and unknown, and 256 for bytes.
 
     `symbols` are words that get one id each, however often they occur; a longer
     word that begins with one of them begins with its id. `user_symbols` are

@@ -252,8 +252,7 @@ def read_text(directory, split, side, num_lines):
     """Returns the lines of the raw text of a side, a list of strings."""
     path = text_path(directory, split, side)
     text = read_text_file(path, REMEDY, max_bytes=math.inf)
-    # `splitlines` also splits at rarer characters, which may stand inside a
-    # sentence.
+    # `splitlines` also splits at rarer characters, which a sentence may hold.
     lines = text.split("\n")[:-1]
     if len(lines) != num_lines:
         fault = f"with {len(lines):,} lines instead of {num_lines:,}"

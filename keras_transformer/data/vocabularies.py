@@ -167,10 +167,9 @@ def sample_corpora(corpora, limit, temperature=1):
     With a temperature T, the share of a corpus of n pairs is in proportion to
     n ** (1 / T). With T = 1 that is its share of the text. A larger T makes the
     shares more equal, so that the words of a small corpus get subwords of their
-    own: some of its pairs are then in the sample several times, and some of a
-    large corpus are not. Memory holds up to `limit` pairs of each corpus. The
-    sample has at most `limit` pairs, and at least half of it if there are as
-    many.
+    own: some of its pairs are in the sample several times, and some of a large
+    corpus are not. Memory holds up to `limit` pairs of each corpus. The sample
+    has at most `limit` pairs, and at least half of it if there are as many.
 
     >>> sample_corpora(["aaaaaaaa", "bb"], limit=10, temperature=1e9)
     ['a', 'a', 'a', 'a', 'a', 'b', 'b', 'b', 'b', 'b']

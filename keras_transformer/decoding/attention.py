@@ -87,9 +87,8 @@ def compute_attention(model, vocabularies, source_ids, target_ids):
 def compute_encoder_attention(translator, texts):
     """Yields the tokens of each text and the attention of the encoder to it.
 
-    The tokens are a list of str, and the attention is an array of shape
-    `(num_layers, num_heads, source_len, source_len)`. The translator is that
-    of a run.
+    The tokens are a list of str; the attention has the shape `(num_layers,
+    num_heads, source_len, source_len)`. The translator is that of a run.
     """
     from keras import ops
 

@@ -1,8 +1,7 @@
 """Batches of sentences: which go together, how many fit, how they run.
 
 Sentences of similar lengths go into a batch, as many as the memory allows.
-Several batches run side by side, on the cores of a processor or on several
-GPUs.
+Several run side by side, on the cores of a processor or on several GPUs.
 """
 
 import contextlib
@@ -253,9 +252,8 @@ def count_tensorflow_threads():
 def give_each_a_core():
     """Limits each operation of TensorFlow to the cores of one thread.
 
-    This suits a process that only translates many batches, because a single
-    sentence takes longer. It has no effect once TensorFlow has computed
-    something.
+    This suits a process that translates many batches, because a single sentence
+    takes longer. It has no effect after TensorFlow's first operation.
     """
     num_batches = count_threads()
     if num_batches > 1:

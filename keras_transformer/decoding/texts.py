@@ -85,8 +85,7 @@ def read_windows(texts, prefixes=None, start=0):
 def check_length(number, text, length, max_tokens=MAX_SOURCE_TOKENS):
     """Checks that a sentence is not too long for the model or the memory.
 
-    `number` is its position in the input, from 1, or a str that names the input
-    and the line.
+    `number` is its position, from 1, or a str that names input and line.
     """
     if length > max_tokens:
         place = number if isinstance(number, str) else f"sentence {number}"
@@ -101,9 +100,8 @@ class Codec:
     """Encodes texts with the vocabularies of a model, and decodes ids.
 
     Each engine has a codec. That of a SavedModel has the same methods, but its
-    vocabularies are inside the model; see `engines.saved_model`. What they
-    encode a sentence to has its number of tokens as its length, and 0 for a
-    blank one.
+    vocabularies are inside the model; see `engines.saved_model`. The length of
+    an encoded sentence is its number of tokens, and 0 for a blank one.
     """
 
     def __init__(self, vocabularies, max_tokens=MAX_SOURCE_TOKENS):
@@ -158,8 +156,7 @@ class Codec:
         texts = iter(
             self.vocabulary.decode([one.ids for row in rows for one in row])
         )
-        # A model can spell a line feed in bytes, but a translation must remain
-        # one line.
+        # A model can spell a line feed in bytes, but a translation is one line.
         return [
             [one._replace(text=next(texts).replace("\n", " ")) for one in row]
             for row in rows

@@ -248,8 +248,7 @@ class Translator(Scorer):
             # It needs all hypotheses of the beam, and adds to their scores.
             searched = options.replace(num_hypotheses=options.num_beams)
             scored = True
-        # Each sentence has a seed of its own, so its samples do not depend on
-        # its batch.
+        # Each sentence has its own seed, so samples do not depend on the batch.
         generator = np.random.default_rng(seed)
         generator.integers(2**31, size=start, dtype="int32")
         for window, prefixes_of_window in read_windows(texts, prefixes, start):
@@ -293,9 +292,8 @@ class Translator(Scorer):
     ) -> list[list[Hypothesis]]:
         """Translates what `encode` returned into lists of `Hypothesis`.
 
-        The prefixes, terms and seeds are those of `Sentences`, and the other
-        arguments those of `hypotheses`. A blank source has one empty
-        hypothesis.
+        Prefixes, terms and seeds are those of `Sentences`, other arguments
+        those of `hypotheses`. A blank source has one empty hypothesis.
         """
         options = self.change_options(**options)
         sentences = Sentences(sources, prefixes, terms, seeds, seed)

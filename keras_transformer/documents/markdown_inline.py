@@ -28,10 +28,9 @@ _SEPARATING_TAGS = ("br", "hr")
 def read_inline(token, labels):
     """Returns the pieces of an inline token, and the places of its values.
 
-    The parser does not tell where its tokens are, so the source is read along
-    with them. `labels` are the normalised ones of the document's links. The
-    pieces are None if the tokens do not fit the source, which then has to stay
-    as it is.
+    The parser does not tell where its tokens are, so the source is read with
+    them. `labels` are the normalised ones of the document's links. The pieces
+    are None if the tokens do not fit the source, which then stays as it is.
     """
     reader = _Reader(token.content, labels)
     try:

@@ -128,8 +128,7 @@ def recognise_flops(name):
 def find_matrix_peak(name, precision):
     """Returns the peak of matrix products of a device by its driver's name.
 
-    It is None if the device is unknown or has no fast products in this
-    precision.
+    It is None if the device is unknown or not fast in this precision.
 
     >>> find_matrix_peak("NVIDIA A100-SXM4-40GB", "bfloat16")
     312000000000000.0

@@ -17,11 +17,10 @@ PARTS = ("inputs", "targets", "seeds")
 class Engine:
     """Makes a model and its optimizer, and updates the model on batches.
 
-    `TensorflowEngine` and `JaxEngine` define what is not implemented here. An
-    update is the same on any number of devices: losses and gradients are summed
-    over all replicas and divided by the number of target tokens of the whole
-    batch. `num_replicas` counts the devices of all workers of the `Cluster`
-    together.
+    `TensorflowEngine` and `JaxEngine` define what is missing here. An update is
+    the same on any number of devices: losses and gradients are summed over all
+    replicas and divided by the number of target tokens of the whole batch.
+    `num_replicas` counts the devices of all workers of the `Cluster`.
     """
 
     def __init__(self, hparams, precision, num_replicas, cluster=Cluster()):
@@ -61,10 +60,9 @@ class Engine:
 
         Returns what `read_figures` takes, perhaps before it is computed.
 
-        Raises `WorkerLost` if another worker no longer answers, and
-        `OutOfMemory` if the batch does not fit into the device's memory. With
-        JAX the weights are then lost: call `build` again, or assign values and
-        call `reload`.
+        Raises `WorkerLost` if a worker no longer answers, and `OutOfMemory` if
+        the batch does not fit into memory. With JAX the weights are then lost:
+        call `build` again, or assign values and call `reload`.
         """
 
     def read_figures(self, figures):

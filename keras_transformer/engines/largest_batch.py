@@ -12,8 +12,7 @@ from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.errors import UserError
 
 SMALL, LARGE = 1024, 3072  # sizes of the batches that are measured
-# Share of the memory to use. The rest is a reserve for an estimate that is too
-# low.
+# Share of the memory to use. The rest is for an estimate that is too low.
 USED_SHARE = 0.85
 STEP = 256  # the result is a multiple of this
 

@@ -50,8 +50,7 @@ def read_others(path, texts):
 def decode(texts, problem, output_dirs, steps, engine, changes):
     """Returns the outputs of a run, or of the runs of an ensemble, for a text.
 
-    `engine` is that of `load`. `changes` are decoding options that differ from
-    the run's.
+    `engine` is that of `load`; `changes` are options that are not the run's.
     """
     if engine == "keras":
         batching.give_each_a_core()

@@ -219,8 +219,7 @@ def decode(tokenizer, sequences):
     # Padding and the end have the smallest ids.
     ids = tf.ragged.boolean_mask(flat, flat > END_ID)
     texts = tokenizer.detokenize(ids)
-    # A model can spell a line feed in bytes, but a translation must remain one
-    # line.
+    # A model can spell a line feed in bytes, but a translation is one line.
     texts = tf.strings.regex_replace(texts, "\n", " ")
     return tf.reshape(texts, shape[:2])  # (batch, num_hypotheses)
 

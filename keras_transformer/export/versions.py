@@ -64,9 +64,8 @@ def write_record(directory, run, step, options, packages, **more):
 def check_export_dir(export_dir, format, num_bytes=0):
     """Checks that the next version can be written to a directory.
 
-    It must not be a run, a file, or a directory of other files or of another
-    format, and no other process may be writing a version. `num_bytes` have to
-    fit on the disk.
+    It must not be a run, a file, or a directory of other files or formats, and
+    no other process may write there. `num_bytes` must fit on the disk.
     """
     # Version 1 beside `checkpoints/` would make the run look like an export.
     if RunDirectory.exists(export_dir):

@@ -27,10 +27,9 @@ def open_resumable(path, settings, resume=False):
     """Opens an output whose lines stay if the process stops before the end.
 
     Until the output is complete its name is `path.partial`. After an error, a
-    signal or a kill its lines remain there, and a call with `resume=True`
-    appends to them. Beside it, `path.partial.json` records how many lines are
-    complete and what they were made from. The notes of an error say what is
-    kept.
+    signal or a kill its lines stay there, and a call with `resume=True` appends
+    to them. Beside it, `path.partial.json` says how many lines are complete and
+    what they were made from. The notes of an error say what is kept.
 
     `settings` has everything but the text that the lines depend on: str,
     numbers, booleans or None by name. Yields a `PartialFile`. It is a

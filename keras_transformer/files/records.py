@@ -1,9 +1,8 @@
 """The JSON files of this package: writing, and checked reading.
 
-Pydantic was tried in the place of `read_record`: the shapes and the wording of
-messages took more lines than here, errors of surrogates and of the same shape
-for all names lost their place in the file, and each command started 0.2 s
-later.
+Pydantic was tried in the place of `read_record`: shapes and messages took more
+lines than here, errors of surrogates and of the same shape for all names lost
+their place in the file, and each command started 0.2 s later.
 """
 
 import itertools
@@ -42,8 +41,7 @@ def read_record(path, shape, remedy=None):
       `?` may be absent. The key `str` gives the shape of all other values.
       Without it, other names may be present and are not checked.
 
-    A `UserError` names the place of the first fault and the `remedy`, as for
-    `file_error`.
+    A `UserError` names the first fault and the `remedy`, as for `file_error`.
 
     >>> import os
     >>> import tempfile

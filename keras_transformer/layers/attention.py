@@ -156,8 +156,7 @@ class MultiHeadAttention(SequenceLayer):
     def compute_output_shape(self, query_shape, memory_shape=None):
         return query_shape
 
-    # No argument is called `mask` or `query_mask`: Keras would fill those with
-    # its masks.
+    # Keras would fill arguments called `mask` or `query_mask` with its masks.
     def call(
         self,
         query,

@@ -60,8 +60,7 @@ class DecoderCache(typing.NamedTuple):
     neighbourhood, the cache keeps only the positions that it reaches back to.
     """
 
-    # Slots of shape (batch, beam, length) with the positions of `past`; see
-    # `ancestor_mask`.
+    # Slots (batch, beam, length) with positions of `past`; see `ancestor_mask`.
     ancestors: typing.Any
     past: typing.Any  # self-attention's keys and values, a pair per layer
     # Of a decoder, keys and values of the encoder's output, a pair per layer,

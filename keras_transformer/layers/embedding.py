@@ -126,9 +126,8 @@ class TokenEmbeddings(SharedEmbedding):
     - `none`: targets have `embeddings`, inputs have `input_embeddings`, and the
       softmax has `softmax_weights`.
 
-    All of them start like the matrix of `SharedEmbedding`. A call embeds
-    targets, or with `reverse` projects states to logits over the targets'
-    vocabulary.
+    All start like the matrix of `SharedEmbedding`. A call embeds targets, or
+    with `reverse` projects states to logits over their vocabulary.
 
     Args:
         vocab_size: Integer number of token ids of the targets.
@@ -234,8 +233,7 @@ class TokenEmbeddings(SharedEmbedding):
         """Returns two factors of the logits of states, bias included.
 
         They are vectors `(batch, length, width)` and a matrix `(vocab_size,
-        width)`. Losses take them in place of the logits, which need more
-        memory.
+        width)`. Losses take them in place of logits, which are larger.
         """
         matrix = self.merge(self.softmax_weights)
         if self.bias is None:

@@ -110,8 +110,7 @@ class EncoderLayer(TransformerLayer):
         return_weights=False,
         training=None,
     ):
-        # Padded queries are not hidden. Later masks and the loss ignore their
-        # outputs.
+        # Padded queries are not hidden: later masks and the loss ignore them.
         x, weights = attend_with_residual(
             self.self_attention,
             self.attention_residual,

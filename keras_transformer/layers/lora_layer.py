@@ -55,8 +55,7 @@ class LoraLayer(Quantizable, keras.layers.Layer):
         """Adds a matrix of weights that can be adapted and quantised."""
         if self.quantization_mode == "int8":  # a quantised layer is loaded
             return self._add_int8_matrix(name, shape)
-        # Cast by `merge`'s callers: a sum in low precision would lose what an
-        # adaptation adds.
+        # Cast by `merge`'s callers: low precision would lose small changes.
         matrix = self.add_weight(
             name=name, shape=shape, initializer=initializer, autocast=False
         )
@@ -175,8 +174,7 @@ class LoraLayer(Quantizable, keras.layers.Layer):
 
         A quantised matrix is restored to floating-point numbers.
 
-        With `ids`, an integer tensor, it returns the rows of these numbers
-        alone.
+        With `ids`, an integer tensor, it returns these rows alone.
         """
 
         def select(weight):

@@ -142,8 +142,7 @@ class Residual(SequenceLayer):
         self.norm_layer.build(input_shape)
 
     def call(self, x, sublayer, training=None):
-        # Section 5.4 applies dropout to the output of a sub-layer, before the
-        # sum.
+        # Section 5.4 applies dropout to a sub-layer's output, before the sum.
         normed = self.norm_layer(x) if self.norm == "pre" else x
         summed = x + self.dropout_layer(sublayer(normed), training=training)
         return self.norm_layer(summed) if self.norm == "post" else summed

@@ -144,8 +144,7 @@ def attend_with_residual(
     """Applies an attention sub-layer inside its residual connection.
 
     `x` and `memory`, which self-attention lacks, are `(batch, length,
-    d_model)`. Returns a tensor of the shape of `x`, and the attention weights
-    or None.
+    d_model)`. Returns a tensor like `x`, and the attention weights or None.
     """
     # Another attention may have no weights to return.
     options = {"return_weights": True} if return_weights else {}

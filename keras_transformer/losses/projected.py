@@ -51,10 +51,9 @@ def compute_log_sums(scores, probabilities, targets):
 def compute_product_gradients(slopes, rows, kernel, targets, scale=1.0):
     """Turns the gradient by logits into those by the states and the kernel.
 
-    `slopes` are `(rows, vocab_size)`, the states `rows` are `(rows, d_model)`,
-    and `kernel` is `(vocab_size, d_model)`. Rows whose target is padding add
-    nothing. Both gradients are multiplied by `scale`; that by the kernel is
-    float32.
+    `slopes` are `(rows, vocab_size)`, the states `rows` `(rows, d_model)`, and
+    `kernel` `(vocab_size, d_model)`. Rows whose target is padding add nothing.
+    `scale` multiplies both gradients; that by the kernel is float32.
     """
     # The narrow factors are masked and scaled, since the slopes are wide.
     factors = scale * ops.cast(padding_mask(targets), "float32")

@@ -85,10 +85,9 @@ def upload(directory, name, card):
     """Uploads a model and returns its address on the hub.
 
     A model of the name, such as "organisation/model", is created if there is
-    none. Files of an earlier upload remain in its history. The token is that of
-    `huggingface_hub`. `card` is the path of the model card, for a `directory`
-    without one. It is a `UserError` if the hub refuses the model or does not
-    answer.
+    none. Earlier files remain in its history. The token is that of
+    `huggingface_hub`. `card` is the path of a card for a `directory` without
+    one. It is a `UserError` if the hub refuses the model or does not answer.
     """
     huggingface_hub = _load_client()
     api = huggingface_hub.HfApi()

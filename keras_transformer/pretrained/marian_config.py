@@ -194,8 +194,7 @@ def make_configs(hparams, ids, vocab_sizes):
     """Returns the contents of both files for a run, as dictionaries.
 
     The `ids` are those of padding in the tables of the sources and of the
-    targets, and that of the end. The sizes are those of the targets and of the
-    sources.
+    targets, and of the end. The sizes are those of the targets and the sources.
     """
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
     names["silu"] = "swish"  # the older name, which every version knows

@@ -2,9 +2,8 @@
 
 Where they differ from the paper's model: positions (`tensor2tensor` in
 `positional_encoding`), a vector that the encoder adds to every input, and a
-vocabulary without an unknown id. The vector becomes a part of the embeddings of
-the source. The unknown id gets a row of zeros and a bias that leaves it no
-probability.
+vocabulary without an unknown id. The vector goes into the embeddings of the
+source. The unknown id gets a row of zeros and a bias that rules it out.
 
 The names of variables are those of versions 1.3 to 1.15, which read a
 checkpoint of each other.

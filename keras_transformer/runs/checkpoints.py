@@ -258,11 +258,10 @@ class CheckpointWriter:
 
     The training waits only while the caller copies its state
     (`variables.read`). A thread then writes the copy, one checkpoint at a time.
-    An error in that thread is raised at the caller's next call. When `wait`
-    returns, the checkpoint is complete and those it replaces are deleted; see
-    `select_kept`. A process that ends normally also completes its last
-    checkpoint. Records of checkpoints that a killed process did not complete
-    are removed.
+    Its errors are raised at the caller's next call. When `wait` returns, the
+    checkpoint is complete and those it replaces are deleted; see `select_kept`.
+    A process that ends normally also completes its last checkpoint. Records of
+    checkpoints that a killed process did not complete are removed.
 
     >>> import tempfile
     >>> checkpoints = Checkpoints(tempfile.mkdtemp())

@@ -177,8 +177,7 @@ class RunDirectory(vocabularies.HasVocabularies):
         """Checks that this run can be resumed with a record and `HParams`.
 
         `train_steps` may differ. So may `batch_tokens` if
-        `effective_batch_tokens` is set, because the updates do not depend on
-        it.
+        `effective_batch_tokens` is set, since updates do not depend on it.
         """
         if self.averaged_steps:
             raise UserError(

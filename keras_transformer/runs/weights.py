@@ -197,8 +197,7 @@ def _spell(piece, ids):
     """
     spelling = []
     while piece:
-        # A single character that the earlier vocabulary lacks is spelled in
-        # bytes.
+        # A character that the earlier vocabulary lacks is spelled in bytes.
         size = max(
             (size for size in range(1, len(piece) + 1) if piece[:size] in ids),
             default=0,

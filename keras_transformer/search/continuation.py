@@ -139,8 +139,7 @@ def _step_from_prompts(step):
         ids = ops.where(position > 0, ids, state.first_ids)
         logits, cache = step(ids, position, state.cache)
         logits = ops.cast(logits, "float32")
-        # At the limit the end has the probability 1, since the model did not
-        # choose it.
+        # At the limit the end has probability 1: the model did not choose it.
         is_last = ops.expand_dims(ops.equal(position, state.limits - 1), 2)
         is_end = ops.equal(ops.arange(logits.shape[-1]), END_ID)
         is_excluded = ops.logical_and(is_last, ops.logical_not(is_end))

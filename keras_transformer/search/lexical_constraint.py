@@ -130,9 +130,8 @@ def _character(match):
 
 def _allocate_beams(log_probs, banks, beam_size):
     """Returns the places of the extensions that get a beam, `(batch, beam)`."""
-    # Every bank's best extension comes before every bank's second best. Both
-    # `log_probs` and `banks`, the bank of each extension, are `(batch,
-    # number)`.
+    # Every bank's best extension comes before any second best. Both `log_probs`
+    # and `banks`, the bank of each extension, are `(batch, number)`.
     order = ops.cast(ops.argsort(-log_probs, axis=1), "int32")
     log_probs = ops.take_along_axis(log_probs, order, axis=1)
     banks = ops.take_along_axis(banks, order, axis=1)

@@ -32,8 +32,7 @@ class DecodeOptions:
     `Parser` joins all of them into one tree; see `trees.consensus`.
 
     With `constrained`, a parsing run finds only well-formed trees over the
-    words of the input; see `TreeConstraint`. A run that translates ignores this
-    option.
+    words of the input; see `TreeConstraint`. A run that translates ignores it.
 
     Raises:
         UserError: If a value has the wrong type or is out of range.

@@ -33,8 +33,7 @@ def make_sampler(options, seeds, forbidden=()):
         logits = logits / options.temperature
         if options.top_p < 1.0:
             logits = _keep_nucleus(logits, options.top_p)
-        # The odd constant, taken from MurmurHash3, makes positions differ in
-        # many bits.
+        # The odd constant of MurmurHash3 makes positions differ in many bits.
         offset = uint32(0xC2B2AE35) * ops.cast(position + 1, "uint32")
         seeds_here = ops.cast(ops.take(seeds, rows), "uint32")  # (batch,)
         bits = RandomBits(scramble(seeds_here + offset))
@@ -62,8 +61,7 @@ def _gumbel(bits):
 
 def _keep_nucleus(logits, share):
     """Keeps the fewest likeliest ids that together have probability `share`."""
-    # The logits, `(batch, samples, number)`, are in descending order. Holtzman
-    # et al. (2020).
+    # The logits, `(batch, samples, number)`, descend. Holtzman et al. (2020).
     shares = ops.softmax(logits, axis=-1)
     # The sum without the id itself, so that the likeliest id always stays.
     before = ops.cumsum(shares, axis=-1) - shares

@@ -171,8 +171,7 @@ class TreeConstraint:
     close it again. At most `MAX_OPENED` brackets open between two words, which
     also bounds unary loops. A beam may close only the innermost bracket, and
     only if it holds something. The outermost bracket closes when no word is
-    left; then only the end can follow. A beam can therefore always go on to its
-    end.
+    left; then only the end can follow. So a beam can always go on to its end.
 
     In an in-order tree a bracket opens after its first child, so it needs no
     further word, and a constituent outside all brackets can become the first

@@ -311,8 +311,7 @@ def _concatenate(parts):
     for name in parts[0]:
         arrays = [part[name] for part in parts]
         shapes = [array.shape[1:] for array in arrays]
-        # Translations are as long as the longest of their batch, so parts may
-        # differ in width.
+        # A part is as wide as the longest translation of its batch.
         if len(set(shapes)) > 1:
             widest = np.max(shapes, axis=0)
             arrays = [_pad(array, widest) for array in arrays]

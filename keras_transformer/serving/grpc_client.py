@@ -84,8 +84,7 @@ class GrpcClient:
 
 
 def _open_channel(address):
-    # gRPC's default of 4 MiB may be too little for the translations of a long
-    # list of texts.
+    # gRPC's default of 4 MiB may be too little for translations of many texts.
     options = [("grpc.max_receive_message_length", limits.MAX_RESPONSE_BYTES)]
     if address.scheme == "http":
         return grpc.insecure_channel(str(address), options)

@@ -76,8 +76,7 @@ class HttpServer:
 class _Connection(H11Protocol):
     """A connection of uvicorn with limits for clients that stall.
 
-    uvicorn waits for ever for a request to arrive and for its response to be
-    taken.
+    uvicorn waits for ever for requests to arrive and responses to be taken.
     """
 
     _deadline = None  # the timer of the request that is arriving

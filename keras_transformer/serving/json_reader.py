@@ -1,8 +1,7 @@
 """Reads JSON one value at a time, so that a reader can stop at any value.
 
-`json.loads` would read a whole body before anything could be checked. All
-other threads would wait meanwhile, and a body of `[],[],[],` would take thirty
-times its size.
+`json.loads` would read a whole body before any check. All other threads would
+wait, and a body of `[],[],[],` would take thirty times its size.
 """
 
 import base64

@@ -313,8 +313,7 @@ def _to_float(value, dtype):
         converted = float(value)
     except OverflowError:
         return None
-    # NaN and infinity are accepted, as in TF Serving. A finite number must not
-    # become infinite.
+    # NaN and infinity are accepted, as in TF Serving; overflow is not.
     is_too_large = abs(converted) > np.finfo(dtype).max
     return None if is_too_large and np.isfinite(converted) else converted
 

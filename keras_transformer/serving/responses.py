@@ -77,8 +77,7 @@ def explain_unavailable(address, reason):
 def explain_refusal(address, reason, has_terms):
     """Returns the error for a server that refuses a request.
 
-    `has_terms` says that the request may lack nothing but a model that takes
-    terms.
+    `has_terms` says that only a model that takes terms may be missing.
     """
     way_out = "Check --model_name, --model_version and the text."
     if has_terms:

@@ -21,13 +21,12 @@ SECONDS_TO_FINISH = 30  # for running requests when the server stops
 class Server:
     """Serves the versions of a model as TensorFlow Serving does.
 
-    `port` is for gRPC and `rest_api_port` for REST. 0 stands for any free port,
-    and None turns the protocol off. `max_batch_size` rows of concurrent
-    requests run together, and a batch waits `batch_timeout_micros` for one more
-    request. `poll_seconds` pass between checks for new versions. `open_model`
-    takes the path of a version and returns a model like `LoadedModel`. `tls` is
-    a pair of paths of a certificate and its private key, which encrypt both
-    protocols.
+    `port` is for gRPC and `rest_api_port` for REST. 0 is any free port, and
+    None turns the protocol off. `max_batch_size` rows of concurrent requests
+    run together, and a batch waits `batch_timeout_micros` for one more request.
+    `poll_seconds` pass between checks for new versions. `open_model` takes the
+    path of a version and returns a model like `LoadedModel`. `tls` has the
+    paths of a certificate and its private key, which encrypt both protocols.
     """
 
     def __init__(
@@ -100,8 +99,7 @@ class Server:
             self._rest.stop(SECONDS_TO_FINISH)
         if stopped:
             stopped.wait()
-        # Last, because running requests need both. Those that still wait have
-        # had their time.
+        # Last, as running requests need both. Waiting ones have had their time.
         self._batcher.close(seconds=0)
         self._versions.stop()
 

@@ -36,8 +36,7 @@ class Versions:
         self.directory = directory
         self._load = load
         self._poll_seconds = poll_seconds
-        # Both are replaced as a whole, because other threads read them
-        # without a lock.
+        # Replaced as a whole, because other threads read them without a lock.
         self._models = {}  # available models by number
         self._statuses = dict.fromkeys(
             find_versions(directory), Status("START")

@@ -37,8 +37,7 @@ def describe_runs(studio):
 def show_training(studio):
     """Returns the `curves` of each run, and its newest `samples`.
 
-    A curve is a list of points [step, value] by the name of a column of
-    `metrics.csv`.
+    A curve is a list of [step, value] by the name of a column of `metrics.csv`.
     """
     return {
         "runs": [

@@ -150,8 +150,7 @@ def make_table3(problem):
 def make_table4(problem, semi_problem, hparams_set):
     """Returns the Transformer's rows of the paper's Table 4.
 
-    `semi_problem` has the treebank and parsed sentences; None leaves its row
-    out.
+    `semi_problem` has parsed sentences too; None leaves its row out.
     """
     problems = {"treebank_only": problem, "semi_supervised": semi_problem}
     return [

@@ -7,8 +7,7 @@ import dataclasses
 class TrainingOptions:
     """Says how a training is evaluated, saved and stopped.
 
-    None of these options changes an update. Flags of kt-trainer have their
-    names.
+    None of them changes an update. Flags of kt-trainer have their names.
     """
 
     eval_frequency: int = 1000  # updates between two evaluations

@@ -21,9 +21,8 @@ def train_tagger(
 
     The `Subwords` are those of the parser's sources, and a sentence is a pair
     of its words and its tags. At most `MAX_WORDS` words are used, those of
-    sentences drawn at random. The seed is that of the initial weights, the
-    dropout and the choice of words. `report` is called with 1 after each
-    update.
+    sentences drawn at random. The seed decides initial weights, dropout and the
+    choice of words. `report` is called with 1 after each update.
     """
     tags = sorted({tag for _, tags in sentences for tag in tags})
     ids = {tag: id_ for id_, tag in enumerate(tags)}

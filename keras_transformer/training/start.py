@@ -1,7 +1,6 @@
 """The start of a run: its checks, its lock and its directory.
 
-Nothing here imports the backend, so that a command that cannot work ends at
-once.
+Nothing here imports the backend, so a command that cannot work ends at once.
 """
 
 import contextlib
@@ -41,8 +40,7 @@ def lock_run(path, is_chief=True):
     """Keeps a second process from training in the directory of a run.
 
     The lock ends with the process. Commands that only read the run need none.
-    The chief makes the directory if need be; the other machines share it and
-    lock nothing.
+    The chief makes the directory if need be; other machines lock nothing.
     """
     if not is_chief:
         yield

@@ -124,8 +124,7 @@ class TrainingState:
             variables.write(self._variables(), arrays, checkpoints.directory)
             step = self.progress["step"]
             print(f"Resuming from step {step}.", file=sys.stderr)
-        # A resumed run keeps its weights, even if its command names a warm
-        # start.
+        # A resumed run keeps its weights, whatever warm start is named.
         elif self.options.warm_start_from:
             other = RunDirectory(self.options.warm_start_from)
             warm_start(self.engine.model, other, self.run)

@@ -36,9 +36,8 @@ class Trainer:
 
     The training continues from the newest checkpoint of the run. A checkpoint
     holds the weights, the optimizer and the position in the data, and dropout
-    is a function of that position. Thus a run that is stopped and resumed
-    equals an uninterrupted one. The updates are the same on any number of
-    devices.
+    is a function of that position. Thus a resumed run equals an uninterrupted
+    one. The updates are the same on any number of devices.
 
     Args:
         problem: A `Problem` with generated data.
@@ -268,8 +267,7 @@ class Trainer:
 
     def _update(self, batch, size, waited):
         """Starts an update, then reads the figures of the update before it."""
-        # The device is busy while this process handles them and fetches a
-        # batch.
+        # The device is busy while this process handles them and gets a batch.
         if self.options.profile_steps:
             self.profiler.begin(self.step + 1, self._finish_update)
         begin = time.perf_counter() - waited

@@ -103,8 +103,7 @@ def delinearize(symbols, words):
     """Returns the tree, with the root TOP, that well-formed symbols make.
 
     The inverse of `linearize`, except that all tags are XX unless the symbols
-    are those of a tagged tree. TOP may be present even where `linearize` leaves
-    it out.
+    are of a tagged tree. TOP may be present where `linearize` leaves it out.
     """
     if not is_well_formed(symbols, len(words)):
         raise ValueError(

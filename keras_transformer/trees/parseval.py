@@ -253,9 +253,8 @@ def write_evalb(gold_path, test_path, gold, test):
     - Where gold tree and parse disagree on whether a word is punctuation, the
       parse gets the gold tag, or its tag followed by "*".
 
-    Two differences remain. EVALB always skips sentences that are all
-    punctuation, and it calls a failed sentence an exact match if its gold tree
-    has no brackets.
+    EVALB still skips sentences that are all punctuation, and calls a failed
+    sentence an exact match if its gold tree has no brackets.
 
     Returns the line numbers, from 1, of trees that exceed the limits of EVALB
     as distributed. It may crash or count wrongly if compiled with them.

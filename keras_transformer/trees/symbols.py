@@ -1,7 +1,6 @@
 """The symbols of trees: brackets, tags, and what stands for a word.
 
-Each linearization has its own brackets, so that its symbols tell which one it
-is:
+Each linearization has its own brackets, so its symbols tell which one it is:
 
 - "normalised" (Vinyals et al., 2015, "Grammar as a Foreign Language") has `(NP`
   and `)NP`, and XX for every word whatever its tag.

@@ -30,16 +30,14 @@ def read_treebank(paths, bad=None):
 
     A tree takes one line or several, and all but its first are indented; its
     root may lack a label. Lines of comments between trees are left out, such as
-    `%% Sent 1` and `<S ID=1>`. These faults are errors: brackets that do not
-    balance or stand within a word, an empty tree or one of traces alone, more
-    than one tree on a line, bytes that are not UTF-8, and a file without a
-    tree.
+    `%% Sent 1` and `<S ID=1>`. Faults are brackets that do not balance or stand
+    within a word, an empty tree or one of traces alone, more than one tree on a
+    line, bytes that are not UTF-8, and a file without a tree.
 
     The `paths` are described by the module. The first fault is a `UserError`
     that names the file and the line, unless `bad` is a list: it receives one
-    message for each fault, while all good trees are still read. A file that is
-    missing or damaged, and a treebank without a good tree, are errors in any
-    case.
+    message for each fault, while good trees are still read. A file that is
+    missing or damaged, and a treebank without a good tree, are always errors.
     """
     num_trees = 0
     for path in list_treebank_files(paths):

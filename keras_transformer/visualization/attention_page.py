@@ -38,11 +38,10 @@ def write_attention_page(attention, path, title="Attention"):
     The page is a single HTML file that needs no other file and no network. As
     in figures 3 to 5 of Vaswani et al. (2017), lines connect two columns of
     tokens, with one colour for each head. A matrix beside them shows the
-    weights, and maps below them show all heads of the layer. Tokens that are
-    masked because they come later are hatched. Mouse and keyboard select
-    tokens, heads, layers and the kind of attention; the address of the page
-    stores the selection and the theme. Weights are rounded to multiples of 1 /
-    65535.
+    weights, and maps below them show all heads of the layer. Tokens masked
+    because they come later are hatched. Mouse and keyboard select tokens,
+    heads, layers and the kind of attention; the address of the page stores the
+    selection and the theme. Weights are rounded to multiples of 1 / 65535.
     """
     text = attention_page(attention, title)
     with atomic_write(path) as file:

@@ -9,8 +9,7 @@ from keras_transformer.visualization.attention_page import LABELS
 QUERIES = {"encoder": "source", "decoder": "target", "cross": "target"}
 MAX_LABELS = 70  # longer sentences get a label at every second token or so
 MAX_PIXELS = 20000  # on either side; Matplotlib refuses 65,536
-# In inches. Across a picture that is larger than a screen, shared labels would
-# be out of sight.
+# In inches. In a picture larger than a screen, shared labels are out of sight.
 SCREEN = 16
 GAP = 0.1  # between maps, in addition to their labels
 BAR_ROOM = 1.1  # for the colour bar and its label

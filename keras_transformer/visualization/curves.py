@@ -77,8 +77,7 @@ def read_curves(runs, metric, x_axis):
 
     `metrics.csv` records complete epochs only. Positions within an epoch are
     interpolated from the number of updates, accurate to about the distance
-    between two rows. A run is named by its path without the part that all runs
-    share.
+    between two rows. A run is named by its path without what all runs share.
     """
     runs = list(dict.fromkeys(runs))  # without repetitions, in order
     tables = [_read_run(run) for run in runs]

@@ -66,8 +66,7 @@ class HeadScorer:
         The weights have the shape `(num_layers, num_heads, num_words,
         num_words)`. For each word except the end of the sentence,
         `constituents` holds the span `(start, stop)` of the smallest
-        constituent around it that has two words or more. Text without trees has
-        none.
+        constituent of two words or more around it. Text without trees has none.
         """
         num_words = weights.shape[-1]
         if num_words < 2:

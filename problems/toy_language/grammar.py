@@ -158,8 +158,7 @@ def german(clause, verb="second"):
 
 def _german_verb(clause):
     """Returns the finite verb and what closes the clause."""
-    # The closing part is a prefix, which joins a verb right after it, or a word
-    # and a space.
+    # The closing part is a prefix of the next verb, or a word and a space.
     person, verb = clause.subject.person, clause.verb
     if clause.predicate:
         return _SEIN[clause.tense][person], ""

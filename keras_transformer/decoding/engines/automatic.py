@@ -119,8 +119,7 @@ class AutomaticEngine:
     A call of a translator can ask for what CTranslate2 lacks: terms of a
     glossary, samples, attention, or a text that is longer than its table of
     positions. Keras is loaded at the first such call. `fast` is the
-    `CTranslate2Engine` of a run, and the function `load` returns the run's
-    `KerasEngine`.
+    `CTranslate2Engine` of a run, and `load()` its `KerasEngine`.
     """
 
     capabilities = keras_engine.RUN

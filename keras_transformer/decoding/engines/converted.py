@@ -107,10 +107,9 @@ def _write(run, step, directory):
 def convert_run(run, step, directory, quantization="float32"):
     """Writes a checkpoint into an empty directory as a CTranslate2 model.
 
-    The files are those of CTranslate2 and the vocabularies, from which our
-    reader needs to cut text into subwords. Neither TensorFlow nor Keras is
-    needed. Returns the number of tokens of the longest text that the model
-    takes.
+    The files are those of CTranslate2 and the vocabularies, which our reader
+    needs to cut text into subwords. Neither TensorFlow nor Keras is needed.
+    Returns the largest number of tokens that the model takes.
     """
     with _hide_torch():
         from keras_transformer.decoding.engines import ctranslate2_spec

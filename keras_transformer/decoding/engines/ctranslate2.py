@@ -56,15 +56,13 @@ CTRANSLATE2 = Capabilities(
 class CTranslate2Engine:
     """Searches with a model that was exported to CTranslate2.
 
-    It needs neither TensorFlow nor Keras. It gives the same translations and
-    scores as the run, apart from rounding and from the rare sentence whose
-    search ends differently; see `ctranslate2_search`. The same seed draws other
-    samples.
+    It needs neither TensorFlow nor Keras. It gives the translations and scores
+    of the run, apart from rounding and the rare sentence whose search ends
+    differently; see `ctranslate2_search`. The same seed draws other samples.
 
-    If the export has a shortlist, a translation consists of the subwords that
-    it lists for the sources of the batch, and its score is that among these.
-    Translations with a prefix, samples and scores of given translations use all
-    subwords.
+    With a shortlist, a translation consists of the subwords that it lists for
+    the sources of the batch, and its score is that among these. Translations
+    with a prefix, samples and scores of given translations use all subwords.
 
     The path is that of a version, or of several, of which the newest is loaded.
     The device is "cpu", "cuda", which is all GPUs of the machine, or "auto",
@@ -232,9 +230,8 @@ def may_overflow():
 
 def _placement(device):
     """Returns the devices and threads of a `ctranslate2.Translator`."""
-    # Each GPU of the machine has a copy of the model and translates one batch
-    # at a time. On a processor, one batch on each core is faster than one batch
-    # on all cores.
+    # Each GPU has a copy of the model and translates one batch at a time. On a
+    # processor, one batch on each core is faster than one on all cores.
     num_gpus = _count_gpus(device)
     if num_gpus:
         return {"device_index": list(range(num_gpus)), "inter_threads": 1}

@@ -1,7 +1,6 @@
 """Uses CTranslate2 to find the hypotheses that our beam search finds.
 
-CTranslate2 keeps the same beams at each step, but it stops, ends and ranks
-differently:
+CTranslate2 keeps the same beams, but it stops, ends and ranks differently:
 
 - It stops at `beam_size` finished hypotheses, while we continue until no beam
   can win. We therefore give it patience.

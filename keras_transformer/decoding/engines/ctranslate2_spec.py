@@ -22,8 +22,7 @@ class RunConverter:
     """Converts the weights of a checkpoint, a dictionary of NumPy arrays.
 
     The converters of CTranslate2 read the models of other tools. This one needs
-    neither TensorFlow nor Keras nor PyTorch. The tokens are the texts of all
-    ids.
+    no TensorFlow, Keras or PyTorch. The tokens are the texts of all ids.
 
     Our decoder starts from a zero vector, or from the embedding of padding.
     CTranslate2 supports the former for Marian and then ignores the start token.
@@ -120,8 +119,7 @@ class RunConverter:
     def _fill_attention(self, layer, place, kind):
         name = f"{place}/{kind}"
         # CTranslate2 computes what reads the same vectors in one product. In
-        # cross-attention, queries come from the decoder and the rest from the
-        # encoder.
+        # cross-attention, queries are the decoder's and the rest the encoder's.
         if kind == "self_attention":
             spec = layer.self_attention
             fused = [["query", "key", "value"]]

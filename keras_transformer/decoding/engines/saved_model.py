@@ -25,8 +25,7 @@ EXPORT_PATH = os.path.join("assets.extra", exported.EXPORT_FILE)
 class CountedText:
     """What stands for an encoded sentence: a text and its number of tokens.
 
-    Its length is the number of tokens, as that of a list of ids is, and 0 for
-    a blank text.
+    Its length is its number of tokens, like that of ids; 0 if it is blank.
     """
 
     number: int  # of the sentence, for error messages
@@ -69,8 +68,7 @@ class SavedModelEngine:
     def search(self, sentences, options, scored=True):
         """Searches for the hypotheses of sentences, see `KerasEngine.search`.
 
-        Of the options, `num_hypotheses` counts. All else is as the model was
-        exported.
+        Of the options, `num_hypotheses` counts. All else is as exported.
         """
         sources, terms = sentences.sources, sentences.terms
         name = "with_terms" if terms else "serving_default"

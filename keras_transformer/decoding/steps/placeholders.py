@@ -201,8 +201,7 @@ def make_mask(placeholders, glossary=None, normalize=str):
 def restore(masked, translation, links=None):
     """Puts placeholders and tags into a translation of `masked.text`.
 
-    `links` are their `WordLinks`, if both have words. Without words everything
-    goes to the end.
+    `links` are their `WordLinks` if both have words; else all goes to the end.
     """
 
     def put_back(text):

@@ -20,8 +20,7 @@ _EMBEDDINGS = {
     "target": "one matrix for target and softmax, one for the source",
     "none": "three matrices: source, target and softmax",
 }
-# The languages of the registered problems. A card shows other languages by
-# their codes.
+# Languages of the registered problems. A card shows others by their codes.
 LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
 _FORMATS = {
     "saved_model": "TensorFlow SavedModel",
@@ -39,11 +38,10 @@ def write_model_card(directory, run, step=None, export=None):
     """Writes the model card, `README.md`, into a directory; returns its path.
 
     A card begins with the YAML that model hubs read; see `make_header`. It
-    describes the purpose of the model, its data and training, its scores
-    with sacreBLEU's signatures, its limits, its use and its hyperparameters. A
+    describes the purpose of the model, its data and training, its scores with
+    sacreBLEU's signatures, its limits, its use and its hyperparameters. A
     `README.md` that is not a card remains unchanged, and the result is None. So
-    does a card without its second line, which users remove to keep their own
-    text.
+    does a card without its second line, which users remove to keep their text.
 
     `export` is about an exported model. It holds `format` as kt-exporter takes
     it, and optionally `decode`, the `DecodeOptions` of the export,
@@ -61,8 +59,7 @@ def write_model_card(directory, run, step=None, export=None):
 def check_model_card(run, step=None):
     """Raises what `write_model_card` would raise.
 
-    Commands call this first, because they write the card when hours of work are
-    done.
+    Commands call this first, as they write the card after hours of work.
     """
     make_model_card(run, step)
 

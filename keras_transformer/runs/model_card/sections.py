@@ -276,8 +276,7 @@ def make_hparams_section(run):
     rows = [
         (code(name), code(value))
         for name, value in dataclasses.asdict(run.hparams).items()
-        # --train_steps may differ from it, and the first table has the number
-        # of updates.
+        # --train_steps may differ, and the first table has the updates.
         if name != "train_steps"
     ]
     return (

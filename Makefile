@@ -48,7 +48,7 @@ SLOW_TESTS = integration robustness benchmark decoding engines export layers \
 SMOKE_TESTS = integration/training_test.py integration/decoder_command_test.py \
 	integration/exporter_test.py integration/ctranslate2_test.py \
 	integration/serve_test.py integration/document_command_test.py \
-	integration/jax_training_test.py frozen_formats_test.py pretrained
+	integration/jax_training_test.py frozen_formats_test.py pretrained site_test.py
 JAX_TESTS = jax_backend_test.py engines/jax_engine_test.py \
 	integration/jax_training_test.py
 
@@ -189,7 +189,7 @@ build/oldest/installed: setup.cfg pyproject.toml
 	$(PYTHON) -m venv build/oldest
 	build/oldest/bin/python -m pip install --quiet uv
 	VIRTUAL_ENV=build/oldest build/oldest/bin/uv pip install --quiet \
-		--resolution lowest-direct -e '.[test,jax]'
+		--resolution lowest-direct -e '.[test,docs,jax]'
 	touch $@
 
 clean:

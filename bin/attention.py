@@ -20,10 +20,9 @@ Figure 3 follows one word in all heads of a layer of the encoder. Figure 4 shows
 one head in full, and one word in two heads. Figure 5 shows two heads in full.
 
 --find ranks the heads of the encoder by how diagonal, local and sharp they are,
-over the first 200 sentences of a split or of a text file. With the treebank of
-a parsing run it also measures how well they stay within brackets. It prints the
-best heads. --html writes all scores and a picture of each head, and --picture
-draws the scores as maps:
+over the first 200 sentences of a split or text file. With a treebank it also
+measures how well they stay within brackets. It prints the best heads. --html
+writes all scores and a picture of each head, and --picture draws maps:
 
     kt-attention --output_dir=run/averaged --find=test --html=heads.html
 """
@@ -259,8 +258,7 @@ def _check_lengths(checker, *names):
 
 
 def _load(tokenized=False):
-    # Loading the backend takes seconds, so everything that can fail without it
-    # has been checked.
+    # Loading the backend takes seconds, so all else has been checked before.
     load_backend()
     from keras_transformer.decoding.loading import load
 

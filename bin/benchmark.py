@@ -10,8 +10,7 @@
 
 The figures go to standard output as one line of JSON. A speed is the median of
 the passes and comes with its range. Before each pass the command waits briefly
-for other processes to become idle. A pass that they disturbed counts only if
-they disturbed all passes.
+for other processes to become idle. A disturbed pass counts only if all are.
 
 --mode=train reports target tokens per second without padding, milliseconds per
 update, the share of padding, and floating-point operations per second. It

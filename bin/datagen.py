@@ -52,8 +52,7 @@ def main(argv):
             "which is a file. Name another path."
         )
     names = [name.strip() for name in FLAGS.problem.split(",")]
-    # All names and flags are checked before the first problem is generated,
-    # which can take hours.
+    # All names and flags are checked first, because generation can take hours.
     problems = [registry.get_problem(name, FLAGS.data_dir) for name in names]
     check_flags(problems)
     encoder = make_encoder(FLAGS)

@@ -23,10 +23,9 @@ same samples. --decode_hparams=mbr_samples=32 draws 32 and writes the one with
 the greatest mean chrF against the others, which is then its score. A parsing
 run joins the samples into one tree.
 
-If the command stops early, by an error, a signal or a kill, the lines that are
-done remain in the file of --decode_to_file with the suffix .partial. The same
-command with --resume goes on from there. The output is the same as without the
-stop.
+If the command stops early, by an error, a signal or a kill, finished lines
+remain in the file of --decode_to_file with the suffix .partial. The same
+command with --resume goes on from there. The output is as without the stop.
 
 --document translates a whole document, plain text, Markdown or HTML: its
 sentences are translated, and its paragraphs and markup are kept.

@@ -2,13 +2,11 @@
 
     kt-evaluate --output_dir=run --split=test
 
-This decodes a split of the problem that the run was trained on and compares the
-outputs with the references. The outputs go to decodes/SPLIT.txt in the run's
-directory, the scores to scores/SPLIT.json there, to the model card README.md,
-and to standard output.
+This decodes a split of the run's problem and compares outputs with references.
+The outputs go to decodes/SPLIT.txt in the run's directory, the scores to
+scores/SPLIT.json there, to the model card README.md, and to standard output.
 
-To decode a test set of sacreBLEU in place of a split, such as newstest2014 as
-the paper translates it:
+To decode a test set of sacreBLEU instead, such as the paper's newstest2014:
 
     kt-evaluate --output_dir=run --test_set=wmt14/full
 

@@ -8,13 +8,11 @@ config.json, model.safetensors, source.spm, target.spm, vocab.json and
 tokenizer_config.json, or its name on Hugging Face's hub after hf://. Downloads
 need pip install '.[hub]'. A directory with a checkpoint of Tensor2Tensor's
 transformer and its vocabulary file is imported, too. So is adapter.npz, which
-kt-trainer writes into a run with lora_rank, together with the run --base that
-it adapts.
+kt-trainer writes with lora_rank, together with the run --base that it adapts.
 
-Every command takes the run as if it had been trained here. kt-trainer
+Every command takes the run like one trained here. kt-trainer
 --warm_start_from=run trains it further, and kt-exporter --format=marian writes
-it back. A model with a feature that models here lack is refused by the name of
-the feature.
+it back. A feature that models here lack is an error that names it.
 
 --verify compares the run with transformers on texts of random subwords: ids,
 logits, and the translations of greedy search and of beam search. It needs

@@ -11,11 +11,10 @@
     kt-sweep --hparams_set=transformer_tiny --random=20 \\
         --ranges='learning_rate=0.3..3.0 log;dropout=0.0..0.3' ...
 
-Each row is a run in a directory below --output_dir. kt-trainer and
-kt-evaluate make it in separate processes, whose messages are in its
-log.txt. After each row the command writes table.md, table.csv and plot.png,
-with the paper's figures beside ours. A row that fails is reported and skipped;
-the exit status is then 1.
+Each row is a run in a directory below --output_dir. kt-trainer and kt-evaluate
+make it in separate processes, whose messages are in its log.txt. After each row
+the command writes table.md, table.csv and plot.png, with the paper's figures
+beside ours. A row that fails is skipped, and the exit status is 1.
 
 The same command continues a sweep that was stopped. Finished rows are not
 trained again, and an interrupted row continues from its newest checkpoint.

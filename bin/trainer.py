@@ -6,8 +6,7 @@
 The command writes checkpoints, metrics.csv, learning_curve.png, TensorBoard
 logs and sample translations to the run's directory, --output_dir. kt-decoder
 needs nothing else, and kt-evaluate also reads the problem's data. Progress goes
-to standard error. The metrics of the last evaluation go to standard output as
-one line of JSON.
+to standard error. The last metrics go to standard output as one line of JSON.
 
 The same command resumes the run from its newest checkpoint; --output_dir alone
 is enough. On Control-C or SIGTERM the command saves a checkpoint and exits; its

@@ -157,8 +157,7 @@ def check_ranges(cls, values, rules):
 def parse_changes(cls, text, flag):
     """Returns the changes to a dataclass that a text names, as a dictionary.
 
-    The text has `name=value` pairs with commas between them. `flag` is the
-    user's name for it.
+    The text is `name=value,...`, and `flag` is the user's name for it.
     """
     changes = {}
     for item in filter(None, (item.strip() for item in text.split(","))):

@@ -20,10 +20,9 @@ class ModelConfig:
 
     Defaults are the base model of Vaswani et al. (2017). Values are checked.
 
-    A new field is added here and read by the layer that it configures, which
-    gets it as an argument of the same name. Weights that it adds or reshapes
-    belong into `list_weights`. An exporter refuses its values until it declares
-    that it understands them.
+    A new field is added here and read by its layer, as an argument of the same
+    name. Weights that it adds or reshapes belong into `list_weights`. An
+    exporter refuses its values until it declares that it understands them.
 
     Raises:
         UserError: If a value has the wrong type or is out of range.

@@ -10,13 +10,12 @@ from keras_transformer.problem import Problem
 class FilesProblem(Problem):
     """Generates data from files once; later commands need only the data.
 
-    A subclass writes `text_pairs` from the paths in `self.files`, checks the
-    files in `check_files`, and sets class attributes. `sides` names the files
-    of a split; with the split they make the names of flags, such as
-    `--train_source`. `way_of_files` describes a split's files for error
-    messages, which end with `other_way` to name them. `further_files` are the
-    names of flags for files that belong to no split; their fingerprints follow
-    those of the splits.
+    A subclass writes `text_pairs` from the paths in `self.files`, checks them
+    in `check_files`, and sets class attributes. `sides` names the files of a
+    split; with the split they make the names of flags, such as
+    `--train_source`. `way_of_files` describes a split's files for errors, which
+    end with `other_way` to name them. `further_files` are names of flags for
+    files of no split; their fingerprints follow those of the splits.
     """
 
     sides: tuple[str, ...] = ()

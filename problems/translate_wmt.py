@@ -281,8 +281,7 @@ def prepare_tfds(name, tmp_dir, way_out):
 
         builder = tfds.builder(name, data_dir=tmp_dir)
         builder.download_and_prepare()
-    # It fails in many ways, each with another exception: no network,
-    # checksums, disk, imports.
+    # Each failure has another exception: no network, checksums, disk, imports.
     except Exception as error:
         reason = textwrap.shorten(str(error), 200, placeholder=" ...")
         raise UserError(

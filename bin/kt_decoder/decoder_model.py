@@ -20,8 +20,7 @@ SETTINGS += ("format", "split_long", "max_sentence_tokens", *OF_WORDS)
 def read_constraints():
     """Reads the files of `--glossary` and `--protected_patterns`.
 
-    Returns the arguments `glossary` and `protect` of `Translator.hypotheses`,
-    as far as there are any.
+    Returns any arguments `glossary` and `protect` of `Translator.hypotheses`.
     """
     from keras_transformer.decoding.steps.glossary import Glossary
     from keras_transformer.decoding.steps.placeholders import Placeholders

@@ -38,8 +38,7 @@ def decode_document(checker, steps, changes, constraints):
     path = FLAGS.decode_from_file
     format = FLAGS.document_format or document.guess_format(path)
     content = _read(path)
-    # A run has its vocabulary without its model, so a faulty document fails
-    # before the model is loaded.
+    # A run's vocabulary needs no model, so a faulty document fails before that.
     translator = checker or load_model(steps)
     source = document.Document(
         content,

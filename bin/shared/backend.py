@@ -23,8 +23,7 @@ def load_backend(module="keras"):
     """Imports Keras and its backend without their start-up messages.
 
     XLA caches compiled programs in `~/.cache/keras_transformer` if it can, so
-    the next process need not compile them again. `module` may be "tensorflow",
-    where Keras is not needed.
+    later processes do not compile. `module` may be "tensorflow" without Keras.
     """
     read_backend()
     # As defaults only, so that the user's settings win.

@@ -132,8 +132,7 @@ def _call(main, values, argv):
     logging.getLogger("keras_transformer").setLevel(level)
     handler = absl_logging.get_absl_handler()
     handler.setFormatter(logging.Formatter("%(message)s"))
-    # First, so that the user's problems and sets are registered for
-    # everything that follows.
+    # First, so that the user's problems and sets are registered for the rest.
     if values.usr_dir:
         usr_dir.load(values.usr_dir)
     if values.registry_help:

@@ -210,9 +210,8 @@ def group(title, **flags_by_name):
 def define(*groups, **flags_by_name):
     """Defines the flags of a command as an `absl.flags.FlagValues`.
 
-    The arguments are groups, or flags without a group. Flags that every command
-    has are added. Once the command has started, the flags' values are
-    attributes of the result.
+    The arguments are groups and flags. Those of every command are added. At run
+    time, the flags' values are attributes of the result.
     """
     values = flags.FlagValues()
     for title, named in (*groups, (UNGROUPED, flags_by_name)):
@@ -257,8 +256,7 @@ def require(values, *names, by=None):
 def refuse(values, names, rule, way_out="Remove it."):
     """Raises a `UserError` if one of the named flags has not its default value.
 
-    The `rule` says what such a flag must or must not go with, such as "must go
-    with --document".
+    The `rule` says what such a flag goes with, like "must go with --document".
     """
     for name in names:
         if is_changed(values, name):

@@ -34,12 +34,11 @@ def time_decoding(
 ):
     """Times the repeated translation of encoded sentences.
 
-    `sources` holds lists of token ids, each with the end id. Several batches
-    are decoded side by side, one in each thread. Every translation has
-    `target_length` tokens with its end, or a length that the model chooses if
-    it is 0. With `by_length`, a batch holds sentences of similar lengths. If
-    the targets of the run's `vocabularies` are trees, the search finds
-    well-formed ones only.
+    `sources` holds lists of token ids, each with the end id. Each thread
+    decodes a batch. Every translation has `target_length` tokens with its end,
+    or a length that the model chooses if it is 0. With `by_length`, a batch
+    holds sentences of similar lengths. If the targets of the run's
+    `vocabularies` are trees, the search finds well-formed ones only.
 
     Returns a dictionary of figures.
     """
@@ -90,8 +89,7 @@ def time_translation(translate, num_sentences, num_passes, **facts):
     """Times the repeated translation of a text after its first sentence.
 
     `translate` translates the text and returns the number of tokens in the best
-    translations. The model must have translated before. The `facts` are
-    reported as they are.
+    translations. The model has translated before. `facts` are reported.
 
     Returns a dictionary of figures.
     """

@@ -37,8 +37,7 @@ class Exponents(typing.NamedTuple):
 def fit_exponents(cells, figure, least_length=ASYMPTOTIC_LENGTH):
     """Fits the exponents of n and d by least squares of logarithms.
 
-    Returns None if the cells of this layer with `figure` have fewer than two
-    lengths or widths.
+    Returns None if cells with `figure` have fewer than two lengths or widths.
     """
     used = [
         (cell.length, cell.width, cell.figures[figure])

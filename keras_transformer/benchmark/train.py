@@ -151,10 +151,9 @@ def _train(engine, batches):
 def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
     """Times the batches of whole epochs: planning, padding and prefetching.
 
-    They are made as for a run on the current backend of Keras: by tf.data with
-    TensorFlow, and by a thread with JAX. With `subword_dropout`, which needs
-    the `vocabulary`, planning includes the segmentation of the text. Returns a
-    dictionary of figures.
+    They are made as for a run on Keras' backend: by tf.data with TensorFlow,
+    and by a thread with JAX. With `subword_dropout`, which needs the
+    `vocabulary`, planning includes segmentation. Returns figures by name.
     """
     positions = update_positions(hparams, token_pairs)
     make_plan = plan_packed if hparams.packed else plan_batches

@@ -85,9 +85,8 @@ def plan_lengths(token_pairs, batch_tokens, lengths=LENGTHS, packed=False):
     """Plans one full batch of each length, the same ones in every call.
 
     The length of a pair is that of its longer side, rounded up to a multiple of
-    8. A batch holds consecutive pairs of one length. Among all batches of a
-    length, one is drawn with a fixed seed. If `packed`, several pairs share a
-    longer row.
+    8. A batch holds consecutive pairs of one length. One batch of each length
+    is drawn with a fixed seed. If `packed`, pairs share a longer row.
     """
     pair_lengths = np.stack([side.lengths for side in token_pairs], axis=1)
     batches = _full_batches(pair_lengths, batch_tokens)

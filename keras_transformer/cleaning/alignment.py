@@ -42,8 +42,7 @@ class AlignmentRule:
         sources, targets = _split_sides(pairs)
         forward = LexicalModel(sources, targets)
         self._models = forward, LexicalModel(targets, sources)
-        # Sentences that are far apart do not belong together. Joined, they are
-        # examples of bad pairs.
+        # Sentences far apart do not belong together; joined, they are bad.
         middle = len(targets) // 2
         scores = self._score(sources, targets[middle:] + targets[:middle])
         if not np.isnan(scores).all():

@@ -191,8 +191,7 @@ class Report:
         for name, number in self.dropped.items():
             yield self._line(name, number)
             for source, target in self.samples[name]:
-                # The form of `repr` shows control characters without sending
-                # them to the terminal.
+                # `repr` sends no control character to the terminal.
                 yield f"    {shorten(source)!r} | {shorten(target)!r}"
         yield self._line("kept", self.num_kept)
         yield f"{'read':<14}{self.num_read:>13,}"

@@ -83,8 +83,7 @@ def is_mostly_in(text, scripts):
     return 2 * num_inside >= len(scripts_of_letters)
 
 
-# Sides that are the same up to this length are often right: names, numbers,
-# "No." in Spanish.
+# Equal sides up to this length are often right: names, numbers, Spanish "No.".
 MAX_IDENTICAL_CHARACTERS = 30
 # A short sentence may be many times as long as its translation: "Help!" and
 # "¡Socorro! ¡Auxilio!".

@@ -28,11 +28,10 @@ class BatchPlan:
     pairs_per_row)`, and -1 fills the end of each row. `shape` is `(rows,
     input_len, target_len)`. `pad_batch` fills a batch.
 
-    `buckets` holds the indices of all batches of each of the `shapes`, arrays
-    of shape `(num_batches, ...)`. A row of `order`, of shape `(num_batches,
-    2)`, is the bucket of a batch and its number in there. `num_tokens` counts
-    the source and the target tokens of all batches, and `num_dropped` the pairs
-    that are too long.
+    `buckets` holds the indices of all batches of each of `shapes`, arrays of
+    shape `(num_batches, ...)`. A row of `order`, of shape `(num_batches, 2)`,
+    is the bucket of a batch and its number there. `num_tokens` counts source
+    and target tokens of all batches, and `num_dropped` pairs that are too long.
     """
 
     def __init__(self, buckets, shapes, order, num_tokens, num_dropped):
@@ -304,8 +303,7 @@ def _find_best_cut(cells, bucket, batch_tokens):
             - _positions(num_low, low_limit, batch_tokens)
             - _positions(num_high, high_limit, batch_tokens)
         )
-        # Both parts must fill a batch: many small batches would cost more than
-        # the padding they save.
+        # Both parts must fill a batch: small batches cost more than they save.
         full = (num_low * low_limit.max(axis=1) >= batch_tokens) & (
             num_high * high_limit.max(axis=1) >= batch_tokens
         )

@@ -141,8 +141,7 @@ def _convert(model_path, table_path, cleans_up):
     del converted.pieces[:]
     for text in _SPECIAL.values():
         kind = kinds.UNKNOWN if text == "<unk>" else kinds.CONTROL
-        # SentencePiece ignores the scores of these pieces, so they have room
-        # for the ids in the table.
+        # SentencePiece ignores the scores of these pieces, so they hold ids.
         converted.pieces.add(piece=text, score=table[text], type=kind)
     for text in texts:
         if text not in known or known[text].type == kinds.UNKNOWN:

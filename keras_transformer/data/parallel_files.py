@@ -40,8 +40,7 @@ def detect_kind(paths):
 def read_pairs(paths, languages=(None, None)):
     """Yields the `(source, target)` of each pair of a corpus.
 
-    `paths` are one or two, see `detect_kind`. Only TMX needs the codes of the
-    source and target language.
+    `paths` are one or two, see `detect_kind`. Only TMX needs languages.
     """
     kind = detect_kind(paths)
     if kind == "text":

@@ -52,8 +52,7 @@ class SubwordSampler:
         """
         if not self._samplers:
             return self._stored
-        # The trailing 2 keeps this generator apart from those that order the
-        # epoch and seed its rows.
+        # The 2 separates it from generators that order epochs and seed rows.
         generator = np.random.default_rng([self._seed, epoch, 2])
         sides = [
             side

@@ -61,8 +61,7 @@ class Subwords:
         remedy = "Restore the file from a copy, or name another file."
         content = read_bytes(model_path, remedy)
         actual = hashlib.sha256(content).hexdigest()
-        # With another vocabulary a model would translate into nonsense,
-        # without any error.
+        # With another vocabulary a model would silently write nonsense.
         if sha256 not in (None, actual):
             raise UserError(
                 f"{model_path} is not the vocabulary of its model or its data: "
@@ -282,8 +281,7 @@ def _train(model, texts, vocab_size, symbols, user_symbols, rules):
             **rules,
             character_coverage=0.9999,
             max_sentence_length=1 << 16,  # bytes; longer ones are skipped
-            # The mark of a word's start makes sure that a symbol is recognised
-            # only where a word begins.
+            # The mark lets a symbol be recognised only where a word begins.
             user_defined_symbols=[
                 *(WORD_START + word for word in symbols),
                 *user_symbols,

@@ -11,8 +11,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.reading import check_reachable
 
 MAX_LINE_BYTES = 16 * 2**20  # far more than any sentence or tree has
-# A gzip file of text is 3 to 10 times smaller than the text. One that expands
-# this far is not text.
+# Gzipped text is 3 to 10 times smaller. What expands this far is not text.
 MAX_GZIP_BYTES = 2**30
 MAX_GZIP_RATIO = 200
 
@@ -165,8 +164,7 @@ def read_parallel_lines(path, num_lines, other):
 def read_files_of_text(paths):
     """Returns the lines of each file; all are of the same text.
 
-    Other numbers of lines are a `UserError`, which does not wait for the end of
-    a much longer file.
+    Another number is a `UserError`, before the end of a much longer file.
     """
     sides = [read_lines(path) for path in paths]
     rows = []

@@ -45,8 +45,7 @@ class TokenSequences:
         return len(self.offsets) - 1
 
     def __getitem__(self, index):
-        # Indexing a range handles negative numbers, and raises the IndexError
-        # that ends an iteration.
+        # A range takes negative numbers, and its IndexError ends an iteration.
         index = range(len(self))[index]
         return self.concatenate(np.array([index])).astype(np.int32)
 
@@ -91,8 +90,7 @@ class TokenSequences:
 class TokenArray(TokenSequences):
     """Reads the token sequences that a `TokenArrayWriter` wrote to a path.
 
-    Only the parts in use are in memory, so a corpus may be larger than the
-    memory of the machine.
+    Only the parts in use are in memory, which a corpus may exceed.
     """
 
     def __init__(self, path):

@@ -66,11 +66,10 @@ class UpdateBatches:
     dictionary of "inputs" and "targets", int32 arrays of shapes `(num_rounds,
     local_replicas, rows, input_len)` and `(num_rounds, local_replicas, rows,
     target_len)`; "seeds", an int32 array of shape `(num_rounds, local_replicas,
-    rows)` with a random number for each row, and 0 for an empty row; and
-    "num_tokens", a float32 with the number of target tokens of all workers.
-    With `links`, the `TokenSequences` of `token_links`, there is also "links",
-    a boolean array of shape `(num_rounds, local_replicas, rows, target_len,
-    input_len)`.
+    rows)` with a random number for each row, 0 for an empty one; and
+    "num_tokens", a float32, the number of target tokens of all workers. With
+    `links`, the `TokenSequences` of `token_links`, it has "links", a boolean
+    array of shape `(num_rounds, local_replicas, rows, target_len, input_len)`.
     """
 
     def __init__(

@@ -27,9 +27,8 @@ MAX_CELLS = 2**21  # pairs of positions of such sentences
 class Attention(typing.NamedTuple):
     """All attention weights of one sentence and its translation.
 
-    For every layer and head, an array has a row for each query, the position
-    that attends, and a column for each key, the position that is attended to.
-    Each row sums to 1.
+    For every layer and head, an array has a row for each query, which attends,
+    and a column for each key, which is attended to. Each row sums to 1.
 
     The queries of `decoder` and `cross` are the positions that predict the
     `target_tokens`. The decoder reads the targets shifted right by one, with a
@@ -67,8 +66,7 @@ def compute_attention(model, vocabularies, source_ids, target_ids):
     """Runs a model on a pair of sentences and returns its `Attention`.
 
     The target is forced: the model predicts each token from the tokens before
-    it, even where it would have chosen others. Both lists of ids are not empty
-    and have the end id.
+    it, even where it would choose others. Both lists of ids have the end id.
     """
     # Imported here because exported models run without Keras.
     from keras import ops
@@ -139,8 +137,7 @@ class WordLinks(typing.NamedTuple):
     def find_pairs(self) -> list[tuple[int, int]]:
         """Links each word of the translation to the word it attends to most.
 
-        Returns pairs (source word, target word) of their numbers from 0, in the
-        order of the target.
+        Returns pairs of numbers from 0, (source word, target word), by target.
         """
         if not self.source_words:
             return []
@@ -149,9 +146,8 @@ class WordLinks(typing.NamedTuple):
     def find_mutual_pairs(self) -> list[tuple[int, int]]:
         """Links words that attend most to each other, see `find_pairs`.
 
-        Attention often rests on punctuation, although it translates no word.
-        Words are therefore linked only with words, and other characters only
-        with other characters.
+        Attention often rests on punctuation, although it translates no word. So
+        words are linked only with words, and others only with others.
         """
         if not self.source_words:
             return []

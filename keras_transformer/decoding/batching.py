@@ -132,9 +132,8 @@ def plan_batches(costs, budget, num_threads=1, fit_rows=lambda rows: rows):
 class BatchRunner:
     """Runs batches side by side, and halves those that do not fit into memory.
 
-    Batches are planned for a budget, which estimates the memory. What turns out
-    to fit is remembered as a share of the budget, so it holds for batches of
-    another budget too.
+    Batches are planned for a budget, which estimates the memory. What fits is
+    remembered as a share of the budget, so it holds for other budgets too.
     """
 
     def __init__(self, num_threads):

@@ -41,8 +41,7 @@ _RECORD = {
 # What an error about a damaged file says.
 REMEDY = "Export the run again."
 
-# The search takes memory in proportion to their squares and cubes, and a server
-# must not run out of it.
+# Memory grows with their squares and cubes, and a server must not run out.
 MAX_TERMS = 64  # of a text
 MAX_TERM_TOKENS = 32
 # What an exported model says about faulty inputs. The graph of a SavedModel and

@@ -73,8 +73,7 @@ def load(
 
 def _find_directory(path, temporary):
     """Returns the directory of a run or an exported model."""
-    # A model in the format of Marian is imported into a temporary directory,
-    # which is added to a list.
+    # A Marian model is imported into a temporary directory, added to a list.
 
     # Imported here because exported models start faster without it.
     from keras_transformer.pretrained import hub

@@ -91,8 +91,7 @@ class _Reader(HTMLParser):
     def finish(self):
         """Ends with a tag or a comment that the document does not end."""
         # Browsers show nothing of it, nor of what follows. `HTMLParser.close`
-        # would go on after its first character, and look for its end again at
-        # each of the others.
+        # would look for its end again after each of its characters.
         if re.match(r"<[A-Za-z/!?]", self.rawdata):
             self._note(Kind.OUTER)
         else:

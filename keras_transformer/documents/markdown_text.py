@@ -195,8 +195,7 @@ class _Lines:
 
 def _find_places(content, line, is_cell):
     """Returns the places of each character of `content` in a line, or None."""
-    # Only the text of a table's cell is spelt differently there: its bars have
-    # a backslash before them.
+    # Only the text of a table's cell differs: its bars have a backslash before.
     if is_cell:
         pattern = "".join(
             r"\\?\|" if character == "|" else re.escape(character)

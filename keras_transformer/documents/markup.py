@@ -149,8 +149,7 @@ WIDTHLESS = re.compile(
 class Mark:
     """A piece of markup, or a pair of tags with the marks between them.
 
-    A place is a number of words in a document, and a number of characters in a
-    text with inline tags.
+    A place counts words of a document, or characters of text with inline tags.
     """
 
     piece: Piece  # the start tag of a pair
@@ -174,8 +173,7 @@ class PlacedMark(typing.NamedTuple):
 def nest_marks(marks):
     """Returns new marks in which a pair of tags holds what is between them.
 
-    The marks are one for each tag, in the order of the source. A tag without a
-    partner stands alone.
+    There is one for each tag, in order. A tag without a partner stands alone.
     """
     partners = pair_tags([mark.piece for mark in marks])
     siblings, outer = [], []
@@ -195,13 +193,12 @@ def nest_marks(marks):
 def arrange_marks(marks, find_span, first, last, key=None, fit_span=None):
     """Returns the `PlacedMark`s of a translation, in its order.
 
-    Each mark goes where its words went, a range that `find_span` returns. Marks
-    between the same tags are placed from left to right, each in what its left
-    neighbours and the enclosing pair, `first` to `last`, leave free. So pairs
-    never overlap and keep what is inside them. Marks are sorted by `key` of
-    their range, by default by the range itself. `fit_span` takes a mark, the
-    places of atoms on its level, its range, `first` and `last`, and returns the
-    range that it gets.
+    Each mark goes where its words went, the range of `find_span`. Marks between
+    the same tags go from left to right, each in what its left neighbours and
+    the enclosing pair, `first` to `last`, leave free. So pairs never overlap
+    and keep their content. Marks are sorted by `key` of their range, by default
+    the range itself. `fit_span` takes a mark, the places of atoms on its level,
+    its range, `first` and `last`, and returns its new range.
     """
     # From left to right, each mark takes its span as far as it is still free.
     # Clipping rather than searching keeps the tags well nested in linear time,

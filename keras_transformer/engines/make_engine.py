@@ -30,8 +30,7 @@ def make_engine(hparams, precision="float32", num_devices=0, xla="auto"):
 
 
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
-# Features of the processors on which TensorFlow multiplies matrices faster in
-# bfloat16 than in float32.
+# Features of processors whose matrix products are faster in bfloat16.
 BFLOAT16_FLAGS = {"amx_bf16", "avx512_bf16"}
 
 

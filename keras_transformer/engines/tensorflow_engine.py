@@ -263,8 +263,7 @@ class FusedAdam(keras.optimizers.Adam):
         return cls.from_config(optimizer.get_config())
 
     def _backend_update_step(self, gradients, variables, learning_rate):
-        # Keras counts an update after it is done, while the bias correction of
-        # Adam starts at 1.
+        # Keras counts an update once done; Adam's bias correction starts at 1.
         step = tf.cast(self.iterations.value + 1, tf.float32)
         # Computed once, not for each of the variables.
         factors = {

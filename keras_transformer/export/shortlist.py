@@ -1,9 +1,8 @@
 """Learns which subwords of the target may translate each of the source.
 
-The softmax over a vocabulary is a large part of a decoder's work. With such a
-shortlist, CTranslate2 computes it over a few subwords only: those that are
-frequent in the training text, and those that belong to the subwords of the
-sources in its batch.
+The softmax over a vocabulary is a large part of a decoder's work. With a
+shortlist, CTranslate2 computes it over few subwords: those frequent in the
+training text, and those that belong to the sources of the batch.
 """
 
 import hashlib
@@ -31,8 +30,7 @@ _SEPARATORS = frozenset(" \t\r\n")  # those of `vmap.txt`
 class Shortlist(typing.NamedTuple):
     """The subwords of the target that a search may write.
 
-    CTranslate2 adds the end of a sentence, the unknown id and the subwords of
-    a prefix by itself.
+    CTranslate2 itself adds the end, the unknown id and subwords of a prefix.
     """
 
     frequent: list  # ids for every sentence
@@ -41,8 +39,7 @@ class Shortlist(typing.NamedTuple):
     def write(self, directory, vocabularies):
         """Writes `vmap.txt` into a directory, and returns its SHA-256.
 
-        The file cannot hold a subword with a tab or a line end, so such a
-        subword is left out.
+        Subwords with a tab or line end are left out: the file cannot hold them.
         """
         pieces = vocabularies.targets.pieces
         sources = vocabularies.sources.all_pieces()

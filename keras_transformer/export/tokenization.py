@@ -83,8 +83,7 @@ class _MarianTokenizer:
 class _Tensor2TensorTokenizer:
     """Tokenizes as a `Subwords` of Tensor2Tensor; see `tensor2tensor_text`.
 
-    The graph spells texts character by character, in one flat tensor of all
-    characters of a batch.
+    The graph spells texts in one flat tensor of all characters of a batch.
     """
 
     def __init__(self, vocabulary):

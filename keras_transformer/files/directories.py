@@ -70,9 +70,8 @@ def stage_directory(path):
 def replace_directory(path, check=None, owned=None):
     """Makes an empty directory that gets the name of another one at the end.
 
-    Until the block has ended without an error, the earlier directory, if any,
-    stays in its place. What a killed process left is put right first. A link to
-    a directory stays a link.
+    Until the block ends without an error, an earlier directory stays in place.
+    What a killed process left is put right first. A link stays a link.
 
     `check` raises an error if the earlier directory must stay. No other process
     replaces it between the check and the end of the block. `owned` are the

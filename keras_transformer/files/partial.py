@@ -85,10 +85,9 @@ class PartialFile:
     def follow(self, name, lines):
         """Returns an iterator of the lines that still have to be processed.
 
-        The lines before them are read and compared with those of the earlier
-        process, which must be the same. One line of this input, called `name`,
-        belongs to each line of the output, and no more may be read when
-        `writelines` is called.
+        The lines before them are read and must equal those of the earlier
+        process. One line of this input, called `name`, belongs to each line of
+        the output, and no more may be read when `writelines` is called.
         """
         hash = self._hashes_of_inputs[name] = hashlib.sha256()
 

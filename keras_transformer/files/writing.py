@@ -11,8 +11,7 @@ import os
 from keras_transformer.errors import UserError
 from keras_transformer.files import locks
 
-# The suffix of whatever is still being written. It also marks what a killed
-# process left behind.
+# The suffix of what is being written, or was left by a killed process.
 INCOMPLETE = ".incomplete"
 
 # The errors of a disk that accepts no more data: it is full or broken, or the
@@ -199,8 +198,7 @@ def _synchronise(path):
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some network file systems cannot synchronise a directory. They write
-        # its names at once anyway.
+        # Network file systems may lack this, and write names at once anyway.
         if error.errno != errno.EINVAL or not is_directory:
             raise
     finally:

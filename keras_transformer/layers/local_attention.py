@@ -22,9 +22,8 @@ def attend_to_neighbours(
     """Attends from each position of a sequence to its neighbourhood.
 
     The sequence is cut into blocks of half a neighbourhood or more, so all
-    neighbours of a block are in itself, in the block before and in the block
-    after. Time and memory grow with `length x size` in place of
-    `length x length`.
+    neighbours of a block are in itself and the blocks beside it. Time and
+    memory grow with `length x size` in place of `length x length`.
 
     Args:
         attend: Function with the arguments and results of

@@ -30,9 +30,8 @@ class LoraLayer(Quantizable, keras.layers.Layer):
     alpha, and the matrices are saved with their adaptation merged into them. A
     loaded layer has these, and adapters whose `B` is zero.
 
-    `quantize("int8")` stores each row of a matrix as integers of 8 bits with
-    one scale. Products are computed with the restored numbers, so it saves
-    memory and not time.
+    `quantize("int8")` stores each row of a matrix as 8-bit integers with one
+    scale. Products use the restored numbers, which saves memory, not time.
 
     Args:
         lora_rank: Integer, the width of `A`; the layer is adapted as soon as
@@ -71,8 +70,7 @@ class LoraLayer(Quantizable, keras.layers.Layer):
     ):
         """Freezes the matrices and adds a trainable adapter to each of them.
 
-        The layer must be built. The arguments are those of `enable_lora` in
-        `keras.layers.Dense`.
+        A built layer takes the arguments of `keras.layers.Dense.enable_lora`.
         """
         if type(rank) is not int or rank < 1:
             raise ValueError(

@@ -31,10 +31,9 @@ def project(x, kernel, bias=None, activation=None):
 def project_to_heads(x, kernels, num_heads, biases=None):
     """Multiplies the vectors of a sequence by the matrices of all heads.
 
-    `x` is `(batch, length, rows)`. Each of the kernels has the shape
-    `(rows, num_heads x width)` with any width, and gives a tensor of
-    shape `(batch, num_heads, length, width)`. The biases, if any, are one
-    vector for each kernel.
+    `x` is `(batch, length, rows)`. Each kernel is `(rows, num_heads x width)`
+    with any width, and gives a tensor of shape `(batch, num_heads, length,
+    width)`. The biases, if any, are one vector for each kernel.
     """
     check_padded(x)
     batch, length = ops.shape(x)[:2]

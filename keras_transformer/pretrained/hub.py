@@ -21,11 +21,10 @@ def is_hub_name(path):
 def download(name):
     """Downloads a model and returns its directory in the client's cache.
 
-    `name` is `hf://organisation/model`, with `@revision` at the end for another
-    revision than the newest. The cache, tokens and mirrors are those of
-    `huggingface_hub`, which its environment variables set. It is a `UserError`
-    if the client is not installed, or if there is no such model or no
-    connection to it.
+    `name` is `hf://organisation/model`, with `@revision` at the end if not the
+    newest. The cache, tokens and mirrors are those of `huggingface_hub`, which
+    its environment variables set. It is a `UserError` if the client is not
+    installed, or if there is no such model or no connection to it.
     """
     huggingface_hub = _load_client()
     errors = huggingface_hub.errors

@@ -171,8 +171,7 @@ def _check_arrays(arrays, path):
 
 def _has_start(config, arrays, vocabularies, source):
     """Returns whether the decoder starts from the embedding of padding."""
-    # In models of Marian itself this is a zero vector. Fine-tuning in
-    # transformers can change it.
+    # In Marian itself this is a zero vector. transformers can fine-tune it.
     ids = vocabularies.targets.original_ids.tolist()
     start = config["decoder_start_token_id"]
     row = ids.index(start) if start in ids else None

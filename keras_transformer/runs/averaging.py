@@ -33,9 +33,8 @@ def average_run(run, num_last, path, evaluate=None, kind="evaluated"):
     """Writes the average of a run's last checkpoints as another run.
 
     An earlier average stays in its place until the new one is complete.
-    `evaluate` takes the averaged steps and the averaged weights and returns a
-    dictionary of figures on dev, which the average records. The other arguments
-    are those of `average`.
+    `evaluate` takes the averaged steps and weights and returns figures on dev
+    by name, which the average records. Other arguments are those of `average`.
     """
     _check_place(path, run)
     check = functools.partial(_check_replaceable, path)
@@ -72,8 +71,7 @@ def average(checkpoints, num_last, kind="evaluated"):
         try:
             return steps, _compute_mean(checkpoints, steps)
         except UserError:
-            # A run in progress may have deleted one of them meanwhile.
-            # The list has changed then.
+            # A run in progress may have deleted one, and the list has changed.
             if _find_last_steps(checkpoints, num_last, kind) == steps:
                 raise
 

@@ -40,8 +40,7 @@ def read_checksums(path):
 def read_arrays(path, kinds=None):
     """Reads arrays by name, after the headers of all of them.
 
-    `kinds` are the beginnings of the names to read, such as `{"model"}`; None
-    reads all arrays.
+    `kinds` are beginnings of names, such as `{"model"}`; None reads all arrays.
     """
     names = [
         name

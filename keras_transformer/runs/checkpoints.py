@@ -131,8 +131,7 @@ class Checkpoints:
     def add_evaluations(self, *evaluations):
         """Records evaluations; each replaces an earlier one of its step.
 
-        From the first call on, a checkpoint counts as evaluated only if it has
-        a recorded evaluation.
+        From the first call on, only recorded evaluations count.
         """
         # Reading drops evaluations that are newer than all checkpoints. A
         # resumed training repeats those.
@@ -184,8 +183,7 @@ class Checkpoints:
     def load(self, step=None, kinds=None):
         """Reads the arrays of a checkpoint by name; see `find` for the step.
 
-        `kinds` are the beginnings of the names to read, such as `{"model"}`;
-        None reads all arrays.
+        `kinds` are beginnings of names, such as `{"model"}`; None reads all.
         """
         arrays = {}
         for path in self._list_files(step):

@@ -65,10 +65,9 @@ class RunDirectory(vocabularies.HasVocabularies):
     """Reads and creates the directory of a training run.
 
     It holds `run.json` (problem, hparams set, seed, SHA-256 of the vocabulary),
-    `hparams.json`, `vocab.model` and `checkpoints/`. If the source has a
-    vocabulary of its own, that is `vocab.source.model`. The trainer adds logs
-    and pictures, and `kt-evaluate` adds scores. It is a `UserError` if the path
-    is not that of a run.
+    `hparams.json`, `vocab.model` and `checkpoints/`. `vocab.source.model` is
+    that of the source if it has its own. The trainer adds logs and pictures,
+    and `kt-evaluate` adds scores. Any other path is a `UserError`.
     """
 
     def __init__(self, path: str | os.PathLike[str]):

@@ -12,9 +12,8 @@ def model_variables(model):
     """Returns the weights of a model by name.
 
     A name is the place in the model, such as
-    `model/encoder/layer_0/self_attention/query`. The seeds that Keras creates
-    for dropout layers are omitted, since the training does not use them (see
-    `layers.dropout`).
+    `model/encoder/layer_0/self_attention/query`. Keras' seeds for dropout
+    layers are omitted, since training does not use them (see `layers.dropout`).
     """
     return {
         f"model/{_get_place(variable)}": variable
@@ -73,8 +72,7 @@ def write(named, arrays, source):
     Further arrays are ignored. If one is missing or has another shape, a
     `UserError` about the path `source` is raised and no variable changes.
     """
-    # All are checked before the first one is assigned, so that an error leaves
-    # the model as it was.
+    # All are checked first, so that an error leaves the model as it was.
     check_shapes(
         {name: tuple(variable.shape) for name, variable in named.items()},
         {name: arrays[name].shape for name in named if name in arrays},

@@ -72,8 +72,7 @@ class Ensemble:
 
     def decode_step(self, ids, position, cache, num_ids=None):
         """Computes log-probabilities in place of a `Transformer`'s logits."""
-        # Each model computes all its logits, because a probability is the share
-        # of an id among all ids.
+        # Each computes all logits: a probability is an id's share among all.
         logits, caches = zip(
             *(
                 model.decode_step(ids, position, one)

@@ -155,9 +155,8 @@ class TermState(typing.NamedTuple):
 
     A term is a sequence of ids. It is met once its ids stand in a row as often
     as needed: once, and once more for each other term that contains it as whole
-    words, such as a repetition of it. If a beam writes an id that does not
-    continue the term, it falls back to the longest beginning of the term that
-    its last ids form.
+    words, such as a repetition of it. After any other id a beam falls back to
+    the longest beginning of the term that its last ids form.
     """
 
     terms: typing.Any  # int32 (batch, num_terms, term_len), padded with 0

@@ -87,8 +87,7 @@ class DecodeOptions:
             name: value for name, value in changes.items() if value is not None
         }
         number = changes.get("num_hypotheses", self.num_hypotheses)
-        # A wrong number must not widen the beam, because the error would then
-        # name `beam_size`.
+        # A wrong number must not widen the beam, or errors name `beam_size`.
         is_number = isinstance(number, numbers.Integral)
         if (
             "beam_size" not in changes

@@ -173,9 +173,8 @@ class TreeConstraint:
     only if it holds something. The outermost bracket closes when no word is
     left; then only the end can follow. So a beam can always go on to its end.
 
-    In an in-order tree a bracket opens after its first child, so it needs no
-    further word, and a constituent outside all brackets can become the first
-    child of another one.
+    In-order brackets open after a first child, so they need no further word,
+    and a constituent outside all brackets can become a first child.
 
     The probability of an illegal symbol is zero. The search chooses from the
     first `num_ids` ids, since pieces of words are never legal, and needs the
@@ -310,8 +309,7 @@ class TreeConstraint:
     def exclude_illegal(self, logits, tree_state):
         """Sets the logits of illegal symbols to minus infinity.
 
-        They are `(batch, beam, num_logits)`, and the result is float32
-        `(batch, beam, num_ids)`.
+        From `(batch, beam, num_logits)` to float32 `(batch, beam, num_ids)`.
         """
         logits = ops.cast(logits, "float32")
         # Only brackets, the end and `PIECE` compete. All pieces of words have

@@ -17,11 +17,10 @@ class Batcher:
     """Joins concurrent calls of the same function into batches.
 
     Threads take the oldest waiting call and add later calls that can join it,
-    until the batch is full or no further call arrives within the timeout. A
-    call with more rows than a batch is split into parts. If a batch fails, its
-    calls run again one by one, so that only the faulty call gets the error. If
-    more than `max_waiting` rows, which are 64 batches, wait in the queue,
-    further calls are refused.
+    until the batch is full or no call arrives within the timeout. A call with
+    more rows than a batch is split. If a batch fails, its calls run again one
+    by one, so only the faulty one gets the error. If more than `max_waiting`
+    rows, which are 64 batches, wait, further calls are refused.
 
     >>> batcher = Batcher(timeout_seconds=0)
     >>> def double(arrays):
@@ -175,9 +174,8 @@ class Batcher:
                 if self.is_closed:
                     return []
                 self._changed.wait()
-            # Callers that have just received a result are about to call
-            # again, so the wait is counted from now and not from the arrival
-            # of the oldest call.
+            # Callers with a new result are about to call again, so the wait is
+            # counted from now and not from the oldest call.
             begin = time.monotonic()
             latest = begin + MAX_TIMEOUTS * self._timeout
             batch = [self._waiting.popleft()]

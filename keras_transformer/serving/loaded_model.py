@@ -26,9 +26,8 @@ _log = logging.getLogger(__name__)
 class LoadedModel:
     """Loads a SavedModel of any origin from its directory.
 
-    The first calls of a graph are slow, so the warm-up requests that are stored
-    in the SavedModel run at once. `CTranslate2Model` is the other kind of model
-    that a server can load.
+    The first calls of a graph are slow, so the SavedModel's warm-up requests
+    run at once. `CTranslate2Model` is the other kind that a server can load.
     """
 
     num_parallel = 1  # TensorFlow computes one batch with all cores

@@ -18,8 +18,7 @@ class Response(typing.NamedTuple):
 def check_response(translations, scores, num_texts):
     """Returns the `Response` in values that a server sent.
 
-    Raises a `ValueError` if they are not a list of translations and a list of
-    scores for each text.
+    Raises a `ValueError` unless each text has lists of translations and scores.
 
     >>> check_response([["Ein Hund."]], [[-1]], 1).scores
     [[-1.0]]

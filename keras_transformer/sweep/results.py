@@ -64,8 +64,7 @@ def select_scores(run, step, problem):
     """Returns the scores by split that kt-evaluate measures without flags."""
     scores = {}
     for split, entries in read_scores(run).items():
-        # kt-evaluate may also have scored other texts and checkpoints, or have
-        # had other options.
+        # kt-evaluate may have had other texts, checkpoints or options, too.
         entries = [
             entry
             for entry in entries

@@ -108,8 +108,7 @@ class Evaluator:
             self._assign(weights, variables.read(averages))
             yield
         finally:
-            # The training continues from its weights, even if the
-            # evaluation was interrupted.
+            # Training continues from its weights, even after an interruption.
             self._assign(weights, in_training)
 
     def _assign(self, weights, arrays):

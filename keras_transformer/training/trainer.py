@@ -293,8 +293,7 @@ class Trainer:
         self.cost.count_update(size)
         self.log.count_update(size, figures)
         if figures["stop"]:
-            # Updates are read one late, so every worker has read this wish
-            # after the next update.
+            # Updates are read one late: all workers know it after the next one.
             self._agreed_last_step = min(at["step"] + 2, self._agreed_last_step)
 
     def _check_finite(self, figures, at):

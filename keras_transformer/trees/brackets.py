@@ -25,8 +25,7 @@ MAX_NESTING = 1000  # ten times more than in any treebank
 _EXCERPT = 30  # characters of a fault's line in its message
 _ESCAPE = "Write a bracket that is text as -LRB- or -RRB-."
 _INDENT = "Indent a tree's further lines."
-# Rule and way out of each kind of fault: that of the first wrong token, or of
-# the text as a whole.
+# Rule and way out of each kind of fault, of a wrong token or the whole text.
 _FAULTS = {
     "empty": ("A text must hold a tree", "Write one such as (TOP (NN word))."),
     "glued": ("A word must hold no bracket", _ESCAPE),

@@ -164,8 +164,7 @@ def _select_brackets(shares, num_words):
 def _find_homes(tree, is_counted):
     """Returns each leaf's home: the start, stop and height of a bracket."""
     # The home of punctuation is the smallest bracket around it, or the root,
-    # which is higher than all brackets. A word that counts belongs into all
-    # brackets around it.
+    # which is higher than all. Other words belong into all around them.
     number = itertools.count()
     homes = [
         (start := next(number), start + 1, 0) if counts else None

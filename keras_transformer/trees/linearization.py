@@ -223,8 +223,7 @@ def to_top_down(all_steps):
 def repair_tree(some_steps, num_words):
     """Returns a tree over a number of words that is close to some steps.
 
-    Vinyals et al. (2015) add brackets at the beginning or at the end. These
-    rules do the same and more:
+    Vinyals et al. (2015) add brackets at either end. These rules do more:
 
     - A closing bracket closes everything that is open inside its constituent.
       If no constituent of its label is open, the bracket is dropped, unless it

@@ -123,9 +123,8 @@ def _remove_words(symbols):
 def tag_punctuation(tree):
     """Returns a tree in which exactly the punctuation is tagged as such.
 
-    EVALB removes words that are tagged as punctuation. If a model tags another
-    word so by mistake, EVALB compares trees over different words and counts
-    nothing for the sentence.
+    EVALB removes words tagged as punctuation. If a model tags another word so,
+    EVALB compares trees over different words and drops the sentence.
 
     >>> from keras_transformer.trees.tree import parse_tree
     >>> tag_punctuation(parse_tree("(S (. Dogs) (XX bark) (XX .))"))

@@ -19,10 +19,9 @@ def write_attention_picture(attention, path, kind="cross"):
     """Draws all heads of all layers into one picture.
 
     The picture has a row for each layer and a column for each head. A heat map
-    has a row for each query and a column for each key, and all maps share the
-    scale from 0 to 1. Keys that are masked because they come later are hatched.
-    The maps of a row or a column share their labels, unless the picture is
-    larger than a screen.
+    has a row for each query and a column for each key, and all share the scale
+    from 0 to 1. Keys masked because they come later are hatched. Maps of a row
+    or column share labels, unless the picture is larger than a screen.
     """
     queries, keys, weights = attention.select(kind)
     queries, keys = _Tokens(queries), _Tokens(keys)

@@ -20,8 +20,7 @@ LOSS_COLUMNS = ("dev_loss", "dev_perplexity", "dev_accuracy")
 def plot_learning_curve(rows, path, label_smoothing=0.0):
     """Draws the losses and scores in the rows of `metrics.csv` as one picture.
 
-    The legend mentions the label smoothing of the training loss, because the
-    loss on dev has none.
+    The legend mentions label smoothing, because the loss on dev has none.
     """
     names = dict.fromkeys(name for row in rows for name in row)
     scores = [
@@ -61,8 +60,7 @@ def _plot(axis, rows, name, **options):
 def plot_comparison(runs, metric, x_axis, path):
     """Draws a curve of a column of `metrics.csv` for each run.
 
-    The runs may still be training. The axis "seconds" is the time of training
-    without the evaluations.
+    The runs may still be training. "seconds" are those without evaluations.
     """
     picture.check_picture_path(path)
     curves = read_curves(runs, metric, x_axis)

@@ -143,8 +143,7 @@ class SentenceWriter:
 
     def _clause(self, tenses=ALL_TENSES, denied=0.2, timed=0.5):
         """Returns a clause in one of the tenses."""
-        # `denied` is the probability of "not", `timed` that of a time where the
-        # tense needs none.
+        # `denied` is the probability of "not", `timed` of an unneeded time.
         if self._chance(0.12):
             group = self._choose(("people", "animals", "goods", "places"))
             nouns = NOUNS[group]

@@ -96,10 +96,9 @@ class Engine(typing.Protocol):
 def check_capabilities(capabilities, request, prefix=""):
     """Checks that an engine can do what a user asks for.
 
-    It needs no backend, so commands call it before they load one. `request` is
-    a dictionary of arguments, flags and decoding options by name; what is not
-    asked for is None, False, empty or 0. `prefix` is what precedes the names,
-    such as "--" for flags.
+    It needs no backend, so commands call it first. `request` is a dictionary of
+    arguments, flags and decoding options by name; unused ones are None, False,
+    empty or 0. `prefix` precedes the names, such as "--" for flags.
     """
     name = find_unsupported(capabilities, request)
     if name:

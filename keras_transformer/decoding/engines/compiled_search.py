@@ -30,8 +30,7 @@ LOGITS_BYTES = 4 * 4
 class Replica:
     """A model on a device, with the functions that are compiled for it.
 
-    `device` is Keras' name of it, such as "gpu:1", or None, which leaves the
-    choice to the backend.
+    `device` is Keras' name of it, such as "gpu:1", or None for the default one.
     """
 
     def __init__(self, model, device=None):
@@ -91,10 +90,9 @@ def compile_search(
 ):
     """Makes a function that translates batches with a model.
 
-    The function reads the current weights of the model, so it can follow a
-    model through its training. TensorFlow compiles it once for all shapes. JAX
-    compiles it for each shape, so batches are padded to a few shapes there,
-    which changes no result.
+    The function reads the current weights, so it can follow a training.
+    TensorFlow compiles it once for all shapes. JAX compiles it for each shape,
+    so batches are padded to a few shapes there, which changes no result.
 
     The vocabulary is that of the targets, which terms need, and the constraint
     a `TreeConstraint` or None. The function takes int32 arrays, those of

@@ -101,9 +101,8 @@ class CTranslate2Search:
     """Searches for translations of encoded sentences.
 
     `engine` is a `ctranslate2.Translator`, which may add the end to each source
-    (`adds_end`) and keep searches without a prefix to a shortlist of subwords.
-    `source_pieces` and `pieces` are the texts of each id of the sources and of
-    the targets.
+    (`adds_end`) and keep searches without a prefix to a shortlist.
+    `source_pieces` and `pieces` are the texts of the ids of both sides.
     """
 
     def __init__(

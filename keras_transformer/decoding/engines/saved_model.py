@@ -39,10 +39,9 @@ class CountedText:
 class SavedModelEngine:
     """Searches with a model that was exported as a SavedModel.
 
-    It gives the translations of its run, with the options that the model was
-    exported with. It needs TensorFlow and tensorflow-text, but not this
-    package's layers. The path is that of a version, or of several, of which the
-    newest is loaded.
+    It gives the translations of its run, with the options of the export. It
+    needs TensorFlow and tensorflow-text, but not this package's layers. The
+    path is that of a version, or of several, of which the newest is loaded.
     """
 
     max_length = tagger = None

@@ -30,8 +30,7 @@ class Translation(typing.NamedTuple):
 def limit_part_tokens(translator, max_tokens=None):
     """Returns the maximum number of tokens of a part of a text.
 
-    It is the user's choice, or the length of the longest sentences that the
-    model was trained with.
+    It is the user's choice, or the length of the longest training sentences.
     """
     limit = max_tokens or translator.trained_length
     return min(limit, translator.max_tokens)

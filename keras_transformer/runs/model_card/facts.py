@@ -48,9 +48,8 @@ def describe_data(problem):
 def find_changed_data(run, problem):
     """Returns the first part of the data that is not as a run records it.
 
-    It is a name such as "files", or None. The data may be in another directory
-    than when the run was started. An early run does not record its data, so
-    none of it is compared.
+    It is a name such as "files", or None. The data may have moved since the run
+    was started. An early run records none, so none is compared.
     """
     earlier = run.record.get("data")
     if not earlier:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from keras import ops
 from tree_language import TreeLanguage
 
+from keras_transformer.search.beam_search import _add_next_ids
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.token_ids import END_ID as END
 
@@ -303,3 +304,15 @@ class BeamSearchTest:
 
         hypotheses, _ = language.to_tuples(*search(np.arange(4), limits))
         assert hypotheses == expected
+
+
+def test_next_ids_of_terms_join_the_best_ones_unless_they_are_there():
+    logits = np.array([[[-5.0, -4.0, -1.0, -3.0, -2.0]]], "float32")
+    best, ids = logits[:, :, [2, 4]], np.array([[[2, 4]]], "int32")
+    next_ids = np.array([[[4, 3, 3, 0]]], "int32")  # 0 is no id
+    best, ids = map(
+        ops.convert_to_numpy, _add_next_ids(best, ids, logits, next_ids)
+    )
+    is_added = best > -100.0
+    assert ids[is_added].tolist() == [2, 4, 3]
+    assert best[is_added].tolist() == [-1.0, -2.0, -3.0]

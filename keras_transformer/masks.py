@@ -83,8 +83,7 @@ def neighbourhood_mask(length, size):
     `causal_mask` it leaves the position and the `size // 2` before it.
 
     Args:
-        length: Number of positions, or a tensor of that length, as in
-            `causal_mask`.
+        length: Number of positions, or a tensor of that length (`causal_mask`).
         size: Integer r, the number of positions of a neighbourhood, at least 1.
 
     Returns:
@@ -97,8 +96,7 @@ def is_near(queries, keys, size):
     """Tells which keys are in the neighbourhoods of queries.
 
     Args:
-        queries, keys: Integer tensors of positions that broadcast against each
-            other.
+        queries, keys: Integer tensors of positions that broadcast together.
         size: Integer r, as in `neighbourhood_mask`.
 
     Returns:
@@ -167,8 +165,7 @@ def visible_mask(padding_mask=None, query_segments=None, key_segments=None):
             tokens. None means that all tokens are real.
         query_segments: Integer tensor of shape `(batch, query_len)`, the number
             of each query's sequence. None means that rows are not packed.
-        key_segments: Integer tensor of shape `(batch, key_len)`, likewise for
-            the keys.
+        key_segments: Integer tensor of shape `(batch, key_len)`, for the keys.
 
     Returns:
         Boolean tensor that broadcasts to `(batch, query_len, key_len)`, or None
@@ -199,13 +196,11 @@ def self_attention_mask(
     """Joins the masks of the positions of one sequence.
 
     Args:
-        length: Number of positions, or a tensor of that length, as in
-            `causal_mask`.
+        length: Number of positions, or a tensor of that length (`causal_mask`).
         padding_mask: Boolean tensor of shape `(batch, length)`, True for real
             tokens. Defaults to None, which means that all are real.
         segments: Integer tensor of shape `(batch, length)`, the number of each
-            position's sequence. Defaults to None, which means that rows are not
-            packed.
+            position's sequence. Defaults to None: rows are not packed.
         causal: Boolean, whether the future is hidden. Defaults to False.
         neighbourhood_size: Integer r, as in `neighbourhood_mask`. Defaults to
             0, which means any distance.

@@ -53,8 +53,7 @@ class Problem(GeneratedData):
         is_tokenized: Whether the text has spaces between its tokens already, so
             that no score may tokenise it again. Defaults to False.
         measure: Name of the score that decides which checkpoint is best unless
-            a run records another, one of those that `score` returns. Defaults
-            to "bleu".
+            a run records another, one that `score` returns. Defaults to "bleu".
         hub_datasets: Tuple of names that the data have on Hugging Face's hub,
             for the model card. Defaults to none.
         splits: Names of the splits that `text_pairs` provides, "train" first.

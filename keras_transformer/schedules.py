@@ -20,8 +20,7 @@ class InverseSquareRootSchedule(
 
     Args:
         d_model: Width of the model, an integer.
-        warmup_steps: Number of updates until the peak, at least 1. Defaults to
-            4,000.
+        warmup_steps: Updates until the peak, at least 1. Defaults to 4,000.
         factor: Float that multiplies the whole schedule. Defaults to 1.
 
     Raises:

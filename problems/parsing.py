@@ -41,14 +41,12 @@ class ParsingProblem(Problem):
             2015), "tagged" keeps the tags (Tensor2Tensor), "lexicalised" has
             the words in their place, and so has "in_order", whose opening
             brackets follow the first child.
-        augmentation_rounds: Number of rounds in which an epoch goes through the
-            treebank and new trees made from it, see `augment`; 0 for the
-            treebank alone.
+        augmentation_rounds: Number of rounds of an epoch through the treebank
+            and new trees from it, see `augment`; 0 for the treebank alone.
         treebank_weight: Number of times that an epoch goes through the
             treebank, with what augmentation made from it, for each time through
             `parsed_trees`. Defaults to 1.
-        skip_bad: Whether faulty trees are left out and listed in `bad` instead
-            of raising an error.
+        skip_bad: Whether to list faulty trees in `bad` in place of an error.
 
     Example:
 

@@ -33,8 +33,7 @@ class TranslateFiles(FilesProblem):
     Attributes:
         cleaning_report: The `Report` on the training pairs that cleaning
             dropped, or None if nothing was cleaned.
-        has_new_weights: Whether `generate` changed the weights of corpora whose
-            data it found.
+        has_new_weights: Whether `generate` changed weights of corpora it found.
 
     Example:
 
@@ -83,20 +82,16 @@ class TranslateFiles(FilesProblem):
 
         Args:
             files, vocab_size: See `FilesProblem.use_files`.
-            clean: Whether to drop the training pairs that the default rules of
-                `kt-clean` drop or that occur in dev or test. Defaults to
-                False.
+            clean: Whether to drop the training pairs that `kt-clean` drops by
+                default or that occur in dev or test. Defaults to False.
             corpora: Dictionary of split to a list of `Corpus`, for splits that
                 `files` leaves out. Defaults to none.
             languages: Tuple of the codes of the source and target language,
                 which TMX files need. Defaults to none.
-            vocabulary: See `Problem.vocabulary_path`. Defaults to None, which
-                trains one.
-            symbols: List of texts that are always one subword. Defaults to
-                none.
+            vocabulary: See `Problem.vocabulary_path`. Defaults to training one.
+            symbols: Texts that are always one subword. Defaults to none.
             vocabulary_temperature: See `Problem`. Defaults to 1.
-            tokenized: Whether the text has spaces between its tokens already.
-                Defaults to False.
+            tokenized: Whether spaces separate its tokens. Defaults to False.
             alignments: Path of the word alignments of the training text, one
                 line for each pair. Defaults to None.
             **vocabularies: `shared_vocabulary`, `source_vocab_size` and

@@ -26,11 +26,10 @@ def load(
 
     Args:
         path: Directory that kt-trainer, kt-avg-checkpoints, kt-import or
-            kt-exporter wrote: a run, a SavedModel or a CTranslate2 model. A
-            model in the format of transformers' Marian will do, too, and so
-            will its name on Hugging Face's hub, such as
-            "hf://Helsinki-NLP/opus-mt-en-de". A list of runs makes an ensemble,
-            see `Translator.load`.
+            kt-exporter wrote: a run, a SavedModel or a CTranslate2 model. It
+            may also be a model of transformers' Marian, or its name on Hugging
+            Face's hub, such as "hf://Helsinki-NLP/opus-mt-en-de". A list of
+            runs makes an ensemble, see `Translator.load`.
         step: Integer step of a run's checkpoint, or "best". For an ensemble it
             can be a list with an entry for each run. Defaults to the newest.
         precision: "float32", "bfloat16" or "float16", the precision that a

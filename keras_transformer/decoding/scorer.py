@@ -25,8 +25,7 @@ class Scorer(Preparation):
         Args:
             texts: List of str.
             translations: List of str, one for each text.
-            alpha: Float, exponent of the length penalty. Defaults to the
-                model's.
+            alpha: Float, length penalty's exponent. Defaults to the model's.
 
         Returns:
             List of float: log-probabilities divided by the length penalty, and

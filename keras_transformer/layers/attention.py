@@ -48,8 +48,7 @@ class MultiHeadAttention(SequenceLayer):
             `d_k` and `d_v` are set.
         d_k: Integer width of queries and keys in a head. Defaults to
             `d_model / num_heads`.
-        d_v: Integer width of values in a head. Defaults to
-            `d_model / num_heads`.
+        d_v: Integer width of a head's values, by default `d_model / num_heads`.
         attention_dropout: Float, the share of attention weights that is
             dropped. The paper's translation models use none, Tensor2Tensor's
             later sets 0.1. Defaults to 0.0.
@@ -64,8 +63,7 @@ class MultiHeadAttention(SequenceLayer):
 
     Call arguments:
         query: Tensor of shape `(batch, query_len, d_model)`.
-        memory: Tensor of shape `(batch, key_len, d_model)`. Defaults to
-            `query`.
+        memory: Tensor of shape `(batch, key_len, d_model)`, by default `query`.
         attention_mask: Boolean tensor that broadcasts to
             `(batch, query_len, key_len)`, True where a query may attend to a
             key. Defaults to None, which hides nothing.
@@ -302,9 +300,8 @@ class MultiHeadAttention(SequenceLayer):
             position: Scalar integer tensor, the position of `query`.
             visible: Boolean tensor of shape `(batch, beam, num_slots)`, the
                 slots that each beam may attend to (`ancestor_mask`).
-            key_positions: Integer tensor of shape `(1, num_slots)`, the
-                position in each slot. Only a subclass needs it. Defaults to
-                None.
+            key_positions: Integer tensor of shape `(1, num_slots)`, each slot's
+                position. Only subclasses need it. Defaults to None.
 
         Returns:
             Tensor of shape `(batch, beam, d_model)`, and the cache with the

@@ -33,11 +33,9 @@ class DecoderLayer(TransformerLayer):
         encoded: Output of the encoder, a tensor of shape
             `(batch, input_len, d_model)`.
         padding_mask: Boolean tensor of shape `(batch, input_len)`, True for
-            real tokens of `encoded`. Defaults to None, which means that all are
-            real.
-        segments: Integer tensor of shape `(batch, target_len)` for packed rows.
-            Positions attend only to those with the same number. Defaults to
-            None.
+            real tokens of `encoded`. Defaults to None: all are real.
+        segments: Integer tensor of shape `(batch, target_len)` of packed rows.
+            Positions attend only to those of their number. Defaults to None.
         encoded_segments: Integer tensor of shape `(batch, input_len)`, the
             numbers of `encoded`. Needed with `segments`. Defaults to None.
         attention_mask: Boolean tensor of shape `(query_len, key_len)` or

@@ -25,8 +25,7 @@ class EncoderLayer(TransformerLayer):
         d_ff: Integer width of the inner layer of the feed-forward network.
         d_k: Integer width of queries and keys in a head. Defaults to
             `d_model / num_heads`.
-        d_v: Integer width of values in a head. Defaults to
-            `d_model / num_heads`.
+        d_v: Integer width of a head's values, by default `d_model / num_heads`.
         dropout: Float, P_drop, the share of each sub-layer's output that is
             dropped. Defaults to 0.1.
         attention_dropout: Float, the share of attention weights that is
@@ -57,9 +56,8 @@ class EncoderLayer(TransformerLayer):
         x: Tensor of shape `(batch, length, d_model)`.
         padding_mask: Boolean tensor of shape `(batch, length)`, True for real
             tokens. Defaults to None, which means that all are real.
-        segments: Integer tensor of shape `(batch, length)` for packed rows.
-            Positions attend only to those with the same number. Defaults to
-            None.
+        segments: Integer tensor of shape `(batch, length)` of packed rows.
+            Positions attend only to those of their number. Defaults to None.
         attention_mask: Boolean tensor of shape `(query_len, key_len)` or
             `(batch, query_len, key_len)`, True where a query may attend to a
             key. Both lengths are `length`. Defaults to None.

@@ -26,9 +26,8 @@ def attend_to_neighbours(
     memory grow with `length x size` in place of `length x length`.
 
     Args:
-        attend: Function with the arguments and results of
-            `MultiHeadAttention.compute_attention`. The blocks are on the axis
-            after the heads.
+        attend: Function such as `MultiHeadAttention.compute_attention`. The
+            blocks are on the axis after the heads.
         queries, keys, values: Tensors `(batch, num_heads, length, width)`.
         size: Integer r, the number of positions of a neighbourhood, as in
             `masks.neighbourhood_mask`.

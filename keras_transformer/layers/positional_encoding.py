@@ -24,13 +24,11 @@ class SinusoidalPositionalEncoding(SequenceLayer):
     exactly 10000 times the shortest. Choose it for models of Tensor2Tensor.
 
     Args:
-        tensor2tensor: Whether to add Tensor2Tensor's signal. Defaults to
-            False.
+        tensor2tensor: Whether it is Tensor2Tensor's signal. Defaults to False.
 
     Call arguments:
         x: Tensor of shape `(batch, length, d_model)` with an even d_model.
-        start: Integer or scalar tensor, the position of the first vector of
-            `x`. Defaults to 0.
+        start: Integer or scalar tensor, the first position. Defaults to 0.
         positions: Integer tensor of shape `(batch, length)` for packed rows,
             the position of each vector in its own sequence, from 0 to
             `length` - 1. `start` is added. Defaults to None.

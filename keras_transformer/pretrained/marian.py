@@ -46,8 +46,7 @@ def import_marian(source, output_dir, origin=None, problem="translate_files"):
             `target.spm`, `vocab.json`, `tokenizer_config.json` and optionally
             `generation_config.json`.
         output_dir: Directory of the run, which must not exist or be empty.
-        origin: Name that the run records for the model. Defaults to the path of
-            `source`.
+        origin: Name that the run records for the model. Defaults to `source`.
         problem: Name of the problem of the run. Defaults to
             "translate_files", text files of the user's own.
     """

@@ -96,8 +96,7 @@ def beam_search(
         alpha: Exponent of the length penalty; 0 turns it off.
         num_hypotheses: Number of hypotheses to return, by default `beam_size`.
             Fewer stop the search sooner and equal the first of more.
-        min_length: Minimum number of ids before the end id, as far as the
-            limit allows.
+        min_length: Minimum number of ids before the end id, limit permitting.
         prefixes: Integers of shape `(batch, prefix_len)`, padded with 0: the
             ids that the sequences start with, at their true probabilities. They
             must be shorter than the limits.
@@ -105,8 +104,7 @@ def beam_search(
             extension of each beam at random, `(batch, beam)`. Its `rows`,
             `(batch,)`, are the indices of the sentences. The beams are then
             independent samples. By default the best extensions are kept.
-        forbidden: Ids that only a prefix may hold. A sampler excludes them
-            itself.
+        forbidden: Ids that only a prefix may hold. A sampler excludes them.
         fixed_length: Length of the result, where a backend cannot change
             shapes in a loop. By default it is the largest limit, and sentences
             that are done leave the batch. A `tf.function` then needs an

@@ -135,8 +135,7 @@ class Trainer:
             after a signal.
 
         Raises:
-            UserError: If the loss is not finite. The earlier checkpoints are
-                kept.
+            UserError: If the loss is not finite. Earlier checkpoints stay.
         """
         # What is registered here happens at the end in reverse order, all of it
         # even if one part fails.

@@ -31,8 +31,7 @@ def build_transformer(
         config: `ModelConfig`. Each field becomes the argument of `Transformer`
             that has its name, and `fused_attention` the class of attention.
         vocab_size: Integer number of token ids of the targets.
-        dtype: Keras dtype policy such as "mixed_bfloat16". Defaults to Keras'
-            default.
+        dtype: Keras dtype policy such as "mixed_bfloat16". Defaults to Keras'.
         input_vocab_size: Integer number of token ids of the inputs. Defaults
             to None, which means `vocab_size`.
 

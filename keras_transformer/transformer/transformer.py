@@ -32,25 +32,20 @@ class Transformer(Quantizable, keras.Model):
     begin id, and the same `targets` serve as decoder input and as labels.
 
     Args:
-        vocab_size: Integer number of token ids of the targets, padding
-            included.
-        num_layers: Integer, N, the number of layers of the encoder. Defaults
-            to 6.
+        vocab_size: Integer number of token ids of targets, with padding.
+        num_layers: Integer, N, the encoder's number of layers. Defaults to 6.
         d_model: Integer width of the model. Defaults to 512.
         num_heads: Integer, h, the number of attention heads. Defaults to 8.
-        d_ff: Integer width of the inner layer of the feed-forward networks.
-            Defaults to 2048.
+        d_ff: Integer inner width of feed-forward networks. Defaults to 2048.
         dropout: Float, P_drop, for the outputs of sub-layers and for embeddings
             plus positions. Defaults to 0.1.
-        positional_encoding: String, "sinusoidal", "tensor2tensor" for the
-            sinusoids of its models, or "learned" (table 3, row E). Defaults to
-            "sinusoidal".
+        positional_encoding: String, "sinusoidal", "tensor2tensor" for its
+            sinusoids, or "learned" (table 3, row E). Defaults to "sinusoidal".
         max_length: Integer number of learned positions. Defaults to 256.
         packed: Boolean, whether a row may hold several sequences, one after
             another, each with the end id 1 at its end. Every sequence then
             attends only to itself, and its positions count from 0. Rows of one
-            sequence give the same logits as without packing. Defaults to
-            False.
+            sequence give the same logits as unpacked. Defaults to False.
         num_decoder_layers: Integer number of layers of the decoder. Defaults to
             None, which means `num_layers`, as in the paper.
         tied_embeddings: String, which of the embeddings share a matrix: "all",
@@ -62,9 +57,8 @@ class Transformer(Quantizable, keras.Model):
             sqrt(d_model). Defaults to True, as in the paper.
         output_bias: Boolean, whether the logits have a bias. Defaults to
             False, as in the paper.
-        decoder_start: String, what the decoder sees before the first token:
-            "zero", a vector of zeros, or "padding", the embedding of the id 0.
-            Defaults to "zero".
+        decoder_start: String, what precedes the first token: "zero", a vector
+            of zeros, or "padding", the embedding of id 0. Defaults to "zero".
         frozen: Collection of the parts, of "embedding", "encoder" and
             "decoder", whose weights do not change in training. A saved model
             keeps them, also if `model.encoder.trainable = False` was set later.
@@ -76,9 +70,8 @@ class Transformer(Quantizable, keras.Model):
             `causal`, for all layers.
 
     Call arguments:
-        features: Dictionary of `inputs`, integer ids of shape
-            `(batch, input_len)`, and `targets`, integer ids of shape
-            `(batch, target_len)`.
+        features: Dictionary of `inputs`, integer ids of shape `(batch,
+            input_len)`, and `targets`, those of shape `(batch, target_len)`.
         return_weights: Boolean, whether to return the attention weights as
             well. Defaults to False.
 

@@ -110,8 +110,7 @@ def parseval(gold, test):
 
     Args:
         gold: Non-empty list of `Tree`.
-        test: List of `Tree` of the same length, None for a sentence without a
-            parse.
+        test: List of `Tree` of the same length, None where there is no parse.
 
     Returns:
         A `ParsevalReport`.

@@ -62,14 +62,12 @@ def tokenize(sentence):
     """Splits a sentence into words as the Penn Treebank does.
 
     - Punctuation, `$` and `%` are words, and contractions are two words.
-    - Quotes become `` or '', by direction, and brackets become -LRB- and
-      -RRB-.
+    - Quotes become `` or '', by direction, and brackets -LRB- and -RRB-.
     - A slash within a word becomes `\\/`.
     - The period at the end of the sentence is a word; the period of an
       abbreviation is not. Where both meet, only the sentence's is written
       ("Acme Corp ."), except after "U.S.".
-    - URLs and e-mail addresses stay whole, and words that are split already
-      stay as they are.
+    - URLs and e-mail addresses stay whole, and words split already stay split.
 
     docs/parsing_results.md compares it with NLTK's tokenizers.
 

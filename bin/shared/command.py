@@ -130,6 +130,9 @@ def _call(main, values, argv):
     is_detailed = absl_logging.get_verbosity() > 0
     level = logging.DEBUG if is_detailed else logging.INFO
     logging.getLogger("keras_transformer").setLevel(level)
+    # Their notes, of devices that are not there and of fonts, would join it.
+    for library in ("jax", "matplotlib"):
+        logging.getLogger(library).setLevel(logging.WARNING)
     handler = absl_logging.get_absl_handler()
     handler.setFormatter(logging.Formatter("%(message)s"))
     # First, so that the user's problems and sets are registered for the rest.

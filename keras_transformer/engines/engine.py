@@ -23,6 +23,8 @@ class Engine:
     `num_replicas` counts the devices of all workers of the `Cluster`.
     """
 
+    compiles_each_shape = False  # anew for each shape of a batch
+
     def __init__(self, hparams, precision, num_replicas, cluster=Cluster()):
         self.hparams = hparams
         self.precision = precision

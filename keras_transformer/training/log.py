@@ -77,6 +77,11 @@ class TrainingLog:
             f"Devices: {layout.num_replicas}. Rounds per update: "
             f"{layout.num_rounds}. Peak learning rate: {peak:.2e}."
         )
+        if engine.compiles_each_shape and len(plan.shapes) > 1:
+            self._print(
+                "An update is compiled for each shape. Batches have a single "
+                "one with --hparams=packed=true."
+            )
 
     def describe_scores(self, measure, signatures):
         """Prints what decides which checkpoint is best, and all signatures."""

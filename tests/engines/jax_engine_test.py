@@ -81,6 +81,25 @@ class JaxEngineTest:
         losses = train(engine)[:, 0]
         assert losses[-10:].mean() < 0.7 * losses[:10].mean()
 
+    def test_the_program_grows_in_proportion_to_the_layers(self):
+        """No sum of the residual stream is computed once more by later ones."""
+        lengths = []
+        for depth in (1, 2, 3):
+            engine = make(
+                hparams=dataclasses.replace(HPARAMS, num_layers=depth)
+            )
+            update = engine._update
+
+            def compile_and_update(*arguments):
+                program = update.lower(*arguments).compile().as_text()
+                lengths.append(program.count("\n"))
+                return update(*arguments)
+
+            engine._update = compile_and_update
+            engine.update(make_batch())
+        one, two, three = lengths
+        assert three - two < 1.1 * (two - one)
+
     @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
     def test_half_precision_learns_too(self, plain, precision):
         figures = train(make(2, precision))

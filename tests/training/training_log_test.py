@@ -142,7 +142,9 @@ class TrainingLogTest:
 
     def test_description_names_model_data_devices_and_rate(self, run, capsys):
         model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(5)])
-        engine = types.SimpleNamespace(model=model, precision="bfloat16")
+        engine = types.SimpleNamespace(
+            model=model, precision="bfloat16", compiles_each_shape=True
+        )
         plan = plan_batches(np.array([3, 4]), np.array([5, 4]), 10)
         layout = Layout(3, 2, 0, 2)
         TrainingLog(run, 0).describe(plan, layout, engine, 7e-4)
@@ -151,6 +153,20 @@ class TrainingLogTest:
         assert "Tokens per update: 7 source, 9 target." in line
         assert "Devices: 2. Rounds per update: 3." in line
         assert "Peak learning rate: 7.00e-04" in line
+        assert "packed=true" not in line  # there is one shape already
+
+    def test_it_says_how_to_compile_once(self, run, capsys):
+        model = types.SimpleNamespace(count_params=lambda: 20)
+        engine = types.SimpleNamespace(
+            model=model, precision="float32", compiles_each_shape=True
+        )
+        lengths = np.repeat([2, 9], 50)
+        plan = plan_batches(lengths, lengths, 10)
+        for compiles in (True, False):
+            engine.compiles_each_shape = compiles
+            TrainingLog(run, 0).describe(plan, Layout(1, 1, 0, 1), engine, 1.0)
+            says_so = "with --hparams=packed=true" in capsys.readouterr().err
+            assert says_so == compiles
 
     def test_evaluations_include_those_before_a_resume(self, run):
         fill(TrainingLog(run, 0))

@@ -10,7 +10,8 @@
 
 The figures go to standard output as one line of JSON. A speed is the median of
 the passes and comes with its range. Before each pass the command waits briefly
-for other processes to become idle. A disturbed pass counts only if all are.
+for other processes to become idle. A pass that they disturb counts only if they
+disturb all of them.
 
 --mode=train reports target tokens per second without padding, milliseconds per
 update, the share of padding, and floating-point operations per second. It

@@ -38,7 +38,8 @@ def decode_document(checker, steps, changes, constraints):
     path = FLAGS.decode_from_file
     format = FLAGS.document_format or document.guess_format(path)
     content = _read(path)
-    # A run's vocabulary needs no model, so a faulty document fails before that.
+    # A run has its vocabulary without its model, so a faulty document fails
+    # before the model is loaded.
     translator = checker or load_model(steps)
     source = document.Document(
         content,

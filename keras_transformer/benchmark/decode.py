@@ -89,7 +89,8 @@ def time_translation(translate, num_sentences, num_passes, **facts):
     """Times the repeated translation of a text after its first sentence.
 
     `translate` translates the text and returns the number of tokens in the best
-    translations. The model has translated before. `facts` are reported.
+    translations. The model must have translated before. The `facts` are
+    reported as they are.
 
     Returns a dictionary of figures.
     """

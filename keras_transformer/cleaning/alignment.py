@@ -42,7 +42,7 @@ class AlignmentRule:
         sources, targets = _split_sides(pairs)
         forward = LexicalModel(sources, targets)
         self._models = forward, LexicalModel(targets, sources)
-        # Sentences far apart do not belong together; joined, they are bad.
+        # Sentences far apart do not belong together, so they make bad pairs.
         middle = len(targets) // 2
         scores = self._score(sources, targets[middle:] + targets[:middle])
         if not np.isnan(scores).all():

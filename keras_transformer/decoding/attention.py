@@ -137,7 +137,8 @@ class WordLinks(typing.NamedTuple):
     def find_pairs(self) -> list[tuple[int, int]]:
         """Links each word of the translation to the word it attends to most.
 
-        Returns pairs of numbers from 0, (source word, target word), by target.
+        Returns pairs (source word, target word) of their numbers from 0, in the
+        order of the target.
         """
         if not self.source_words:
             return []

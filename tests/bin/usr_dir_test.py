@@ -16,8 +16,11 @@ def main(argv):
 
 
 @pytest.fixture
-def run(tmp_path, capsys):
-    """Runs the command with a directory of this code."""
+def run(tmp_path, capsys, monkeypatch):
+    """Runs the command with a directory of this code, then forgets it."""
+    registry.problems.names()  # imports those of the package
+    entries = dict(registry.problems._entries)
+    monkeypatch.setattr(registry.problems, "_entries", entries)
 
     def run(name, code, *arguments):
         folder = tmp_path / name

@@ -167,9 +167,18 @@ def describe_machine():
 
 
 def find_commit():
-    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.strip() or None
+    """Returns the commit, marked if files beside the history have changed."""
+    commit = call_git("describe", "--always", "--exclude=*")
+    others = ["--", ":!benchmarks/history.jsonl"]
+    is_changed = call_git("status", "--porcelain", *others)
+    return f"{commit}-dirty" if is_changed else commit or None
+
+
+def call_git(*arguments):
+    done = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True
+    )
+    return done.stdout.strip()
 
 
 def call(command, *flags):

@@ -79,7 +79,7 @@ def draw(records, path):
             face = "tab:blue" if is_quiet else "white"
             panel.plot(place, values[place], "o", color="tab:blue", mfc=face)
         panel.set_title(name, fontsize=9)
-        panel.set_ylim(bottom=0)
+        panel.set_ylim(0, 1.1 * max(filter(None, values), default=1))
         labels = [record["commit"][:7] for record in records]
         panel.set_xticks(range(len(records)), labels, fontsize=7, rotation=30)
         panel.tick_params(axis="y", labelsize=7)

@@ -68,10 +68,13 @@ class TrainingLog:
     def describe(self, plan, layout, engine, peak):
         """Prints the sizes of the model, of the data and of an update."""
         source_tokens, target_tokens = plan.tokens_per_batch
+        shapes = (
+            "1 shape" if len(plan.shapes) == 1 else f"{len(plan.shapes)} shapes"
+        )
         self._print(
             f"Model: {engine.model.count_params():,} parameters, "
             f"{engine.precision}. Data: {len(plan)} batches per epoch in "
-            f"{len(plan.shapes)} shapes, {plan.padding_share:.1%} padding, "
+            f"{shapes}, {plan.padding_share:.1%} padding, "
             f"{plan.num_dropped} pairs dropped as too long. Tokens per update: "
             f"{source_tokens:,.0f} source, {target_tokens:,.0f} target. "
             f"Devices: {layout.num_replicas}. Rounds per update: "

@@ -171,7 +171,7 @@ def find_commit():
     commit = call_git("describe", "--always", "--exclude=*")
     others = ["--", ":!benchmarks/history.jsonl"]
     is_changed = call_git("status", "--porcelain", *others)
-    return f"{commit}-dirty" if is_changed else commit or None
+    return f"{commit}-dirty" if is_changed else commit
 
 
 def call_git(*arguments):

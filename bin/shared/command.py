@@ -130,7 +130,7 @@ def _call(main, values, argv):
     is_detailed = absl_logging.get_verbosity() > 0
     level = logging.DEBUG if is_detailed else logging.INFO
     logging.getLogger("keras_transformer").setLevel(level)
-    # Their notes, of devices that are not there and of fonts, would join it.
+    # Otherwise their notes about missing devices and fonts would appear too.
     for library in ("jax", "matplotlib"):
         logging.getLogger(library).setLevel(logging.WARNING)
     handler = absl_logging.get_absl_handler()

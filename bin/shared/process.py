@@ -89,7 +89,7 @@ def guard_streams():
     - Standard output is UTF-8 in every locale, as the input of the commands
       is, and keeps the bytes of a path that is not UTF-8. What it does not take
       raises an `OutputError`.
-    - Errors of standard error are ignored: a lost message must stop no work.
+    - Errors of standard error are ignored: a lost message must not stop work.
     """
     for descriptor in range(3):
         try:

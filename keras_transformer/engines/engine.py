@@ -23,7 +23,7 @@ class Engine:
     `num_replicas` counts the devices of all workers of the `Cluster`.
     """
 
-    compiles_each_shape = False  # anew for each shape of a batch
+    compiles_each_shape = False  # whether each shape of a batch is compiled
 
     def __init__(self, hparams, precision, num_replicas, cluster=Cluster()):
         self.hparams = hparams

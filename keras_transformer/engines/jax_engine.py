@@ -340,9 +340,9 @@ def connect_workers():
 
 
 def _choose_compiler_options():
-    # On a processor, XLA fuses what a sub-layer adds with all that those before
-    # it added. A deep model then takes twice as long to compile, and an update
-    # is no faster.
+    # On a processor, XLA would fuse each residual sum with all earlier ones.
+    # A deep model then takes twice as long to compile, and its updates are no
+    # faster.
     is_processor = jax.default_backend() == "cpu"
     return {"xla_disable_hlo_passes": "fusion"} if is_processor else None
 

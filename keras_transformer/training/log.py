@@ -82,8 +82,8 @@ class TrainingLog:
         )
         if engine.compiles_each_shape and len(plan.shapes) > 1:
             self._print(
-                "An update is compiled for each shape. Batches have a single "
-                "one with --hparams=packed=true."
+                "XLA compiles an update for each shape. With "
+                "--hparams=packed=true all batches have one shape."
             )
 
     def describe_scores(self, measure, signatures):

@@ -82,7 +82,7 @@ class JaxEngineTest:
         assert losses[-10:].mean() < 0.7 * losses[:10].mean()
 
     def test_the_program_grows_in_proportion_to_the_layers(self):
-        """No sum of the residual stream is computed once more by later ones."""
+        """Later sub-layers do not compute earlier residual sums again."""
         lengths = []
         for depth in (1, 2, 3):
             engine = make(

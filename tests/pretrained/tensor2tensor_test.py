@@ -57,7 +57,7 @@ MODELS = {
 }
 
 
-# The exports of the others vary this one, and a SavedModel takes seconds.
+# Exports of the other models vary this one, and a SavedModel takes seconds.
 EXPORTED = [
     pytest.param(
         MODELS[name],

@@ -166,7 +166,7 @@ class TrainingLogTest:
         for compiles in (True, False):
             engine.compiles_each_shape = compiles
             TrainingLog(run, 0).describe(plan, Layout(1, 1, 0, 1), engine, 1.0)
-            says_so = "with --hparams=packed=true" in capsys.readouterr().err
+            says_so = "With --hparams=packed=true" in capsys.readouterr().err
             assert says_so == compiles
 
     def test_evaluations_include_those_before_a_resume(self, run):

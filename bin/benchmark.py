@@ -129,7 +129,7 @@ def _time_input():
 
     hparams = _make_hparams()
     vocabulary = None
-    if hparams.subword_dropout:
+    if hparams.subword_dropout or hparams.source_noise:
         flags.require(FLAGS, "vocabulary")
         vocabulary = Subwords(FLAGS.vocabulary)
     token_pairs, _ = _read_text()

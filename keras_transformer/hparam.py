@@ -16,6 +16,7 @@ class TrainingConfig:
     """Describes the training of a model. Values are checked at construction."""
 
     subword_dropout: float = 0.0  # share of BPE merges left out (p); 0 = none
+    source_noise: float = 0.0  # share of sources with typos and the like
     label_smoothing: float = 0.1  # share spread over the vocabulary (eps_ls)
     consistency: str = "none"  # or "simcut", "r_drop"
     consistency_weight: float = 3.0  # weight of the divergence (alpha)
@@ -118,6 +119,7 @@ class HParams(DecodingConfig, TrainingConfig, ModelConfig):
         for name, neutral in (
             ("packed", False),
             ("subword_dropout", 0),
+            ("source_noise", 0),
             ("consistency", "none"),
         ):
             value = getattr(self, name)
@@ -209,6 +211,7 @@ _TRAINING_RULES = (
         *("subword_dropout", "label_smoothing", "token_cutoff"),
         *("adam_beta1", "adam_beta2", "ema_decay"),
     ),
+    fields.between(0, 1, "source_noise"),
     fields.one_of(("none", "simcut", "r_drop"), "consistency"),
     fields.one_of(("adam", "adamw", "adafactor"), "optimizer"),
 )

@@ -113,6 +113,7 @@ class HParamsTest:
             {"adam_beta1": 0.99999999},
             {"dropout": 1 - 1e-9},
             {"subword_dropout": 1.0},
+            {"source_noise": 1.1},
             {"adam_epsilon": 1e-50},
             {"learning_rate": 1e30},
             {"gradient_clip_norm": 10**400},
@@ -132,7 +133,12 @@ class HParamsTest:
 
     @pytest.mark.parametrize(
         "changes",
-        [{"packed": True}, {"subword_dropout": 0.1}, {"consistency": "simcut"}],
+        [
+            {"packed": True},
+            {"subword_dropout": 0.1},
+            {"source_noise": 0.1},
+            {"consistency": "simcut"},
+        ],
     )
     def test_guided_alignment_needs_the_stored_tokens(self, changes):
         (name,) = changes

@@ -14,6 +14,7 @@ from keras_transformer.data import update_batches
 from keras_transformer.data.batch_plan import plan_batches
 from keras_transformer.data.packing import plan_packed
 from keras_transformer.data.prefetch import prefetch
+from keras_transformer.data.source_noise import disturb_sources
 from keras_transformer.data.subword_sampling import SubwordSampler
 from keras_transformer.data.update_batches import UpdateBatches
 from keras_transformer.data.update_batches import update_positions
@@ -152,8 +153,9 @@ def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
     """Times the batches of whole epochs: planning, padding and prefetching.
 
     They are made as for a run on Keras' backend: by tf.data with TensorFlow,
-    and by a thread with JAX. With `subword_dropout`, which needs the
-    `vocabulary`, planning includes segmentation. Returns figures by name.
+    and by a thread with JAX. With `subword_dropout` or `source_noise`, which
+    need the `vocabulary`, planning includes segmentation. Returns figures by
+    name.
     """
     positions = update_positions(hparams, token_pairs)
     make_plan = plan_packed if hparams.packed else plan_batches
@@ -165,14 +167,13 @@ def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
     planning_seconds = []
 
     def plan(epoch):
-        pairs = sampler.sample(epoch, min(hparams.max_length, positions))
+        longest = min(hparams.max_length, positions)
+        pairs = sampler.sample(epoch, longest)
+        noise = hparams.source_noise
+        pairs = disturb_sources(pairs, vocabulary, noise, 0, epoch, longest)
+        lengths = [side.lengths for side in pairs]
         return pairs, make_plan(
-            pairs.inputs.lengths,
-            pairs.targets.lengths,
-            positions,
-            hparams.max_length,
-            seed=0,
-            epoch=epoch,
+            *lengths, positions, hparams.max_length, seed=0, epoch=epoch
         )
 
     def run_epochs(num_times):

@@ -8,6 +8,7 @@ import os
 import time
 
 from keras_transformer.data.bpe_dropout import BpeDropout
+from keras_transformer.data.source_noise import check_vocabulary
 from keras_transformer.data.token_links import read_links
 from keras_transformer.engines import memory
 from keras_transformer.engines.cost import parse_flops
@@ -63,8 +64,8 @@ def check_data(problem, hparams):
     """Checks that a run can make its batches and its evaluations.
 
     It raises a `UserError` if data are missing, if a sentence fits into no
-    batch, if the vocabulary has no merges to leave out, if targets have tags,
-    or if there are no word alignments to be guided by.
+    batch, if the vocabulary has no merges to leave out or cannot spell noise,
+    if targets have tags, or if there are no word alignments to be guided by.
     """
     is_turned = any(targets == "source" for _, targets in problem.directions)
     tags = {corpus.get("tag") for corpus in problem.corpora("train")} - {None}
@@ -80,6 +81,8 @@ def check_data(problem, hparams):
     if hparams.subword_dropout:
         BpeDropout(problem.vocabulary, hparams.subword_dropout)
         BpeDropout(problem.source_vocabulary, hparams.subword_dropout)
+    if hparams.source_noise:
+        check_vocabulary(problem.source_vocabulary)
     problem.batches(
         "train",
         problem.update_positions(hparams),

@@ -7,6 +7,7 @@ import signal
 import time
 import typing
 
+from keras_transformer.data.source_noise import disturb_sources
 from keras_transformer.data.subword_sampling import SubwordSampler
 from keras_transformer.data.token_links import read_links
 from keras_transformer.data.update_batches import Layout
@@ -251,7 +252,14 @@ class Trainer:
         begin = time.perf_counter()
         epoch, positions = self.progress["epoch"], self.progress["positions"]
         longest = min(self.hparams.max_length, positions)
-        token_pairs = self.training_pairs.sample(epoch, longest)
+        token_pairs = disturb_sources(
+            self.training_pairs.sample(epoch, longest),
+            self.run.source_vocabulary,
+            self.hparams.source_noise,
+            self.seed,
+            epoch,
+            longest,
+        )
         plan = self.problem.batches(
             "train",
             positions,

@@ -61,7 +61,7 @@ class ResumeTest:
     @pytest.mark.slow
     def test_20_resumed_runs_equal_uninterrupted_ones(self, make_run, show):
         changes = [SMALL, ACCUMULATED, PACKED, {**SMALL, "optimizer": "adamw"}]
-        changes += [{**PACKED, "subword_dropout": 0.2}]
+        changes += [{**PACKED, "subword_dropout": 0.2, "source_noise": 0.2}]
         report = reliability.resume_often(make_run, 20, changes)
         show(report)
         assert report == reliability.Resumes(resumes=20, identical=20)

@@ -1,4 +1,4 @@
-"""Training on text that is segmented anew in each epoch."""
+"""Training on text that is segmented and disturbed anew in each epoch."""
 
 import time
 
@@ -23,7 +23,8 @@ class SubwordDropoutTest:
     @pytest.mark.slow
     @pytest.mark.parametrize("packed", [False, True])
     def test_resumed_run_equals_an_uninterrupted_one(self, make_run, packed):
-        whole, resumed = (make_run(**TINY, packed=packed) for _ in range(2))
+        changes = {**TINY, "packed": packed, "source_noise": 0.3}
+        whole, resumed = (make_run(**changes) for _ in range(2))
         trainer, _ = train(whole, NUM_UPDATES)
         assert trainer.progress["epoch"] >= 2
         for step in (27, NUM_UPDATES):
@@ -57,3 +58,17 @@ class SubwordDropoutTest:
         check_data(problem, HParams())
         with pytest.raises(ValueError, match="type word. Leave"):
             check_data(problem, HParams(subword_dropout=0.1))
+        with pytest.raises(ValueError, match="one without bytes. Leave"):
+            check_data(problem, HParams(source_noise=0.1))
+
+    def test_a_run_trains_on_disturbed_sources(self, make_run):
+        trainer, _ = train(make_run(**{**TINY, "source_noise": 1.0}), 1)
+        pairs, _ = trainer._plan()
+        vocabulary = trainer.run.vocabulary
+        sources, targets = (
+            vocabulary.decode([side[i].tolist() for i in range(50)])
+            for side in pairs
+        )
+        # The letters of this problem know no other noise than capitals.
+        assert all(source.isupper() for source in sources)
+        assert [source.lower() for source in sources] == targets

@@ -51,6 +51,7 @@ ROWS = [
     row(NEW + "attention_dropout=2", says="attention_dropout"),
     row(NEW + "subword_dropout=1", says="subword_dropout"),
     row(NEW + "subword_dropout=-0.1", says="subword_dropout"),
+    row(NEW + "source_noise=1.1", says="source_noise"),
     row(NEW + "label_smoothing=1", says="label_smoothing"),
     row(NEW + "label_smoothing=-1", says="label_smoothing"),
     row(NEW + "consistency=rdrop", says="simcut"),

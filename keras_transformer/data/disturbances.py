@@ -1,0 +1,142 @@
+"""Disturbances: what people do to a text that a model has rarely seen.
+
+Each is a pure function of a text and of a `random.Random`, and has the name of
+its function. Training adds some of them to its sources (see `source_noise`),
+and `kt-evaluate --stress` measures the harm of each. Words that look like code,
+such as `%s`, `--option`, `<fr>` or `v2`, keep their case and their letters.
+"""
+
+import random
+import re
+import unicodedata
+
+TYPO_SHARE = 0.15  # of the words that are long enough
+EMOJI = "😀😂🙏👍🎉😢🤔🔥"
+
+_WORD = re.compile(r"\S+")
+_CODE = re.compile(r"[\d<>\[\]{}@#$%&*=_/\\|~^+`]|^-")
+_LETTER = re.compile(r"[^\W\d_]")
+_FINAL_PUNCTUATION = re.compile(r"(?<=\w)\s*[.!?…。！？।؟]+\s*$")
+# Marks on letters that have any in Latin and Greek. Elsewhere a mark can be a
+# vowel or make another letter.
+_ACCENTED = re.compile("([A-Za-z\u00c0-\u03ff])[\u0300-\u036f]+")
+
+
+def capitals(text, generator):
+    """Writes all words in capitals.
+
+    >>> capitals("Use --help, or read it.", None)
+    'USE --help, OR READ IT.'
+    """
+    return _change_words(text, str.upper)
+
+
+def lower_case(text, generator):
+    """Writes all words in small letters."""
+    return _change_words(text, str.lower)
+
+
+def title_case(text, generator):
+    """Begins all words with a capital.
+
+    >>> title_case("a dog isn't (quite) well-known.", None)
+    "A Dog Isn't (Quite) Well-known."
+    """
+    return _change_words(
+        text, lambda word: _LETTER.sub(lambda m: m[0].upper(), word, count=1)
+    )
+
+
+def typos(text, generator):
+    """Swaps, drops or doubles a letter in some words, at least in one."""
+    words = text.split(" ")
+    places = [
+        place
+        for place, word in enumerate(words)
+        if len(_LETTER.findall(word)) > 3 and not _CODE.search(word)
+    ]
+    num_typos = min(len(places), max(1, round(TYPO_SHARE * len(places))))
+    for place in generator.sample(places, num_typos):
+        words[place] = _mistype(words[place], generator)
+    return " ".join(words)
+
+
+def missing_accents(text, generator):
+    """Drops the accents of Latin and Greek letters.
+
+    >>> missing_accents("¿Qué? Ça va, Jürgen. й が", None)
+    '¿Que? Ca va, Jurgen. й が'
+    """
+    decomposed = unicodedata.normalize("NFD", text)
+    return unicodedata.normalize("NFC", _ACCENTED.sub(r"\1", decomposed))
+
+
+def missing_final_punctuation(text, generator):
+    """Drops the full stop, or another mark, at the end.
+
+    >>> missing_final_punctuation("Who is there?!", None)
+    'Who is there'
+    """
+    return _FINAL_PUNCTUATION.sub("", text)
+
+
+def doubled_spaces(text, generator):
+    """Writes two spaces for one."""
+    return text.replace(" ", "  ")
+
+
+def emoji(text, generator):
+    """Writes one of `EMOJI` behind the text."""
+    return f"{text} {generator.choice(EMOJI)}"
+
+
+# Their targets stay clean. Training on doubled spaces would change nothing, as
+# vocabularies read them as one, and training on emoji would delete them.
+OF_TRAINING = (
+    capitals,
+    lower_case,
+    title_case,
+    typos,
+    missing_accents,
+    missing_final_punctuation,
+)
+ALL = (*OF_TRAINING, doubled_spaces, emoji)
+
+
+def disturb(text, generator):
+    """Applies one of those disturbances of training that change the text.
+
+    Each of them is equally likely. A text that none changes stays as it is.
+    """
+    for change in generator.sample(OF_TRAINING, len(OF_TRAINING)):
+        if (disturbed := change(text, generator)) != text:
+            return disturbed
+    return text
+
+
+def disturb_all(texts, change):
+    """Returns a test set under one disturbance, always the same."""
+    generator = random.Random(change.__name__)
+    return [change(text, generator) for text in texts]
+
+
+def _change_words(text, change):
+    def change_word(match):
+        word = match[0]
+        return word if _CODE.search(word) else change(word)
+
+    return _WORD.sub(change_word, text)
+
+
+def _mistype(word, generator):
+    # The first letter of a word is the one that people rarely miss.
+    places = [match.start() for match in _LETTER.finditer(word)][1:]
+    place = generator.choice(places[:-1])
+    head, letter, tail = word[:place], word[place], word[place + 1 :]
+    return generator.choice(
+        [
+            head + tail[0] + letter + tail[1:],
+            head + tail,
+            head + 2 * letter + tail,
+        ]
+    )

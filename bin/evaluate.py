@@ -25,98 +25,34 @@ or the other run. kt-evaluate must have decoded the same text with that run:
 
     kt-evaluate --output_dir=run --compare=other_run --html=page.html
 
+--stress adds the scores of the same text in capitals, with typos and under
+other disturbances, and writes them to stress/SPLIT.json in the run's directory.
+
 --output_dir=a,b,c scores an ensemble of runs. No run's directory changes then:
 the scores go to standard output alone.
 
 F1 follows the rules of EVALB.
 """
 
-import os
+import functools
 import sys
 
 from keras_transformer import registry
+from keras_transformer.bin.kt_evaluate.evaluate_flags import FLAGS
+from keras_transformer.bin.kt_evaluate.evaluate_flags import OF_A_RUN
+from keras_transformer.bin.kt_evaluate.evaluate_flags import OF_TEXT
+from keras_transformer.bin.kt_evaluate.evaluate_flags import check_flags
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
-from keras_transformer.bin.shared.text_io import check_output
 from keras_transformer.data import text_files
 from keras_transformer.errors import UserError
-from keras_transformer.files.reading import check_reachable
-from keras_transformer.scoring.translations import is_language
-
-OF_A_RUN = "Scoring a run or an ensemble"  # a group of flags
-OF_TEXT = ("tokenize", "language", "lowercase", "compare")
-FLAGS = flags.define(
-    flags.group(
-        OF_A_RUN,
-        output_dir=flags.SHARED,
-        checkpoint_step=flags.SHARED,
-        data_dir=flags.SHARED,
-        split=flags.choice(
-            ["train", "dev", "test"],
-            "Split to decode: dev or test. Default: test, or dev if the data "
-            "has no test.",
-        ),
-        test_set=flags.text(
-            "Test set of sacreBLEU to decode in place of a split, such as "
-            "wmt14/full. Default: none."
-        ),
-        beam_size=flags.SHARED,
-        alpha=flags.SHARED,
-        decode_hparams=flags.SHARED,
-        engine=flags.SHARED,
-        evalb_files=flags.switch(
-            "Also write the gold trees and the parsed trees for EVALB, as "
-            "SPLIT.gold and SPLIT.test beside the outputs."
-        ),
-    ),
-    flags.group(
-        "Scoring files",
-        hypotheses=flags.path(
-            "File of translations or trees to score, one per line. Default: "
-            "none, which decodes a split."
-        ),
-        references=flags.paths(
-            "File of references, one per line, or several files separated by "
-            "commas, with a reference each. Default: none, which decodes a "
-            "split."
-        ),
-        measure=flags.choice(
-            ["bleu", "f1"],
-            "Scores to compute: bleu for text, f1 for trees.",
-            default="bleu",
-        ),
-    ),
-    flags.group(
-        "BLEU, chrF and TER",
-        tokenize=flags.choice(
-            ["13a", "none", "intl", "char", "zh"],
-            "Tokenizer of the first BLEU: 13a, none, intl, char or zh. "
-            "Default: 13a, or none if the problem's text is tokenised.",
-        ),
-        language=flags.text(
-            "Code of the language of the text, such as de, for the paper's "
-            "BLEU. Default: the problem's; none for files and translate_files, "
-            "which leaves that score out."
-        ),
-        lowercase=flags.switch("Score without regard to case."),
-        compare=flags.path(
-            "Other outputs for the same text, to be compared by paired "
-            "bootstrap: a file, or the directory of a run that kt-evaluate has "
-            "decoded the text with. Default: none."
-        ),
-        html=flags.path(
-            "HTML page to write about where the outputs differ from those of "
-            "--compare. Default: none."
-        ),
-    ),
-)
 
 
 def main(argv):
-    _check_flags()
+    check_flags()
     # Scoring files needs neither a run nor the backend, so it starts at once.
     if FLAGS.hypotheses or FLAGS.references:
         of_run = [flag.name for flag in flags.group_by_title(FLAGS)[OF_A_RUN]]
@@ -127,10 +63,15 @@ def main(argv):
     read_backend()
     output_dirs = model_flags.output_dirs(FLAGS)
     problem = _problem(output_dirs)
-    texts = _texts(problem, output_dirs)
+    _score_runs(problem, _texts(problem, output_dirs), output_dirs)
+
+
+def _score_runs(problem, texts, output_dirs):
+    """Decodes a text with the runs, scores the outputs and writes both."""
     from keras_transformer.decoding.engines import keras_engine
     from keras_transformer.decoding.engines.automatic import choose_engine
     from keras_transformer.evaluation import outputs
+    from keras_transformer.evaluation import stress
     from keras_transformer.evaluation.by_corpus import make_report
     from keras_transformer.evaluation.by_corpus import scores_by_corpus
 
@@ -144,9 +85,9 @@ def main(argv):
     if choice.engine == "keras":
         engine = "keras"
         load_backend()
-    hypotheses = outputs.decode(
-        texts, problem, output_dirs, steps, engine, changes
-    )
+    translator = outputs.load_translator(problem, output_dirs, steps, engine)
+    decode = functools.partial(outputs.decode, translator, problem, **changes)
+    hypotheses = [one.text for one in decode(texts.sources, scored=False)]
     # No directory belongs to an ensemble.
     output_dir = output_dirs[0] if len(output_dirs) == 1 else None
     if output_dir:
@@ -161,36 +102,14 @@ def main(argv):
     both = (hypotheses, others)
     systems = (output_dirs, both, texts.references)
     print(_compare(*systems, tokenize, texts, problem), end="")
-    if not FLAGS.test_set:
-        report = make_report(problem, tokenize, FLAGS.lowercase)
-        for line in scores_by_corpus(texts, *both, report):
-            print(line)
-
-
-def _check_flags():
-    """Checks the flags that need neither a run nor a file of text."""
-    if FLAGS.language and not is_language(FLAGS.language):
-        raise UserError(
-            "`--language` must be a code of two or three small letters. "
-            f"Received: --language={FLAGS.language}. Write a code such as de."
-        )
-    if path := FLAGS.compare:
-        check_reachable(path)
-        if not os.path.exists(path):
-            raise UserError(
-                "`--compare` must be a file of outputs or the directory of a "
-                f"run. Received: --compare={path}, which does not exist. Check "
-                "the path."
-            )
-        if FLAGS.hypotheses and os.path.isdir(path):
-            raise UserError(
-                "`--compare` must be a file if `--hypotheses` is one. "
-                f"Received: --compare={path}, which is a directory. Name a "
-                "file of outputs, such as decodes/test.txt of a run."
-            )
-    if FLAGS.html:
-        flags.require(FLAGS, "compare", by="html")
-        check_output("html", FLAGS, ("hypotheses", "references", "compare"))
+    make = make_report(problem, tokenize, FLAGS.lowercase)
+    lines = [] if FLAGS.test_set else scores_by_corpus(texts, *both, make)
+    if FLAGS.stress:
+        scores = stress.measure_stress(texts, hypotheses, decode, make)
+        if output_dir:
+            stress.write_stress(output_dir, texts.name, steps[0], scores)
+        lines += ["", *stress.format_stress(scores)]
+    print("".join(f"{line}\n" for line in lines), end="")
 
 
 def _refuse(names, rule):
@@ -322,7 +241,7 @@ def _problem(output_dirs):
     if problem.measure == "bleu":
         _refuse(["evalb_files"], "a parsing run")
     else:
-        _refuse(OF_TEXT, f"BLEU, not {problem.measure}")
+        _refuse([*OF_TEXT, "stress"], f"BLEU, not {problem.measure}")
     if problem.is_tokenized and FLAGS.tokenize not in (None, "none"):
         _refuse(["tokenize"], "text that is not tokenised already")
     # What is missing or out of range fails here, before the backend loads.

@@ -114,6 +114,15 @@ def disturb(text, generator):
     return text
 
 
+def drop_emoji(text):
+    """Returns a text without the `EMOJI`.
+
+    >>> drop_emoji("Hola. 😀")
+    'Hola.'
+    """
+    return re.sub(rf"\s*[{EMOJI}]", "", text)
+
+
 def disturb_all(texts, change):
     """Returns a test set under one disturbance, always the same."""
     generator = random.Random(change.__name__)

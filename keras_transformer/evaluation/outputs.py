@@ -47,25 +47,32 @@ def read_others(path, texts):
     )
 
 
-def decode(texts, problem, output_dirs, steps, engine, changes):
-    """Returns the outputs of a run, or of the runs of an ensemble, for a text.
-
-    `engine` is that of `load`; `changes` are options that are not the run's.
-    """
+def load_translator(problem, output_dirs, steps, engine):
+    """Opens a run, or the runs of an ensemble; `engine` is that of `load`."""
     if engine == "keras":
         batching.give_each_a_core()
     # The sentences of a treebank are words with spaces between them.
     tokenized = problem.measure == "f1"
-    translator = load(output_dirs, steps, tokenized=tokenized, engine=engine)
-    with Progress("sentences", len(texts.sources)) as progress:
-        outputs = list(
-            translator.translate(texts.sources, report=progress.add, **changes)
-        )
+    return load(output_dirs, steps, tokenized=tokenized, engine=engine)
+
+
+def decode(translator, problem, sources, **options):
+    """Returns the best `Hypothesis` of each source.
+
+    Its text is an output of the problem. The other arguments are those of
+    `Translator.hypotheses`.
+    """
+    with Progress("sentences", len(sources)) as progress:
+        found = translator.hypotheses(sources, progress.add, **options)
+        hypotheses = [best for best, *_ in found]
     # A parser returns trees already. Other outputs may need a conversion.
     if translator.linearization:
-        _report_trees(translator, len(outputs))
-        return outputs
-    return list(map(problem.output, texts.sources, outputs))
+        _report_trees(translator, len(hypotheses))
+        return hypotheses
+    return [
+        one._replace(text=problem.output(source, one.text))
+        for source, one in zip(sources, hypotheses)
+    ]
 
 
 def write(texts, outputs, output_dir, evalb_files=False):

@@ -107,6 +107,7 @@ WRONG_VALUES = {
         measure=bleurt bleu f1
         registry_help=2
         split=valid train dev test
+        stress=maybe
         tokenize=moses 13a
     """,
     "exporter": """

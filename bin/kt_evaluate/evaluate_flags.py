@@ -1,0 +1,107 @@
+"""The flags of kt-evaluate, and the checks that need no run."""
+
+import os
+
+from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared.text_io import check_output
+from keras_transformer.errors import UserError
+from keras_transformer.files.reading import check_reachable
+from keras_transformer.scoring.translations import is_language
+
+OF_A_RUN = "Scoring a run or an ensemble"  # a group of flags
+OF_TEXT = ("tokenize", "language", "lowercase", "compare")
+FLAGS = flags.define(
+    flags.group(
+        OF_A_RUN,
+        output_dir=flags.SHARED,
+        checkpoint_step=flags.SHARED,
+        data_dir=flags.SHARED,
+        split=flags.choice(
+            ["train", "dev", "test"],
+            "Split to decode: dev or test. Default: test, or dev if the data "
+            "has no test.",
+        ),
+        test_set=flags.text(
+            "Test set of sacreBLEU to decode in place of a split, such as "
+            "wmt14/full. Default: none."
+        ),
+        beam_size=flags.SHARED,
+        alpha=flags.SHARED,
+        decode_hparams=flags.SHARED,
+        engine=flags.SHARED,
+        stress=flags.switch(
+            "Also score the text in capitals, with typos, without accents, and "
+            "under other disturbances of the sources."
+        ),
+        evalb_files=flags.switch(
+            "Also write the gold trees and the parsed trees for EVALB, as "
+            "SPLIT.gold and SPLIT.test beside the outputs."
+        ),
+    ),
+    flags.group(
+        "Scoring files",
+        hypotheses=flags.path(
+            "File of translations or trees to score, one per line. Default: "
+            "none, which decodes a split."
+        ),
+        references=flags.paths(
+            "File of references, one per line, or several files separated by "
+            "commas, with a reference each. Default: none, which decodes a "
+            "split."
+        ),
+        measure=flags.choice(
+            ["bleu", "f1"],
+            "Scores to compute: bleu for text, f1 for trees.",
+            default="bleu",
+        ),
+    ),
+    flags.group(
+        "BLEU, chrF and TER",
+        tokenize=flags.choice(
+            ["13a", "none", "intl", "char", "zh"],
+            "Tokenizer of the first BLEU: 13a, none, intl, char or zh. "
+            "Default: 13a, or none if the problem's text is tokenised.",
+        ),
+        language=flags.text(
+            "Code of the language of the text, such as de, for the paper's "
+            "BLEU. Default: the problem's; none for files and translate_files, "
+            "which leaves that score out."
+        ),
+        lowercase=flags.switch("Score without regard to case."),
+        compare=flags.path(
+            "Other outputs for the same text, to be compared by paired "
+            "bootstrap: a file, or the directory of a run that kt-evaluate has "
+            "decoded the text with. Default: none."
+        ),
+        html=flags.path(
+            "HTML page to write about where the outputs differ from those of "
+            "--compare. Default: none."
+        ),
+    ),
+)
+
+
+def check_flags():
+    """Checks the flags that need neither a run nor a file of text."""
+    if FLAGS.language and not is_language(FLAGS.language):
+        raise UserError(
+            "`--language` must be a code of two or three small letters. "
+            f"Received: --language={FLAGS.language}. Write a code such as de."
+        )
+    if path := FLAGS.compare:
+        check_reachable(path)
+        if not os.path.exists(path):
+            raise UserError(
+                "`--compare` must be a file of outputs or the directory of a "
+                f"run. Received: --compare={path}, which does not exist. Check "
+                "the path."
+            )
+        if FLAGS.hypotheses and os.path.isdir(path):
+            raise UserError(
+                "`--compare` must be a file if `--hypotheses` is one. "
+                f"Received: --compare={path}, which is a directory. Name a "
+                "file of outputs, such as decodes/test.txt of a run."
+            )
+    if FLAGS.html:
+        flags.require(FLAGS, "compare", by="html")
+        check_output("html", FLAGS, ("hypotheses", "references", "compare"))

@@ -1,5 +1,7 @@
 """Searches that must write terms, against enumeration."""
 
+import types
+
 import keras
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from tree_language import TreeLanguage
 
 from keras_transformer.search.lexical_constraint import MISSING_ID
 from keras_transformer.search.lexical_constraint import LexicalConstraint
+from keras_transformer.search.lexical_constraint import find_word_boundaries
 
 TENSORFLOW = keras.backend.backend() == "tensorflow"
 LENGTH = 5
@@ -177,3 +180,21 @@ class LexicalConstraintTest:
         )
         assert shrunk == expected
         np.testing.assert_allclose(same, scores, rtol=1e-6)
+
+
+class FindWordBoundariesTest:
+    def test_bytes_count_as_the_characters_that_they_are(self):
+        """A byte from 0x80 on is a part of a character, so it counts as one."""
+        boundaries = {
+            "▁dog": (False, True),
+            "n't": (True, True),
+            "'": (False, False),
+            "s'": (True, False),
+            "<0x61>": (True, True),  # a
+            "<0x2E>": (False, False),  # .
+            "<0xC3>": (True, True),  # of é, for example
+        }
+        vocabulary = types.SimpleNamespace(all_pieces=lambda: [*boundaries])
+        continues, ends = find_word_boundaries(vocabulary)
+        found = list(zip(continues.tolist(), ends.tolist()))
+        assert found == [*boundaries.values()]

@@ -124,6 +124,10 @@ class ProjectedConsistencyTest:
         assert np.all(slopes[~REAL] == 0.0)
         assert np.all(np.abs(slopes[REAL]).max(-1) > 0.0)
 
+    def test_simcut_is_the_default(self):
+        assert numbers(*ARRAYS) == numbers(*ARRAYS, symmetric=False)
+        assert numbers(*ARRAYS) != numbers(*ARRAYS, symmetric=True)
+
     def test_symmetric_loss_does_not_depend_on_the_order(self):
         turned = (OTHERS, STATES, EMBEDDINGS)
         np.testing.assert_allclose(

@@ -9,6 +9,7 @@
 # make coverage      Run `make test`, and measure the coverage of branches.
 # make mutation      Measure how many faults in the maths half its tests find.
 # make benchmark     Measure this checkout, and add a line to the history.
+# make speedrun      Time a training from CORPUS to a score; see the script.
 # make fuzz          Feed the readers of files and requests with hostile bytes.
 # make docs          Build the site of documents into build/docs/site.
 # make tutorials     Run the tutorials and renew their outputs and notebooks.
@@ -53,9 +54,8 @@ JAX_TESTS = jax_backend_test.py engines/jax_engine_test.py \
 	integration/jax_training_test.py
 
 .PHONY: demo demo-parsing check test test-slow test-jax test-oldest \
-	test-browser coverage mutation benchmark fuzz docs tutorials pictures \
-	lint dist release \
-	licences venv clean
+	test-browser coverage mutation benchmark speedrun fuzz docs tutorials \
+	pictures lint dist release licences venv clean
 
 demo: .venv/installed
 	$(BIN)/kt-trainer --problem=translate_ende_toy --generate_data \
@@ -114,6 +114,10 @@ mutation: .venv/installed-test
 
 benchmark: .venv/installed-test
 	$(BIN)/python benchmarks/history.py benchmarks/history.jsonl
+
+speedrun: .venv/installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" bash benchmarks/speedrun.sh \
+		$(CORPUS) build/speedrun_$(or $(SEED),0) $(SEED)
 
 fuzz: .venv/installed-test
 	$(PIP) -e '.[fuzz]'

@@ -323,7 +323,20 @@ def _make_hparams(hparams_set, earlier_run, is_new):
         "effective_batch_tokens": FLAGS.effective_batch_tokens,
     }
     batch = {name: value for name, value in batch.items() if value is not None}
-    return dataclasses.replace(hparams, **batch)
+    hparams = dataclasses.replace(hparams, **batch)
+    _check_decay(hparams)
+    return hparams
+
+
+def _check_decay(hparams):
+    train_steps = FLAGS.train_steps or hparams.train_steps
+    if 0 < hparams.decay_steps < train_steps:
+        raise UserError(
+            "`train_steps` must be at most `decay_steps`, after which the "
+            f"learning rate is 0. Received: train_steps={train_steps}, "
+            f"decay_steps={hparams.decay_steps}. Set --train_steps, or "
+            f"--hparams=decay_steps={train_steps}."
+        )
 
 
 def _make_options(settings):

@@ -34,6 +34,7 @@ class TrainingConfig:
     learning_rate: float = 1.0  # factor on the paper's schedule
     peak_learning_rate: float = 0.0  # peak of the schedule; 0 = by the factor
     warmup_steps: int = 4000  # number of steps of linear increase
+    decay_steps: int = 0  # step at which a cosine ends at 0; 0 = the paper's
     train_steps: int = 100000  # total number of updates
     lora_rank: int = 0  # rank of adapters, all that is trained; 0 = none
     lora_alpha: float = 0.0  # their factor is lora_alpha / rank; 0 = rank
@@ -45,6 +46,13 @@ class TrainingConfig:
                 "`weight_decay` must be 0 with an optimizer without weight "
                 f"decay. Received: weight_decay={self.weight_decay}, "
                 f"optimizer={self.optimizer!r}. Use optimizer=adamw."
+            )
+        if 0 < self.decay_steps <= self.warmup_steps:
+            raise UserError(
+                "`decay_steps` must be 0 or more than `warmup_steps`. "
+                f"Received: decay_steps={self.decay_steps}, "
+                f"warmup_steps={self.warmup_steps}. Use the number of updates "
+                "of the training."
             )
         if self.lora_alpha and not self.lora_rank:
             raise UserError(
@@ -199,6 +207,7 @@ _TRAINING_RULES = (
     fields.between(1, 10_000_000, "batch_tokens"),
     fields.between(0, 1_000_000_000, "effective_batch_tokens"),
     fields.between(1, fields.LARGEST, "warmup_steps", "train_steps"),
+    fields.between(0, fields.LARGEST, "decay_steps"),
     fields.between(0, 1_000_000, "weight_decay", "gradient_clip_norm"),
     fields.between(0, 1_000, "consistency_weight", "guided_alignment"),
     fields.between(1e-30, 1, "adam_epsilon"),

@@ -17,14 +17,32 @@ def make_schedule(hparams):
     Its peak is `peak_learning_rate`, whatever the warm-up, or by default that
     of the paper times `learning_rate`. Adafactor's schedule lacks the factor
     d_model^-0.5. Its steps are relative to the size of the weights, which is
-    about d_model^-0.5 already.
+    about d_model^-0.5 already. If `decay_steps` is set, the rate rises to the
+    same peak, and then falls as half a cosine to 0.
 
     Args:
         hparams: An `HParams`.
 
     Returns:
-        An `InverseSquareRootSchedule`.
+        An `InverseSquareRootSchedule`, or Keras' `CosineDecay`.
     """
+    warmup_steps = hparams.warmup_steps
+    if not hparams.decay_steps:
+        return _make_paper_schedule(hparams)
+    return keras.optimizers.schedules.CosineDecay(
+        0.0,
+        hparams.decay_steps - warmup_steps,
+        warmup_target=find_peak(hparams),
+        warmup_steps=warmup_steps,
+    )
+
+
+def find_peak(hparams):
+    """Returns the highest learning rate of the schedule."""
+    return _make_paper_schedule(hparams).peak
+
+
+def _make_paper_schedule(hparams):
     is_relative = hparams.optimizer == "adafactor"
     width = 1 if is_relative else hparams.d_model
     warmup_steps, factor = hparams.warmup_steps, hparams.learning_rate

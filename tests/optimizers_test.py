@@ -10,6 +10,7 @@ from layer_checks import to_numpy
 from keras_transformer.hparam import HParams
 from keras_transformer.layers import SharedEmbedding
 from keras_transformer.optimizers import Adafactor
+from keras_transformer.optimizers import find_peak
 from keras_transformer.optimizers import make_optimizer
 from keras_transformer.optimizers import make_schedule
 from keras_transformer.transformer import build_transformer
@@ -70,7 +71,17 @@ class MakeScheduleTest:
         np.testing.assert_allclose(rates, [3e-4, 1.5e-4], rtol=1e-5)
 
     def test_the_schedule_of_adafactor_ignores_the_width(self):
-        assert make_schedule(HParams(optimizer="adafactor")).peak == 4000**-0.5
+        assert find_peak(HParams(optimizer="adafactor")) == 4000**-0.5
+
+    @pytest.mark.parametrize("optimizer", ["adam", "adafactor"])
+    def test_a_cosine_falls_from_the_same_peak_to_0(self, optimizer):
+        hparams = HParams(warmup_steps=10, decay_steps=110, optimizer=optimizer)
+        schedule, peak = make_schedule(hparams), find_peak(hparams)
+        rates = [float(to_numpy(schedule(updates))) for updates in range(111)]
+        rising = peak * np.arange(11) / 10
+        np.testing.assert_allclose(rates[:11], rising, rtol=1e-5)
+        falling = peak * (1 + np.cos(np.pi * np.arange(101) / 100)) / 2
+        np.testing.assert_allclose(rates[10:], falling, rtol=1e-4, atol=1e-8)
 
 
 class MakeOptimizerTest:

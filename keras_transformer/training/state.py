@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from keras_transformer.errors import UserError
-from keras_transformer.optimizers import make_schedule
+from keras_transformer.optimizers import find_peak
 from keras_transformer.runs import variables
 from keras_transformer.runs.adapters import ALPHA
 from keras_transformer.runs.checkpoints import CheckpointWriter
@@ -155,7 +155,7 @@ def _report_peak(other, run):
     # Adapters leave it as it is, and learn at several times the rate.
     if run.hparams.lora_rank:
         return
-    earlier, peak = (make_schedule(r.hparams).peak for r in (other, run))
+    earlier, peak = (find_peak(r.hparams) for r in (other, run))
     if peak > 1.01 * earlier:
         print(
             f"Warning: the learning rate peaks at {peak:.2e}, and that of "

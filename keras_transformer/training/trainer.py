@@ -15,6 +15,7 @@ from keras_transformer.data.update_batches import UpdateBatches
 from keras_transformer.engines.engine import Engine
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.errors import UserError
+from keras_transformer.optimizers import find_peak
 from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.run_directory import RunDirectory
@@ -203,7 +204,7 @@ class Trainer:
         )
         if self.step == 0:
             self.log.describe(
-                plan, self.layout, self.engine, self.schedule.peak
+                plan, self.layout, self.engine, find_peak(self.hparams)
             )
             self.log.describe_scores(
                 self.measure, self.problem.dev_signatures(self.measure)

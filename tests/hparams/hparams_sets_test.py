@@ -115,6 +115,11 @@ class HParamsSetsTest:
         assert (tiny.num_layers, tiny.d_model, tiny.d_ff) == (4, 128, 256)
         assert (tiny.num_heads, tiny.dropout) == (4, 0.3)
         assert peak_learning_rate(tiny) == pytest.approx(0.0028, rel=1e-2)
+        # The fast one is the same model.
+        schedule = {"decay_steps", "train_steps", "warmup_steps"}
+        schedule.add("peak_learning_rate")
+        fast = changes("transformer_tiny_fast", "transformer_tiny")
+        assert set(fast) == schedule
 
 
 class Table3Test:

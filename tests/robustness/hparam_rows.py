@@ -73,6 +73,12 @@ ROWS = [
     row(NEW + "batch_tokens=8", says="batch_tokens"),
     row(NEW + "batch_tokens=10000000000000", says="batch_tokens"),
     row(NEW + "effective_batch_tokens=8", says="effective_batch_tokens"),
+    row(NEW + "decay_steps=-1", says="decay_steps"),
+    row(NEW + "warmup_steps=9,decay_steps=9", says="more than `warmup_steps`"),
+    row(
+        NEW + "warmup_steps=2,decay_steps=9 --train_steps=10",
+        says="--hparams=decay_steps=10",
+    ),
     row(NEW + "packed=maybe", says="packed"),
     row(NEW + "packed=2", says="packed"),
     row(NEW + "optimizer=sgd", says="optimizer"),

@@ -29,12 +29,38 @@ for name in ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS"):
 gc.disable()
 
 
-def pytest_collection_finish():
-    """Makes garbage collections rarer and cheaper."""
+def pytest_collection_finish(session):
+    """Makes garbage collections and graphs of TensorFlow cheaper."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
+    if session.config.option.markexpr == "not slow":
+        compile_graphs_as_they_are()
+
+
+def compile_graphs_as_they_are():
+    """Spares TensorFlow the rewriting of graphs, most of which run once.
+
+    It changes no result. Processes that tests start and tests that are slow
+    run graphs as users do.
+    """
+    if "tensorflow" in sys.modules:
+        import tensorflow as tf
+
+        tf.config.optimizer.set_experimental_options(
+            {"disable_meta_optimizer": True}
+        )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def vocabulary_sharing():
+    """Makes tests share the vocabularies that they train."""
+    import shared_vocabularies
+
+    with pytest.MonkeyPatch.context() as patch:
+        shared_vocabularies.share_vocabularies(patch)
+        yield
 
 
 @pytest.fixture(scope="session")

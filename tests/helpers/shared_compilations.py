@@ -6,7 +6,10 @@ earlier one. Only the compiled functions are shared. A model is still built and
 filled as in a process of its own, and what it computes stays the same.
 """
 
+import dataclasses
+import functools
 import json
+import threading
 
 import numpy as np
 
@@ -19,10 +22,13 @@ from keras_transformer.transformer import Transformer
 
 # The most recent ones; each holds some megabytes of graphs.
 MAX_SEARCHES, MAX_ENGINES = 60, 8
+# Hyper-parameters that no compiled update or evaluation depends on.
+UNCOMPILED = {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
+ONE_CALL = threading.RLock()
 
 
 def share_searches(patch):
-    """Makes models with equal weights share what searches and scores.
+    """Makes models of the same architecture share what searches and scores.
 
     Args:
         patch: A `pytest.MonkeyPatch`.
@@ -41,18 +47,43 @@ def share(compile_function):
             return compile_function(replica, *arguments, **named)
         settings = [*map(simplify, arguments), named]
         key = (architecture, replica._device, settings)
-        for entry in compiled:
-            # Tests change weights, so they are compared at each call.
-            if entry[0] == key and have_equal_weights(entry[1], replica.model):
+        for other_key, owner, function in compiled:
+            if other_key == key:
                 break
         else:
+            owner = replica.model
             function = compile_function(replica, *arguments, **named)
-            entry = key, replica.model, function
-            compiled.append(entry)
+            compiled.append((key, owner, function))
             del compiled[:-MAX_SEARCHES]
-        return entry[2]
+        return functools.partial(call_for, replica.model, owner, function)
 
     return compile_or_reuse
+
+
+def call_for(model, owner, function, *arrays, **named):
+    """Calls a function that was compiled for a model of equal architecture.
+
+    Meanwhile its owner has the weights that the model has at this call.
+    """
+    with ONE_CALL:
+        if model is owner:
+            return function(*arrays, **named)
+        own, values = read_weights(owner), read_weights(model)
+        assign(owner, values)
+        try:
+            return function(*arrays, **named)
+        finally:
+            assign(owner, own)
+
+
+def read_weights(model):
+    return [np.array(w) for one in list_models(model) for w in one.weights]
+
+
+def assign(model, values):
+    weights = [weight for one in list_models(model) for weight in one.weights]
+    for weight, value in zip(weights, values, strict=True):
+        weight.assign(value)
 
 
 def simplify(argument):
@@ -86,7 +117,8 @@ class EngineSharing:
             build(engine, *sizes)
             if type(engine) is TensorflowEngine and engine.num_replicas == 1:
                 jit_compile = engine._gradients._jit_compile
-                key = (engine.hparams, engine.precision, jit_compile, sizes)
+                hparams = dataclasses.replace(engine.hparams, **UNCOMPILED)
+                key = (hparams, engine.precision, jit_compile, sizes)
                 self._reuse(key, engine)
 
         call_main = command._call
@@ -137,13 +169,7 @@ def describe(model):
     models = list_models(model)
     if any(type(one) is not Transformer for one in models):
         return None
-    return json.dumps([one.get_config() for one in models], default=str)
-
-
-def have_equal_weights(one, other):
-    """Compares models of the same architecture."""
-    return one is other or all(
-        np.array_equal(weight, twin)
-        for model, equal in zip(list_models(one), list_models(other))
-        for weight, twin in zip(model.weights, equal.weights, strict=True)
-    )
+    # A model may occur twice in an ensemble.
+    places = [models.index(one) for one in models]
+    configs = [one.get_config() for one in models]
+    return json.dumps([places, configs], default=str)

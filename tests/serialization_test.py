@@ -32,6 +32,7 @@ def saved(tmp_path_factory):
         optimizer=Adafactor(InverseSquareRootSchedule(8, warmup_steps=10)),
         loss=SmoothedCrossEntropy(0.1),
         metrics=[MaskedAccuracy(), Perplexity()],
+        run_eagerly=True,
     )
     ids = np.array([[3, 4, 1]])
     features = {"inputs": ids, "targets": ids}

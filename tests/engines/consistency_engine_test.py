@@ -22,14 +22,15 @@ KINDS = pytest.mark.parametrize(
 
 
 @functools.cache
-def built(hparams, num_rounds):
-    """Returns an engine for a number of rounds, and its initial state."""
+def built(hparams):
+    """Returns an engine and its initial state."""
     engine = build_engine(hparams)
     return engine, variables.read(state_of(engine))
 
 
-def make(num_rounds=1, **changes):
-    engine, start = built(dataclasses.replace(HPARAMS, **changes), num_rounds)
+def make(**changes):
+    """Returns an engine in its initial state, with its compiled functions."""
+    engine, start = built(dataclasses.replace(HPARAMS, **changes))
     variables.write(state_of(engine), start, "a test")
     engine.reload()
     return engine
@@ -45,13 +46,13 @@ class ConsistencyTest:
     @KINDS
     def test_accumulation_changes_no_update(self, kind):
         plain = train(make(consistency=kind), stop=20)
-        divided = train(make(4, consistency=kind), 4, stop=20)
+        divided = train(make(consistency=kind), 4, stop=20)
         np.testing.assert_allclose(divided, plain, rtol=1e-4)
 
     @KINDS
     def test_sums_of_rounds_are_those_of_the_batch(self, kind):
         expected = figures(make(consistency=kind))
-        divided = figures(make(4, consistency=kind), 4)
+        divided = figures(make(consistency=kind), 4)
         np.testing.assert_allclose(divided, expected, rtol=1e-5)
         assert expected[1] > 1
 
@@ -61,6 +62,7 @@ class ConsistencyTest:
         assert plain[1] == 0
         assert simcut[2] > 1.1 * plain[2]  # the gradient of both terms
 
+    @pytest.mark.slow
     def test_weight_of_zero_trains_as_without_consistency(self):
         plain = train(make(), stop=5)
         weightless = train(

@@ -1,6 +1,7 @@
 """Updates that are guided by word alignments, by either engine."""
 
 import dataclasses
+import functools
 
 import engine_updates
 import keras
@@ -11,11 +12,25 @@ from engine_updates import make_batch
 from engine_updates import state_of
 from engine_updates import update_once
 
+from keras_transformer.runs import variables
+
 HPARAMS = dataclasses.replace(engine_updates.HPARAMS, guided_alignment=0.5)
 
 
+@functools.cache
+def built(hparams, num_devices):
+    """Returns an engine and its initial state."""
+    engine = build_engine(hparams, num_devices)
+    return engine, variables.read(state_of(engine))
+
+
 def make(num_devices=1, **changes):
-    return build_engine(dataclasses.replace(HPARAMS, **changes), num_devices)
+    """Returns an engine in its initial state, with its compiled functions."""
+    hparams = dataclasses.replace(HPARAMS, **changes)
+    engine, start = built(hparams, num_devices)
+    variables.write(state_of(engine), start, "a test")
+    engine.reload()
+    return engine
 
 
 def batch_with_links(number, num_rounds=1, num_replicas=1):

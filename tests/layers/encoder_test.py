@@ -95,7 +95,7 @@ class EncoderTest:
             randomize(layer)
             x = keras.Input(X.shape[1:], dtype=layer.compute_dtype)
             model = keras.Model(x, layer(x))
-            model.compile("sgd", loss="mse")
+            model.compile("sgd", loss="mse", run_eagerly=True)
             data = ops.convert_to_numpy(ops.cast(X, layer.compute_dtype))
             losses += model.fit(data, -data, verbose=0).history["loss"]
             outputs.append(to_numpy(model(data)))

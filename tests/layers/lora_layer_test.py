@@ -209,6 +209,7 @@ class LoraModelTest:
         model.compile(
             keras.optimizers.Adam(0.02),
             keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            jit_compile=keras.backend.backend() == "jax",
         )
         features = {"inputs": IDS, "targets": IDS}
         history = model.fit(features, IDS, epochs=20, verbose=0).history

@@ -186,7 +186,12 @@ class SettingsTest:
 # left. It is a script because `os.fork` needs a process without threads.
 KILL_SCRIPT = """
     import itertools, os, shutil, signal, sys
+    import pytest
     from number_problem import Numbers, files_of, with_pairs
+    from shared_vocabularies import share_vocabularies
+
+    # The children inherit both vocabularies, so they train none.
+    share_vocabularies(pytest.MonkeyPatch())
 
     def problem_of(data_dir, vocab_size):
         problem = with_pairs(data_dir)

@@ -12,6 +12,7 @@ import pytest
 
 from keras_transformer import hparam
 from keras_transformer import registry
+from keras_transformer.problems import synthetic
 
 HPARAMS = hparam.HParams(
     num_layers=1,
@@ -29,9 +30,14 @@ HPARAMS = hparam.HParams(
 
 @pytest.fixture(scope="session")
 def copy_data(tmp_path_factory):
-    """Path of a data directory that holds the problem `copy`."""
+    """Path of a data directory that holds the problem `copy`.
+
+    Its dev split is small, because every training translates it.
+    """
     data_dir = str(tmp_path_factory.mktemp("data"))
-    registry.get_problem("copy", data_dir).generate(None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(synthetic.NUM_PAIRS, "dev", 60)
+        registry.get_problem("copy", data_dir).generate(None)
     return data_dir
 
 

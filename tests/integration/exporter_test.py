@@ -43,42 +43,41 @@ def assert_fails(capsys, words, *flags):
         assert word in output.err
 
 
-@pytest.fixture(scope="module")
-def export_dir(trained_run, tmp_path_factory):
-    export_dir = str(tmp_path_factory.mktemp("export") / "copy")
-    flags = [f"--output_dir={trained_run}", f"--export_dir={export_dir}"]
-    assert call(*flags, "--beam_size=3", "--alpha=0.5") == 0
-    return export_dir
-
-
 class ExporterTest:
-    def test_the_settings_are_written_down(self, export_dir, trained_run):
-        path = os.path.join(export_dir, "1", "assets.extra", "export.json")
-        with open(path, encoding="utf-8") as file:
-            record = json.load(file)
-        run = RunDirectory(trained_run)
+    def test_the_next_version_is_written_with_its_settings_and_a_card(
+        self, trained_run, tmp_path, capfd
+    ):
+        (tmp_path / "1").mkdir()
+        flags = [f"--output_dir={trained_run}", f"--export_dir={tmp_path}"]
+        assert call(*flags, "--beam_size=3", "--alpha=0.5") == 0
+        # Its path is all that is printed.
+        path = tmp_path / "2"
+        assert capfd.readouterr() == (f"{path}\n", "")
+        assert (path / "saved_model.pb").is_file()
+        text = (path / "assets.extra/export.json").read_text("utf-8")
+        record, run = json.loads(text), RunDirectory(trained_run)
         assert record["problem"] == "copy"
         assert record["step"] == run.checkpoints.steps[-1]
         assert record["vocabulary_sha256"] == run.vocabulary.sha256
         assert record["decode"]["beam_size"] == 3
         assert record["decode"]["alpha"] == 0.5
         assert record["precision"] == "float32"
-
-    def test_the_model_card_is_with_it(self, export_dir):
-        for path in ("README.md", "1/assets.extra/README.md"):
-            assert os.path.getsize(os.path.join(export_dir, path))
+        for card in (tmp_path, path / "assets.extra"):
+            assert (card / "README.md").stat().st_size
 
     @pytest.mark.slow
     def test_a_program_without_this_package_gets_the_same_text(
-        self, export_dir, trained_run
+        self, trained_run, tmp_path
     ):
+        flags = [f"--output_dir={trained_run}", f"--export_dir={tmp_path}"]
+        assert call(*flags, "--beam_size=3", "--alpha=0.5") == 0
         draw = random.Random(0)
         texts = [
             " ".join(draw.choices("abcdefghijklmnop", k=draw.randint(0, 12)))
             for _ in range(200)
         ]
         done = subprocess.run(
-            [sys.executable, "-c", STRANGER, os.path.join(export_dir, "1")],
+            [sys.executable, "-c", STRANGER, str(tmp_path / "1")],
             input=json.dumps(texts),
             capture_output=True,
             text=True,
@@ -89,15 +88,6 @@ class ExporterTest:
             texts, beam_size=3, alpha=0.5
         )
         assert json.loads(done.stdout) == expected
-
-    def test_the_path_of_the_next_version_is_all_that_is_printed(
-        self, export_dir, trained_run, capfd
-    ):
-        flags = [f"--output_dir={trained_run}", f"--export_dir={export_dir}"]
-        assert call(*flags) == 0
-        path = os.path.join(export_dir, "2")
-        assert capfd.readouterr() == (path + "\n", "")
-        assert os.path.isfile(os.path.join(path, "saved_model.pb"))
 
 
 class BadInputTest:

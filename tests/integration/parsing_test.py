@@ -78,8 +78,8 @@ def run(request, treebank, tmp_path_factory):
         f"--output_dir={path}",
         "--hparams_set=transformer_parsing",
         f"--hparams={HPARAMS}",
-        "--train_steps=40",
-        "--eval_frequency=20",
+        "--train_steps=20",
+        "--eval_frequency=10",
         "--precision=float32",
     )
     assert (datagen_status, trainer_status) == (0, 0)
@@ -115,7 +115,7 @@ class TrainTest:
         assert call(evaluate, f"--output_dir={run}", "--split=dev", step) == 0
 
     def test_samples_are_trees_over_the_words(self, run):
-        path = os.path.join(run, "samples", "step-40.txt")
+        path = os.path.join(run, "samples", "step-20.txt")
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()
         for source, translation in zip(lines[0::4], lines[2::4]):

@@ -9,9 +9,8 @@ import keras
 import pytest
 
 # The backends differ most in these; the rest takes minutes. A test of the
-# translator searches on JAX as well.
+# translator searches on JAX as well, with caches.
 QUICK = ("masks", "attention::FormulaTest", "attention::AttentionMaskTest")
-QUICK += ("attention::CacheTest",)
 LAYERS = (
     "attention",
     "beams",

@@ -190,8 +190,7 @@ class TranslatorTest:
         results, scores = translator(
             TEXTS,
             glossary=GLOSSARY,
-            num_hypotheses=2,
-            beam_size=2,
+            num_hypotheses=4,
             return_scores=True,
             extra_length=20,
         )

@@ -11,7 +11,6 @@ import pytest
 from processes import environment
 from small_translators import make_run
 from small_translators import make_tree_vocabulary
-from small_translators import make_vocabulary
 
 import keras_transformer
 from keras_transformer import decoding
@@ -78,12 +77,12 @@ class TranslatorTest:
 
     @only_tensorflow
     def test_a_model_of_ids_is_refused(self, tmp_path):
-        from keras_transformer.export.saved_model import export_saved_model
-
-        run = make_run(tmp_path / "run", make_vocabulary(tmp_path / "model"))
-        path = export_saved_model(run, str(tmp_path / "out"), of_text=False)
+        path = shutil.copytree(FIXTURES / "saved_model/1", tmp_path / "ids")
+        record = path / "assets.extra/export.json"
+        content = {**json.loads(record.read_text()), "of_text": False}
+        record.write_text(json.dumps(content))
         with pytest.raises(ValueError, match="--format=saved_model_ids"):
-            load(path)
+            load(str(path))
 
     def test_no_model_is_an_error(self, tmp_path):
         with pytest.raises(ValueError, match="run.json"):

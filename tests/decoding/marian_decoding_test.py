@@ -44,7 +44,15 @@ def run(tmp_path_factory):
     return run
 
 
-@pytest.fixture(scope="module", params=["run", "saved_model", "ctranslate2"])
+# `tests/export/tokenization_test.py` has the subwords of a SavedModel.
+@pytest.fixture(
+    scope="module",
+    params=[
+        "run",
+        pytest.param("saved_model", marks=pytest.mark.slow),
+        "ctranslate2",
+    ],
+)
 def path(request, run, tmp_path_factory):
     export_dir = str(tmp_path_factory.mktemp("export") / request.param)
     options = DecodeOptions.from_hparams(run.hparams)

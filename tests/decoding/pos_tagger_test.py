@@ -110,27 +110,33 @@ class TaggerTest:
 
 
 class ParserTest:
-    def test_brackets_and_punctuation_stay(self, run, tagger):
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"num_hypotheses": 2},
+            pytest.param({"mbr_samples": 4}, marks=pytest.mark.slow),
+        ],
+        ids=str,
+    )
+    def test_brackets_and_punctuation_stay(self, run, tagger, options):
         texts = ["a dog runs over the street .", "", "two women , dogs"]
         alone = load(run.path, tokenized=True)
         assert alone.engine.tagger is None
         path = save_tagger(tagger, run, 7)
         try:
-            parser = load(run.path, tokenized=True)
-            ensemble = Parser.load([run.path, run.path], tokenized=True)
+            parsers = [load(run.path, tokenized=True)]
+            if "mbr_samples" not in options:
+                paths = [run.path, run.path]
+                parsers.append(Parser.load(paths, tokenized=True))
         finally:
             pathlib.Path(path).unlink()
-        for options, parsers in (
-            ({"num_hypotheses": 2}, (parser, ensemble)),
-            ({"mbr_samples": 4}, (parser,)),
-        ):
-            expected = list(alone.hypotheses(texts, **options))
-            for parser in parsers:
-                found = parser.hypotheses(texts, **options)
-                for text, row, own in zip(texts, expected, found, strict=True):
-                    assert len(row) == len(own)
-                    for one, other in zip(row, own):
-                        _check_retagged(text, one.text, other.text, tagger)
+        expected = list(alone.hypotheses(texts, **options))
+        for parser in parsers:
+            found = parser.hypotheses(texts, **options)
+            for text, row, own in zip(texts, expected, found, strict=True):
+                assert len(row) == len(own)
+                for one, other in zip(row, own):
+                    _check_retagged(text, one.text, other.text, tagger)
 
 
 def _check_retagged(text, tree, retagged, tagger):

@@ -135,8 +135,23 @@ def as_float(weight):
     return weight.numpy().astype("float32")
 
 
+# Each of the others varies one of these.
+KINDS = (
+    *("marian_started", "wide_heads_and_biases", "post", "pre_learned"),
+    *("narrow_keys", "deep_shallow", "source_untied", "all_untied"),
+)
+
+
 class ExportCtranslate2Test:
-    @pytest.mark.parametrize("kind", HPARAMS_OF)
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            kind
+            if kind in KINDS
+            else pytest.param(kind, marks=pytest.mark.slow)
+            for kind in HPARAMS_OF
+        ],
+    )
     def test_every_kind_scores_as_our_model(self, kind, tmp_path, model_bytes):
         run = make_run(tmp_path / "run", HPARAMS_OF[kind], model_bytes)
         path = export_ctranslate2(run, str(tmp_path / "out"), DecodeOptions())

@@ -19,14 +19,19 @@ VARIANTS = pytest.mark.parametrize(
     "options",
     [
         {"norm": "post", "positional_encoding": "sinusoidal"},
-        {"norm": "pre", "positional_encoding": "sinusoidal"},
-        {"norm": "post", "positional_encoding": "learned"},
         {"norm": "pre", "positional_encoding": "learned"},
         {"neighbourhood_size": 3, "d_k": 3, "d_v": 5},
         {"num_layers": 3, "num_decoder_layers": 1},
-        {"norm": "pre", "positional_encoding": "tensor2tensor"},
         {"tied_embeddings": "target", "input_vocab_size": 13},
         {"activation": "silu", "norm_epsilon": 1e-5, **MARIAN},
+        *(
+            pytest.param(options, marks=pytest.mark.slow)
+            for options in (
+                {"norm": "pre", "positional_encoding": "sinusoidal"},
+                {"norm": "post", "positional_encoding": "learned"},
+                {"norm": "pre", "positional_encoding": "tensor2tensor"},
+            )
+        ),
     ],
     ids=lambda options: "-".join(map(str, options.values())),
 )

@@ -210,9 +210,32 @@ class DecoderWeightsTest:
 
 
 class DecoderStepTest:
-    @pytest.mark.parametrize("growing", [True, False])
-    @pytest.mark.parametrize("size", [0, 1, 3, 4])
-    @pytest.mark.parametrize("norm", NORMS)
+    @pytest.mark.parametrize(
+        "norm, size, growing",
+        [
+            ("post", 0, True),
+            ("pre", 0, False),
+            ("pre", 1, True),
+            ("post", 1, False),
+            ("post", 3, False),
+            ("pre", 4, True),
+            *(
+                pytest.param(*options, marks=pytest.mark.slow)
+                for options in (
+                    ("post", 0, False),
+                    ("pre", 0, True),
+                    ("post", 1, True),
+                    ("pre", 1, False),
+                    ("pre", 3, False),
+                    ("post", 3, True),
+                    ("pre", 3, True),
+                    ("post", 4, True),
+                    ("pre", 4, False),
+                    ("post", 4, False),
+                )
+            ),
+        ],
+    )
     def test_steps_of_beams_that_fork_equal_the_call(self, norm, size, growing):
         """Each beam attends to its own past and its sentence's input."""
         layer = make_stack(norm=norm, neighbourhood_size=size, d_k=3, d_v=5)

@@ -57,8 +57,8 @@ MODELS = {
 }
 
 
-# Exports of the other models vary this one, and a SavedModel takes seconds.
-EXPORTED = [
+# Searches and exports of the other models vary those of this one.
+DECODED = [
     pytest.param(
         MODELS[name],
         marks=[] if name == "base_v3" else pytest.mark.slow,
@@ -103,6 +103,7 @@ class ImportedModelTest:
             np.testing.assert_allclose(ours, expected, atol=1e-5)
             np.testing.assert_allclose(row[: len(target), 2], -100.0)
 
+    @pytest.mark.parametrize("model", DECODED, indirect=True)
     def test_greedy_search_writes_the_most_probable_ids(self, model):
         norm, variables, run = model
         plain = NumpyTransformer(variables, norm, num_heads=2, space=3)
@@ -123,8 +124,15 @@ class ImportedModelTest:
             ours = [[i + (i > 1) for i in written]]
             assert translation == vocabulary.decode(ours)[0].replace("\n", " ")
 
-    @pytest.mark.parametrize("export", [export_ctranslate2, export_saved_model])
-    @pytest.mark.parametrize("model", EXPORTED, indirect=True)
+    # `tests/export/tokenization_test.py` has the subwords of a SavedModel.
+    @pytest.mark.parametrize(
+        "export",
+        [
+            export_ctranslate2,
+            pytest.param(export_saved_model, marks=pytest.mark.slow),
+        ],
+    )
+    @pytest.mark.parametrize("model", DECODED, indirect=True)
     def test_exports_translate_alike(self, model, tmp_path, export):
         run = model[2]
         options = DecodeOptions.from_hparams(run.hparams)

@@ -69,7 +69,9 @@ class EnsembleTest:
         alone = [mean_probabilities([model], 0)[0, 0] for model in models]
         assert np.max(np.abs(alone[0] - alone[1])) > 0.1
 
-    @pytest.mark.parametrize("times", [1, 2])
+    @pytest.mark.parametrize(
+        "times", [pytest.param(1, marks=pytest.mark.slow), 2]
+    )
     def test_one_model_many_times_is_the_model(self, models, times):
         options = {"beam_size": 5, "num_hypotheses": 5}
         expected, scores = search(models[0], **options)

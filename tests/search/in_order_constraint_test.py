@@ -72,7 +72,11 @@ class LegalTest:
 
 
 class SearchTest:
-    @pytest.mark.parametrize("more", [{}, {"temperature": 1.5}], ids=str)
+    @pytest.mark.parametrize(
+        "more",
+        [{}, pytest.param({"temperature": 1.5}, marks=pytest.mark.slow)],
+        ids=str,
+    )
     def test_all_hypotheses_are_trees_over_the_words(self, more):
         numbers = [1, 9, 2, 30, 5]
         inputs = NO_LEAF.sources(*numbers)
@@ -94,8 +98,7 @@ class SearchTest:
                 assert WITH_LEAF.is_tree(tree, number)
                 assert WITH_LEAF.with_words(tree, words) == ids
 
-    @pytest.mark.parametrize("room", [1, 200])
-    def test_unary_loops_are_bounded(self, room):
+    def test_unary_loops_are_bounded(self):
         opening, closing = 3, 4
         model = RandomModel(NO_LEAF, bias={opening: 30.0, closing: 20.0})
         find = compile_search(
@@ -104,7 +107,8 @@ class SearchTest:
             constraint=make_constraint(DecodeOptions(), NO_LEAF),
         )
         inputs = NO_LEAF.sources(1)
-        ((ids,),), _ = as_tuples(*find(inputs, np.array([room], "int32")))
-        assert WITH_LEAF.is_tree(bare(ids, NO_LEAF.words_of(inputs[0])), 1)
-        most = 1 if room == 1 else state_module.MAX_OPENED
-        assert ids.count(opening) + ids.count(opening + 2) == most
+        words = NO_LEAF.words_of(inputs[0])
+        for room, most in ((1, 1), (200, state_module.MAX_OPENED)):
+            ((ids,),), _ = as_tuples(*find(inputs, np.array([room], "int32")))
+            assert WITH_LEAF.is_tree(bare(ids, words), 1)
+            assert ids.count(opening) + ids.count(opening + 2) == most

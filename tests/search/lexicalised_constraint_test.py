@@ -87,7 +87,11 @@ class SearchTest:
         assert len(hypotheses) > 10
         assert_is_all_best_first(hypotheses, scores, expected)
 
-    @pytest.mark.parametrize("more", [{}, {"temperature": 1.5}], ids=str)
+    @pytest.mark.parametrize(
+        "more",
+        [{}, pytest.param({"temperature": 1.5}, marks=pytest.mark.slow)],
+        ids=str,
+    )
     def test_hypotheses_hold_the_words_in_order(self, more):
         numbers = [1, 9, 0, 2, 30, 5]
         inputs = NO_LEAF.sources(*numbers)

@@ -153,8 +153,15 @@ class SearchTest:
         assert len(hypotheses) > 10
         assert_is_all_best_first(hypotheses, scores, expected)
 
-    @pytest.mark.parametrize("beam_size", [1, 5])
-    @pytest.mark.parametrize("vocabulary", [ONE_LEAF, TWO_LEAVES])
+    @pytest.mark.parametrize(
+        "vocabulary, beam_size",
+        [
+            (ONE_LEAF, 1),
+            (TWO_LEAVES, 5),
+            pytest.param(ONE_LEAF, 5, marks=pytest.mark.slow),
+            pytest.param(TWO_LEAVES, 1, marks=pytest.mark.slow),
+        ],
+    )
     def test_all_hypotheses_are_distinct_trees(self, vocabulary, beam_size):
         numbers = [1, 9, 2, 30, 5, 3, 1, 17]
         for salt in range(3):
@@ -230,7 +237,14 @@ class SearchTest:
         assert ONE_LEAF.is_tree(ids, 1)
         assert len(ids) == 2 * most + 2
 
-    @pytest.mark.parametrize("more", [{"top_k": 2}, {"top_p": 0.5}], ids=str)
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {"top_k": 2},
+            pytest.param({"top_p": 0.5}, marks=pytest.mark.slow),
+        ],
+        ids=str,
+    )
     def test_samples_are_trees_too(self, more):
         numbers = [2, 9, 1, 20]
         options = DecodeOptions(temperature=1.5, num_hypotheses=6, **more)

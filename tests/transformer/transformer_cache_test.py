@@ -14,7 +14,9 @@ from small_transformer import make_transformer
 
 class CacheTest:
     @VARIANTS
-    @pytest.mark.parametrize("beam_size", [1, 3])
+    @pytest.mark.parametrize(
+        "beam_size", [pytest.param(1, marks=pytest.mark.slow), 3]
+    )
     @pytest.mark.parametrize("growing", [True, False])
     def test_steps_equal_the_teacher_forced_logits(
         self, options, beam_size, growing

@@ -33,8 +33,17 @@ def sinusoids(length, d_model):
 class FormulaTest:
     @pytest.mark.parametrize("norm", ["post", "pre"])
     @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-    @pytest.mark.parametrize("depths", [(2, 2), (3, 1), (1, 3)])
-    @pytest.mark.parametrize("options", [{}, MARIAN], ids=["paper", "marian"])
+    @pytest.mark.parametrize(
+        "depths, options",
+        [
+            pytest.param((2, 2), {}, id="paper"),
+            pytest.param((3, 1), MARIAN, id="marian"),
+            pytest.param((3, 1), {}, marks=pytest.mark.slow),
+            pytest.param((1, 3), {}, marks=pytest.mark.slow),
+            pytest.param((2, 2), MARIAN, marks=pytest.mark.slow),
+            pytest.param((1, 3), MARIAN, marks=pytest.mark.slow),
+        ],
+    )
     def test_the_whole_model_equals_numpy(
         self, norm, positions, depths, options
     ):

@@ -34,8 +34,10 @@ sentences are translated, and its paragraphs and markup are kept.
         --decode_from_file=page.html --decode_to_file=seite.html
 
 A line that is too long for the model has an empty translation, or with
---split_long that of its parts. The exit status is 3 if the output is complete,
-but has lines or sentences that a message on standard error warns of.
+--split_long that of its parts. A translation that repeats itself, or is far too
+long or too short, is written all the same. The exit status is 3 if the output
+is complete, but has lines or sentences that a message on standard error warns
+of.
 
 --format=jsonl reads a JSON object with "text" from each line and writes one
 with "translation", "score" and "warnings".
@@ -139,7 +141,7 @@ def _decode(checker, steps, changes, constraints):
                 constraints.get("glossary"),
             )
             _write(format.rows(results, translator, prefixes_of_rows), output)
-    return WITH_WARNINGS if long_lines.num_long else 0
+    return WITH_WARNINGS if long_lines.num_long or format.num_alarms else 0
 
 
 def _check_text(text, prefixes, checker, format):

@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "schedules": "serialization",
     "scoring": "fields",
     "serialization": "",
-    "serving": "files",
+    "serving": "files scoring",
     "token_ids": "",
     "data": "fields files token_ids",
     "hparam": "fields model_config",
@@ -58,7 +58,7 @@ MAY_IMPORT = {
     "pretrained": "data files hparam model_config runs token_ids",
     "search": "fields layers token_ids trees",
     "decoding": "data documents fields files model_config pretrained "
-    "processor runs search serving token_ids trees",
+    "processor runs scoring search serving token_ids trees",
     "runs.model_card": "data files markdown registry scoring trees",
     "evaluation": "data decoding fields files scoring trees visualization",
     "visualization": "fields files runs token_ids",

@@ -14,11 +14,13 @@ from keras_transformer.documents import document
 from keras_transformer.documents.markup import WORD
 from keras_transformer.errors import UserError
 from keras_transformer.files import writing
+from keras_transformer.scoring.alarms import REASONS
 
 WARNINGS = {
     "split": "was too long and is translated in parts",
     "reached_limit": "has a translation that may be cut off",
     "empty": "has no translation and stays as it is",
+    **REASONS,
 }
 
 

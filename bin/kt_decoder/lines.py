@@ -22,6 +22,7 @@ class LineFormat:
         self._num_hypotheses = changes.get("num_hypotheses") or 1
         self._changes = changes
         self._constraints = constraints
+        self.num_alarms = 0  # of the lines so far
 
     def finder(self, translator):
         """Returns the translator's method that finds the hypotheses."""
@@ -55,16 +56,17 @@ class LineFormat:
         while batch := list(itertools.islice(results, WINDOW)):
             texts = [self.text_of(line, number) for line, number, _ in batch]
             links_of_lines = self._links(texts, batch, translator)
-            for text, (line, _, translation), links, prefix in zip(
+            for text, (line, number, translation), links, prefix in zip(
                 texts, batch, links_of_lines, prefixes
             ):
                 of_words = self._describe_words(links)
+                translation = self._with_warnings(
+                    text, translation, translator, prefix
+                )
+                self.num_alarms += report_alarms(number, translation.warnings)
                 if self._is_json:
-                    noted = self._with_warnings(
-                        text, translation, translator, prefix
-                    )
                     yield _write_json(
-                        line, noted, self._num_hypotheses, of_words
+                        line, translation, self._num_hypotheses, of_words
                     )
                 else:
                     yield self.columns(translation.hypotheses, of_words)
@@ -127,15 +129,21 @@ class LineFormat:
 
     def _with_warnings(self, text, translation, translator, prefix):
         from keras_transformer.decoding.steps.long_texts import find_warnings
+        from keras_transformer.scoring.alarms import find_alarms
 
-        if translation.warnings:  # it is not the translation of a whole line
-            return translation
+        # A tree has the words of its sentence, or is a repair of them.
+        if translation.warnings or translator.linearization:
+            return translation  # not the translation of a whole line
+        hypotheses = translation.hypotheses
+        alarms = find_alarms(text, hypotheses[0].text)
+        if not self._is_json:
+            return translation._replace(warnings=alarms)
         if self._mask:
             text = self._mask(text).text
         warnings = find_warnings(
-            translator, text, translation.hypotheses, self._changes, prefix
+            translator, text, hypotheses, self._changes, prefix
         )
-        return translation._replace(warnings=warnings)
+        return translation._replace(warnings=warnings + alarms)
 
 
 class LongLines:
@@ -230,6 +238,16 @@ def report_long(number, count, max_tokens, is_split=False):
         f"{max_tokens:,}. {fate}",
         file=sys.stderr,
     )
+
+
+def report_alarms(number, warnings):
+    """Prints the alarms among the warnings of a line; returns how many."""
+    from keras_transformer.scoring.alarms import REASONS
+
+    alarms = [REASONS[name] for name in warnings if name in REASONS]
+    for reason in alarms:
+        print(f"kt-decoder: warning: line {number} {reason}.", file=sys.stderr)
+    return len(alarms)
 
 
 def _read_json(line, place):

@@ -6,8 +6,10 @@ import json
 import re
 import urllib.parse
 
+import numpy as np
 from google.protobuf import json_format
 
+from keras_transformer.scoring.alarms import find_alarms
 from keras_transformer.serving import json_reader
 from keras_transformer.serving import json_tensors
 from keras_transformer.serving import limits
@@ -96,10 +98,10 @@ class RestApp:
                 self._threads, function, *arguments
             )
 
-        call, is_row = await run(self._submit, requested_model, body)
+        call, arrays, is_row = await run(self._submit, requested_model, body)
         await _wait(call, receive)
         outputs = call.result(limits.PREDICT_SECONDS)
-        return await run(json_tensors.format_response, outputs, is_row)
+        return await run(_format_outputs, arrays, outputs, is_row)
 
     def _submit(self, requested_model, body):
         _, model = self._service.find(*requested_model)
@@ -111,7 +113,7 @@ class RestApp:
         is_row, arrays = json_tensors.read_arrays(
             text, signature.inputs, max_sizes
         )
-        return self._service.submit(model, name, arrays), is_row
+        return self._service.submit(model, name, arrays), arrays, is_row
 
     def _metadata(self, name, *requested_version):
         version, signatures = self._service.get_metadata(
@@ -121,6 +123,30 @@ class RestApp:
         metadata = {"signature_def": _to_dict(signatures)}
         response = {"model_spec": spec, "metadata": metadata}
         return json.dumps(response, indent=1).encode()
+
+
+def _format_outputs(arrays, outputs, is_row):
+    """Returns the body of a response, which warns of doubtful translations."""
+    return json_tensors.format_response(add_warnings(arrays, outputs), is_row)
+
+
+def add_warnings(arrays, outputs):
+    """Returns the results of a signature, with `warnings` if there are any.
+
+    They are the alarms of the best translation of each text, a list for each.
+    Without an alarm, the results are those of TF Serving.
+    """
+    translations = outputs.get("translations")
+    # A SavedModel of any origin may use these names for something else.
+    if "text" not in arrays or getattr(translations, "ndim", 0) != 2:
+        return outputs
+    if translations.dtype != object or not translations.size:
+        return outputs
+    warnings = np.empty(len(translations), object)  # numpy makes no array of it
+    for row, (text, best) in enumerate(zip(arrays["text"], translations[:, 0])):
+        texts = [each.decode(errors="replace") for each in (text, best)]
+        warnings[row] = find_alarms(*texts)
+    return {**outputs, "warnings": warnings} if any(warnings) else outputs
 
 
 def format_error(error):

@@ -155,6 +155,22 @@ class JsonLinesTest:
         row = json.loads(capsys.readouterr().out)
         assert (row["translation"], row["warnings"]) == ("q w e r", [])
 
+    @pytest.mark.parametrize("format", ["text", "jsonl"])
+    def test_a_loop_is_an_alarm(self, tmp_path, type_in, capsys, format):
+        prefix = tmp_path / "prefix.txt"
+        prefix.write_text("q w e r\n" + "q " * 12 + "\n")
+        type_in(b'"q w e r"\n"q w"\n')
+        flags = [f"--prefix_file={prefix}", f"--format={format}"]
+        assert call(decoder, f"--output_dir={RUN}", *flags) == 3
+        captured = capsys.readouterr()
+        assert "line 2 has a translation that repeats itself" in captured.err
+        assert captured.err.count("warning") == 1
+        lines = captured.out.splitlines()
+        assert len(lines) == 2
+        if format == "jsonl":
+            warnings = [json.loads(line)["warnings"] for line in lines]
+            assert warnings[0] == [] and "loop" in warnings[1]
+
     @pytest.mark.parametrize(
         "line",
         [

@@ -4,6 +4,7 @@ import re
 import typing
 
 from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.scoring.alarms import find_alarms
 
 TOO_LONG = "too_long"  # the text is not translated
 SPLIT = "split"  # it is translated in parts
@@ -24,7 +25,7 @@ class Translation(typing.NamedTuple):
     """The hypotheses of a text, and what a reader has to know of them."""
 
     hypotheses: list  # of `Hypothesis`, best first
-    warnings: list  # of the constants above
+    warnings: list  # of the constants above, and `alarms.REASONS`
 
 
 def limit_part_tokens(translator, max_tokens=None):
@@ -67,7 +68,8 @@ def translate_in_parts(
             [
                 Translation(
                     each_part,
-                    find_warnings(translator, part, each_part, options),
+                    find_warnings(translator, part, each_part, options)
+                    + find_alarms(part, each_part[0].text),
                 )
                 for part, each_part in zip(each, hypotheses)
             ]
@@ -107,8 +109,8 @@ def _join(parts):
                 sum(one.score for one in ranked) / len(ranked),
             )
         )
-    limits = [warning for part in parts for warning in part.warnings]
-    return Translation(hypotheses, [SPLIT, *limits[:1]])
+    warnings = [warning for part in parts for warning in part.warnings]
+    return Translation(hypotheses, [SPLIT, *dict.fromkeys(warnings)])
 
 
 def split_long(text, max_tokens, count_tokens):

@@ -1,0 +1,73 @@
+import pytest
+
+from keras_transformer.scoring.alarms import count_repetitions
+from keras_transformer.scoring.alarms import find_alarms
+
+SOURCES = [
+    "fragmentation",
+    "Why don't we see if Tom wants to play cards with us?",
+    "Archive value %s is out of %s range %s..%s",
+    "It supports ISO 639, ISO 639-3, and ISO 639-5.",
+    "No, no, no, no! Ha ha ha ha ha!",
+    "----------------------------------------",
+    "我们在公园里散步。",
+]
+
+
+class FindAlarmsTest:
+    @pytest.mark.parametrize("source", SOURCES)
+    def test_a_copy_raises_none(self, source):
+        assert find_alarms(source, source) == []
+
+    @pytest.mark.parametrize(
+        "translation",
+        [
+            "frammenti di frammenti di frammenti",
+            "Eso es es es es un poco.",
+            "jugar a jugar a jugar a las cartas",
+            "L'algegegegegegegegegegegege",
+            "E e e e e e e e e e e",
+            "我们我们我们我们我们我们我们我们我们我们",
+        ],
+    )
+    def test_a_loop_raises_one_unless_the_source_has_it(self, translation):
+        assert find_alarms(SOURCES[1], translation) == ["loop"]
+        assert find_alarms(translation, translation) == []
+
+    @pytest.mark.parametrize(
+        "translation",
+        [
+            "poco a poco",
+            "Dice que no, que no quiere.",
+            "%s: %s: %s %s..%s",
+            "ISO 639, ISO 639-3 e ISO 639-5",
+            "Son las 10000000.",
+        ],
+    )
+    def test_usual_repetitions_raise_none(self, translation):
+        assert find_alarms(SOURCES[2], translation) == []
+
+    def test_lengths_raise_them_from_a_limit_on(self):
+        words = [f"word{number}" for number in range(60)]
+        text = " ".join(words[:20])
+        long, short = " ".join(words), "word0"
+        assert find_alarms(text, long) == ["much_longer"]
+        assert find_alarms(text, short) == ["much_shorter"]
+        assert find_alarms("Hi.", " ".join(words[:6])) == []
+        # Characters of Chinese count for more.
+        assert find_alarms(SOURCES[-1] * 3, " ".join(words[:15])) == []
+
+    def test_a_blank_text_raises_none(self):
+        assert find_alarms("  ", "x" * 999) == []
+
+
+class CountRepetitionsTest:
+    def test_it_counts_what_was_repeated(self):
+        phrase = ["a", "b", "c"]
+        for number in (2, 3, 5):
+            units = ["x", *number * phrase, "y"]
+            assert count_repetitions(units, 8) == number
+            assert count_repetitions(units, 2) == 1
+
+    def test_short_texts_have_none(self):
+        assert count_repetitions([], 8) == count_repetitions(["a"], 8) == 1

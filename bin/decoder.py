@@ -40,7 +40,8 @@ is complete, but has lines or sentences that a message on standard error warns
 of.
 
 --format=jsonl reads a JSON object with "text" from each line and writes one
-with "translation", "score" and "warnings".
+with "translation", "score" and "warnings", and with "quality" if kt-evaluate
+--calibrate has prepared the run.
 
 A parsing run turns each line into a tree in brackets. The lines are raw text,
 or, with --tokenized, words separated by spaces.
@@ -55,6 +56,7 @@ from keras_transformer.bin.kt_decoder.decoder_model import check_model
 from keras_transformer.bin.kt_decoder.decoder_model import list_settings
 from keras_transformer.bin.kt_decoder.decoder_model import load_model
 from keras_transformer.bin.kt_decoder.decoder_model import read_constraints
+from keras_transformer.bin.kt_decoder.decoder_model import read_quality
 from keras_transformer.bin.kt_decoder.decoder_model import report_settings
 from keras_transformer.bin.kt_decoder.lines import LineFormat
 from keras_transformer.bin.kt_decoder.lines import LongLines
@@ -107,7 +109,10 @@ def _decode(checker, steps, changes, constraints):
     prefixes = None
     if FLAGS.prefix_file:
         prefixes = text_io.TextInput(FLAGS.prefix_file)
-    format = LineFormat(changes, constraints)
+    quality = None
+    if FLAGS.format == "jsonl":
+        quality = read_quality(steps, changes)
+    format = LineFormat(changes, constraints, quality)
     # The count also tells `Progress` how much is left.
     num_lines = _check_text(text, prefixes, checker, format)
     with _output(steps, changes, constraints) as output:

@@ -28,6 +28,10 @@ or the other run. kt-evaluate must have decoded the same text with that run:
 --stress adds the scores of the same text in capitals, with typos and under
 other disturbances, and writes them to stress/SPLIT.json in the run's directory.
 
+--calibrate fits an estimate of the quality of each translation on dev, and
+writes it to quality.json in the run's directory, for kt-decoder. Later calls
+say how well it holds on other text.
+
 --output_dir=a,b,c scores an ensemble of runs. No run's directory changes then:
 the scores go to standard output alone.
 
@@ -71,7 +75,6 @@ def _score_runs(problem, texts, output_dirs):
     from keras_transformer.decoding.engines import keras_engine
     from keras_transformer.decoding.engines.automatic import choose_engine
     from keras_transformer.evaluation import outputs
-    from keras_transformer.evaluation import stress
     from keras_transformer.evaluation.by_corpus import make_report
     from keras_transformer.evaluation.by_corpus import scores_by_corpus
 
@@ -81,15 +84,22 @@ def _score_runs(problem, texts, output_dirs):
     steps = keras_engine.find_steps(runs, FLAGS.checkpoint_step)
     changes = model_flags.decode_changes(FLAGS)
     choice = choose_engine(runs, FLAGS.engine, request=changes)
-    engine = FLAGS.engine
-    if choice.engine == "keras":
-        engine = "keras"
+    engine = "keras" if choice.engine == "keras" else FLAGS.engine
+    if engine == "keras":
         load_backend()
+    options = model_flags.decode_options(FLAGS, runs[0].hparams)
     translator = outputs.load_translator(problem, output_dirs, steps, engine)
-    decode = functools.partial(outputs.decode, translator, problem, **changes)
-    hypotheses = [one.text for one in decode(texts.sources, scored=False)]
     # No directory belongs to an ensemble.
     output_dir = output_dirs[0] if len(output_dirs) == 1 else None
+    # The scores of samples that agree are no probabilities.
+    is_judged = problem.measure == "bleu" and not options.mbr_samples
+    quality = _read_quality(output_dir, steps[0]) if is_judged else None
+    scored = bool(FLAGS.calibrate or quality)
+    decode = functools.partial(
+        outputs.decode, translator, problem, scored=scored, **changes
+    )
+    best = decode(texts.sources)
+    hypotheses = [one.text for one in best]
     if output_dir:
         outputs.write(texts, hypotheses, output_dir, FLAGS.evalb_files)
     tokenize = FLAGS.tokenize or problem.bleu_tokenizer
@@ -104,12 +114,43 @@ def _score_runs(problem, texts, output_dirs):
     print(_compare(*systems, tokenize, texts, problem), end="")
     make = make_report(problem, tokenize, FLAGS.lowercase)
     lines = [] if FLAGS.test_set else scores_by_corpus(texts, *both, make)
+    step = steps[0]
     if FLAGS.stress:
-        scores = stress.measure_stress(texts, hypotheses, decode, make)
-        if output_dir:
-            stress.write_stress(output_dir, texts.name, steps[0], scores)
-        lines += ["", *stress.format_stress(scores)]
+        lines += _stress(texts, hypotheses, decode, make, output_dir, step)
+    if scored:
+        found = (translator, texts.sources, best, options.alpha)
+        lines += _judge(quality, found, texts.references, output_dir, step)
     print("".join(f"{line}\n" for line in lines), end="")
+
+
+def _read_quality(output_dir, step):
+    from keras_transformer.evaluation.quality import Quality
+
+    return Quality.read(output_dir, step) if output_dir else None
+
+
+def _stress(texts, hypotheses, decode, report, output_dir, step):
+    """Returns the table of `--stress`, and writes its scores into a run."""
+    from keras_transformer.evaluation import stress
+
+    scores = stress.measure_stress(texts, hypotheses, decode, report)
+    if output_dir:
+        stress.write_stress(output_dir, texts.name, step, scores)
+    return ["", *stress.format_stress(scores)]
+
+
+def _judge(quality, found, references, output_dir, step):
+    """Returns a report on the estimates of quality, perhaps fitted here."""
+    from keras_transformer.evaluation import quality as qualities
+
+    _, _, hypotheses, _ = found
+    texts = [one.text for one in hypotheses]
+    chrf = qualities.sentence_chrf(texts, references)
+    if FLAGS.calibrate:
+        quality = qualities.calibrate(step, *found, chrf)
+        quality.write(output_dir)
+    estimates, _ = quality.judge(*found)
+    return ["", *qualities.describe_quality(quality, estimates, chrf)]
 
 
 def _refuse(names, rule):
@@ -233,7 +274,8 @@ def _problem(output_dirs):
     if len(runs) == 1:
         check_model_card(run)
     else:
-        _refuse(["evalb_files"], "a single run, whose directory gets the files")
+        names = ["evalb_files", "calibrate"]
+        _refuse(names, "a single run, whose directory gets the files")
     problem = registry.get_problem(
         run.problem_name, FLAGS.data_dir or run.record.get("data_dir")
     )
@@ -241,12 +283,16 @@ def _problem(output_dirs):
     if problem.measure == "bleu":
         _refuse(["evalb_files"], "a parsing run")
     else:
-        _refuse([*OF_TEXT, "stress"], f"BLEU, not {problem.measure}")
+        names = [*OF_TEXT, "stress", "calibrate"]
+        _refuse(names, f"BLEU, not {problem.measure}")
     if problem.is_tokenized and FLAGS.tokenize not in (None, "none"):
         _refuse(["tokenize"], "text that is not tokenised already")
     # What is missing or out of range fails here, before the backend loads.
     changes = model_flags.decode_changes(FLAGS)
-    load_checker(output_dirs).change_options(**changes)
+    options = load_checker(output_dirs).change_options(**changes)
+    if options.mbr_samples:
+        rule = "must go with the scores of a search, not with mbr_samples"
+        flags.refuse(FLAGS, ["calibrate"], rule)
     return problem
 
 
@@ -259,7 +305,8 @@ def _texts(problem, output_dirs):
         _refuse(["split"], "a problem's data, not --test_set")
         text = texts.test_set_texts(problem, FLAGS.test_set)
     else:
-        default = "test" if "test" in problem.manifest["splits"] else "dev"
+        has_test = "test" in problem.manifest["splits"]
+        default = "test" if has_test and not FLAGS.calibrate else "dev"
         text = texts.split_texts(problem, FLAGS.split or default)
     if len(output_dirs) == 1:
         outputs.check_files(output_dirs[0], text.name, FLAGS.evalb_files)

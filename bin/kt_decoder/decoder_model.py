@@ -125,6 +125,19 @@ def report_settings(translator, changes):
             )
 
 
+def read_quality(steps, changes):
+    """Returns the `Quality` that kt-evaluate has fitted to the run, or None.
+
+    The scores must be those of the search with one run, and of its checkpoint.
+    """
+    is_other = FLAGS.rerank_by or changes.get("mbr_samples")
+    if is_other or len(steps.get("output_dir", ())) != 1:
+        return None
+    from keras_transformer.evaluation.quality import Quality
+
+    return Quality.read(FLAGS.output_dir, *steps["output_dir"])
+
+
 def _has_markup():
     from keras_transformer.documents.document import guess_format
 

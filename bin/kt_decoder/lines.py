@@ -14,14 +14,16 @@ from keras_transformer.errors import UserError
 class LineFormat:
     """Reads and writes lines as the flags of kt-decoder say.
 
-    `changes` are decoding options; `read_constraints` returned `constraints`.
+    `changes` are decoding options; `read_constraints` returned `constraints`,
+    and `read_quality` returned `quality`.
     """
 
-    def __init__(self, changes, constraints):
+    def __init__(self, changes, constraints, quality=None):
         self._is_json = FLAGS.format == "jsonl"
         self._num_hypotheses = changes.get("num_hypotheses") or 1
         self._changes = changes
         self._constraints = constraints
+        self._quality = quality
         self.num_alarms = 0  # of the lines so far
 
     def finder(self, translator):
@@ -60,13 +62,14 @@ class LineFormat:
                 texts, batch, links_of_lines, prefixes
             ):
                 of_words = self._describe_words(links)
-                translation = self._with_warnings(
+                translation, quality = self._judge(
                     text, translation, translator, prefix
                 )
                 self.num_alarms += report_alarms(number, translation.warnings)
                 if self._is_json:
+                    more = {**of_words, **quality}
                     yield _write_json(
-                        line, translation, self._num_hypotheses, of_words
+                        line, translation, self._num_hypotheses, more
                     )
                 else:
                     yield self.columns(translation.hypotheses, of_words)
@@ -127,23 +130,35 @@ class LineFormat:
         placeholders = self._constraints["protect"]
         return make_mask(placeholders, self._constraints.get("glossary"))
 
-    def _with_warnings(self, text, translation, translator, prefix):
+    def _judge(self, text, translation, translator, prefix):
+        """Returns a translation with its warnings, and fields of its quality.
+
+        A line that is not translated as a whole keeps its warnings.
+        """
         from keras_transformer.decoding.steps.long_texts import find_warnings
         from keras_transformer.scoring.alarms import find_alarms
 
         # A tree has the words of its sentence, or is a repair of them.
-        if translation.warnings or translator.linearization:
-            return translation  # not the translation of a whole line
-        hypotheses = translation.hypotheses
-        alarms = find_alarms(text, hypotheses[0].text)
-        if not self._is_json:
-            return translation._replace(warnings=alarms)
-        if self._mask:
-            text = self._mask(text).text
-        warnings = find_warnings(
-            translator, text, hypotheses, self._changes, prefix
-        )
-        return translation._replace(warnings=warnings + alarms)
+        is_odd = not text.strip() or translator.linearization
+        if translation.warnings or is_odd:
+            return translation, {}
+        hypotheses, quality = translation.hypotheses, {}
+        if self._quality:
+            options = translator.change_options(**self._changes)
+            (estimate,), (alarms,) = self._quality.judge(
+                translator, [text], hypotheses[:1], options.alpha
+            )
+            quality = {"quality": round(float(estimate), 4)}
+        else:
+            alarms = find_alarms(text, hypotheses[0].text)
+        warnings = []
+        if self._is_json:
+            if self._mask:
+                text = self._mask(text).text
+            warnings = find_warnings(
+                translator, text, hypotheses, self._changes, prefix
+            )
+        return translation._replace(warnings=warnings + alarms), quality
 
 
 class LongLines:
@@ -266,10 +281,10 @@ def _read_json(line, place):
     return text
 
 
-def _write_json(line, translation, num_hypotheses, of_words):
+def _write_json(line, translation, num_hypotheses, more):
     """Returns the line of the output, a JSON object."""
     # It has the fields of the input's line except "text", the best hypothesis
-    # of a `Translation` with the fields `of_words`, and all of several
+    # of a `Translation` with the fields `more`, and all of several
     # hypotheses.
     value = json.loads(line)
     fields = value if isinstance(value, dict) else {}
@@ -278,7 +293,7 @@ def _write_json(line, translation, num_hypotheses, of_words):
         {"translation": one.text, "score": round(one.score, 6)}
         for one in translation.hypotheses[:num_hypotheses]
     ]
-    fields.update(rows[0], **of_words)
+    fields.update(rows[0], **more)
     if num_hypotheses > 1:
         fields["hypotheses"] = rows
     fields["warnings"] = translation.warnings

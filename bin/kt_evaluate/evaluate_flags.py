@@ -19,7 +19,7 @@ FLAGS = flags.define(
         split=flags.choice(
             ["train", "dev", "test"],
             "Split to decode: dev or test. Default: test, or dev if the data "
-            "has no test.",
+            "has no test or with calibrate.",
         ),
         test_set=flags.text(
             "Test set of sacreBLEU to decode in place of a split, such as "
@@ -32,6 +32,10 @@ FLAGS = flags.define(
         stress=flags.switch(
             "Also score the text in capitals, with typos, without accents, and "
             "under other disturbances of the sources."
+        ),
+        calibrate=flags.switch(
+            "Fit an estimate of the quality of each translation on the text, "
+            "by default dev, and write it to quality.json in the run."
         ),
         evalb_files=flags.switch(
             "Also write the gold trees and the parsed trees for EVALB, as "

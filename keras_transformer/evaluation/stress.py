@@ -31,7 +31,7 @@ def measure_stress(texts, outputs, decode, report):
             if source != texts.sources[number]
         ]
         changed = list(outputs)
-        hypotheses = decode([sources[number] for number in numbers])
+        hypotheses = numbers and decode([sources[n] for n in numbers])
         for number, hypothesis in zip(numbers, hypotheses):
             changed[number] = hypothesis.text
         if change is disturbances.emoji:

@@ -21,7 +21,7 @@ from keras_transformer.runs.run_directory import RunDirectory
 # What belongs to one average. Everything else in its directory, such as the
 # user's README or an export, stays when the average is replaced.
 OWN = {RUN_FILE, HPARAMS_FILE, VOCABULARY_FILE, SOURCE_VOCABULARY_FILE}
-OWN |= {"checkpoints", "decodes", "scores", "stress", TAGGERS}
+OWN |= {"checkpoints", "decodes", "quality.json", "scores", "stress", TAGGERS}
 _CALLED = {"evaluated": "checkpoints", "timed": "timed checkpoints"}
 _MAKES_MORE = {
     "evaluated": "a smaller --eval_frequency makes more checkpoints",

@@ -12,6 +12,7 @@ REASONS = {
     "loop": "has a translation that repeats itself",
     "much_longer": "has a translation that is far too long",
     "much_shorter": "has a translation that is far too short",
+    "low_score": "has a translation with an unusually low score",
 }
 # Languages differ in their number of characters, by less than this factor.
 LENGTH_FACTOR = 2
@@ -31,6 +32,8 @@ _DENSE = re.compile("[\u2e80-\uffef]")
 def find_alarms(source, translation):
     """Returns the names of the `REASONS` to doubt a translation, a list.
 
+    "low_score" is not among them: it needs the `evaluation.quality` of a run.
+
     >>> find_alarms("fragmentation", "frammenti di frammenti di frammenti")
     ['loop']
     >>> find_alarms("No, no, no!", "¡No, no, no!")
@@ -45,7 +48,7 @@ def find_alarms(source, translation):
         "much_longer": length > LENGTH_FACTOR * source_length + LENGTH_SLACK,
         "much_shorter": source_length > LENGTH_FACTOR * length + LENGTH_SLACK,
     }
-    return [name for name in REASONS if found[name]]
+    return [name for name in found if found[name]]
 
 
 def count_repetitions(units, longest):

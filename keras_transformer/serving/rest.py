@@ -142,7 +142,8 @@ def add_warnings(arrays, outputs):
         return outputs
     if translations.dtype != object or not translations.size:
         return outputs
-    warnings = np.empty(len(translations), object)  # numpy makes no array of it
+    # Set one by one, since NumPy would take lists for another axis.
+    warnings = np.empty(len(translations), object)
     for row, (text, best) in enumerate(zip(arrays["text"], translations[:, 0])):
         texts = [each.decode(errors="replace") for each in (text, best)]
         warnings[row] = find_alarms(*texts)

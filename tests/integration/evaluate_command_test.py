@@ -133,6 +133,31 @@ class EvaluateTest:
         assert entry["num_pairs"] == len(SOURCES)
         assert "| wmt14_full | 2 |" in (run / "README.md").read_text()
 
+    def test_stress_and_quality_are_reported_and_kept(
+        self, trained_run, tmp_path, capsys
+    ):
+        run = tmp_path / "run"
+        shutil.copytree(trained_run, run)
+        assert call(evaluate, f"--output_dir={run}", "--calibrate") == 0
+        captured = capsys.readouterr()
+        assert "decodes/dev.txt" in captured.err
+        assert "Quality, fitted on " in captured.out
+        quality = json.loads((run / "quality.json").read_text())
+        assert quality["num_pairs"] <= 200
+        flags = [f"--output_dir={run}", "--split=test", "--stress"]
+        assert call(evaluate, *flags) == 0
+        output = capsys.readouterr().out
+        assert "Quality, fitted on " in output and "\ncapitals " in output
+        stress = json.loads((run / "stress" / "test.json").read_text())
+        clean = stress["scores"]["clean"]
+        assert stress["scores"]["doubled_spaces"]["bleu"] == clean["bleu"]
+        # Another checkpoint has other scores.
+        (run / "quality.json").write_text(
+            json.dumps({**quality, "step": quality["step"] + 1})
+        )
+        assert call(evaluate, f"--output_dir={run}", "--split=dev") == 0
+        assert "Quality" not in capsys.readouterr().out
+
     def test_tokenizer_and_case_are_in_the_signature(self, source, capsys):
         status = call(
             evaluate,

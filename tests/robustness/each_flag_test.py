@@ -100,6 +100,7 @@ WRONG_VALUES = {
     "evaluate": """
         alpha=inf
         beam_size=-1
+        calibrate=maybe
         checkpoint_step=0 best
         engine=torch auto keras ctranslate2
         evalb_files=maybe

@@ -155,6 +155,7 @@ ROWS = [
     row("kt-evaluate --output_dir={run} --split=train", says="--split"),
     row("kt-evaluate --output_dir={run} --evalb_files", has("{data}")),
     row(BLEU + "--stress", says="`--stress` must go with a run"),
+    row(BLEU + "--calibrate", says="`--calibrate` must go with a run"),
     row("kt-evaluate --output_dir={run} --test_set=wmt14/fool", has("{data}")),
     row(BLEU + "--compare={texts}/train.de", says="same number of lines"),
     row(BLEU + "--compare={texts}", says="`--compare` must be a file"),

@@ -144,6 +144,12 @@ ROWS = [
         says="num_hypotheses=2",
     ),
     row(
+        "kt-evaluate --output_dir={run} --calibrate "
+        "--decode_hparams=mbr_samples=8",
+        has("{data}"),
+        says="not with mbr_samples",
+    ),
+    row(
         "kt-evaluate --output_dir={parser} "
         "--decode_hparams=mbr_samples=8,num_hypotheses=2",
         has("{tree_data}"),

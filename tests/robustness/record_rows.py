@@ -137,6 +137,12 @@ ROWS = [
     row(PLOT, writes(METRICS, b"\0" * 4096), says="metrics.csv"),
     row(PLOT, writes(METRICS, b"a" * 200_000), says="metrics.csv"),
     row(PLOT, grows(METRICS, 2**33), says="metrics.csv"),
+    # The estimate of quality that kt-evaluate fitted.
+    row(
+        "kt-decoder --output_dir={run} --format=jsonl",
+        writes("{run}/quality.json", b"[]"),
+        says="kt-evaluate --calibrate",
+    ),
     # The scores that kt-evaluate recorded.
     row(EXPORT, writes("{run}/scores/test.json", b"[1]"), says="test.json"),
     row(EXPORT, writes("{run}/scores/test.json", b'{"scores":{"a":"b"}}')),

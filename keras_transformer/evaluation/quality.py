@@ -1,0 +1,238 @@
+"""An estimate of the quality of each translation, without its reference.
+
+`kt-evaluate --calibrate` fits it on the translations of a run, most of all on
+dev, and writes `quality.json` into the run. It knows what every search knows:
+the mean log-probability of a token and the number of tokens.
+"""
+
+import dataclasses
+import os
+
+import numpy as np
+
+from keras_transformer.errors import UserError
+from keras_transformer.files.records import WHOLE
+from keras_transformer.files.records import read_record
+from keras_transformer.files.records import write_record
+from keras_transformer.scoring.alarms import find_alarms
+from keras_transformer.scoring.report import align_columns
+
+QUALITY_FILE = "quality.json"
+MIN_PAIRS = 100
+NUM_BINS = 10  # of estimates, for the calibration error
+COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+# A score is unusual if it is so many standard deviations below the usual one
+# for its length, and by so much, as those of a confident model hardly differ.
+UNUSUAL_DEVIATIONS = 4
+UNUSUAL_DIFFERENCE = 0.5
+
+_RIDGE = 0.1  # keeps weights finite if all translations are equally good
+_NUM_ITERATIONS = 30
+_SHAPE = {
+    "step": WHOLE,
+    "num_pairs": WHOLE,
+    "median_chrf": float,
+    "weights": [float, float, float],
+    "usual": [float, float],
+    "deviation": float,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Quality:
+    """Estimates how probably a translation is one of the better half.
+
+    That is the half of the translations that it was fitted on whose sentence
+    chrF is `median_chrf` or more. It is a logistic regression on the features
+    of `measure_features`. A translation with an alarm has the estimate 0.
+    """
+
+    step: int  # of the checkpoint
+    num_pairs: int
+    median_chrf: float
+    weights: list  # of the features
+    usual: list  # weights of 1 and log tokens for the usual second feature
+    deviation: float  # standard deviation from the usual one
+
+    @classmethod
+    def fit(cls, step, features, is_alarmed, chrf):
+        """Fits it to translations without an alarm.
+
+        Args:
+            step: Integer, the step of the checkpoint.
+            features: Array of shape `(translations, 3)`.
+            is_alarmed: Boolean array of shape `(translations,)`.
+            chrf: The sentence chrF, an array of shape `(translations,)`.
+
+        Raises:
+            UserError: If there are fewer than `MIN_PAIRS` translations.
+        """
+        features, chrf = features[~is_alarmed], chrf[~is_alarmed]
+        if len(chrf) < MIN_PAIRS:
+            raise UserError(
+                "`--calibrate` needs enough translations without an alarm. "
+                f"Received: {len(chrf)} instead of {MIN_PAIRS}. Use a split or "
+                "a test set with more pairs."
+            )
+        median = float(np.median(chrf))
+        lengths = features[:, [0, 2]]
+        usual = np.linalg.lstsq(lengths, features[:, 1])[0]
+        return cls(
+            step,
+            len(chrf),
+            median,
+            _fit_logistic(features, chrf >= median).tolist(),
+            usual.tolist(),
+            float(np.std(features[:, 1] - lengths @ usual)),
+        )
+
+    @classmethod
+    def read(cls, output_dir, step):
+        """Reads that of a run, or returns None if it has none for a step."""
+        path = os.path.join(output_dir, QUALITY_FILE)
+        if not os.path.lexists(path):
+            return None
+        remedy = "Delete it, or write it again with kt-evaluate --calibrate."
+        record = read_record(path, _SHAPE, remedy)
+        quality = cls(**{name: record[name] for name in _SHAPE})
+        return quality if quality.step == step else None
+
+    def write(self, output_dir):
+        """Writes it into the directory of a run."""
+        path = os.path.join(output_dir, QUALITY_FILE)
+        write_record(path, dataclasses.asdict(self))
+
+    def estimate(self, features, is_alarmed):
+        """Returns the estimates, from 0 to 1, of shape `(translations,)`."""
+        return np.where(is_alarmed, 0, _sigmoid(features @ self.weights))
+
+    def is_unusual(self, features):
+        """Returns which scores are far below the usual for their lengths."""
+        limit = max(UNUSUAL_DEVIATIONS * self.deviation, UNUSUAL_DIFFERENCE)
+        return features[:, 1] < features[:, [0, 2]] @ self.usual - limit
+
+    def judge(self, translator, sources, hypotheses, alpha):
+        """Returns the estimates, and the alarms of each translation.
+
+        The arguments are those of `measure_features`.
+        """
+        features = measure_features(translator, hypotheses, alpha)
+        unusual = self.is_unusual(features)
+        alarms = [
+            find_alarms(source, one.text) + ["low_score"] * bool(low)
+            for source, one, low in zip(sources, hypotheses, unusual)
+        ]
+        estimates = self.estimate(features, np.array(list(map(bool, alarms))))
+        return estimates, alarms
+
+
+def calibrate(step, translator, sources, hypotheses, alpha, chrf):
+    """Returns the `Quality` that fits these translations; see `Quality.fit`.
+
+    `sources`, `hypotheses` and `alpha` are those of `Quality.judge`.
+    """
+    is_alarmed = [
+        bool(find_alarms(source, one.text))
+        for source, one in zip(sources, hypotheses)
+    ]
+    features = measure_features(translator, hypotheses, alpha)
+    return Quality.fit(step, features, np.array(is_alarmed), chrf)
+
+
+def measure_features(translator, hypotheses, alpha):
+    """Returns what estimates depend on, of shape `(translations, 3)`.
+
+    It is 1, the mean log-probability of a token, and the logarithm of the
+    number of tokens. The `hypotheses`, one for each sentence, come from a
+    search with the length penalty `alpha`, which is taken out of their scores.
+    """
+    counts = translator.count_tokens(
+        [one.text for one in hypotheses], of_targets=True
+    )
+    lengths = np.array(
+        [len(one.ids) or count for one, count in zip(hypotheses, counts)]
+    )
+    scores = np.array([one.score for one in hypotheses])
+    # Equation 14 of Wu et al. (2016), as in `search.beam_search`.
+    means = scores * ((5 + lengths) / 6) ** alpha / lengths
+    return np.stack([np.ones(len(means)), means, np.log(lengths)], axis=1)
+
+
+def sentence_chrf(hypotheses, references):
+    """Returns the chrF of each translation, of shape `(translations,)`."""
+    # Imported here because kt-decoder does without it.
+    from sacrebleu import sentence_chrf as compute
+
+    return np.array(
+        [
+            compute(hypothesis, [reference]).score
+            for hypothesis, reference in zip(hypotheses, references)
+        ]
+    )
+
+
+def calibration_error(estimates, outcomes):
+    """Returns the expected calibration error of probabilities, from 0 to 1.
+
+    It is the mean difference between estimate and frequency in `NUM_BINS` bins
+    of equal width, weighted by their numbers; Guo et al. (2017), section 2.
+
+    >>> calibration_error(np.array([0.75, 0.75]), np.array([True, True]))
+    0.25
+    """
+    bins = np.minimum((estimates * NUM_BINS).astype(int), NUM_BINS - 1)
+    differences = np.bincount(bins, estimates - outcomes, NUM_BINS)
+    return float(np.abs(differences).sum() / len(estimates))
+
+
+def area_under_risks(estimates, risks):
+    """Returns the area under the risk-coverage curve (AURC).
+
+    It is the mean over all coverages of the mean risk of those translations
+    that have the highest estimates; Geifman et al. (2019).
+
+    >>> area_under_risks(np.array([0.9, 0.1]), np.array([0.0, 1.0]))
+    0.25
+    """
+    ordered = risks[np.argsort(-estimates, kind="stable")]
+    return float(np.mean(np.cumsum(ordered) / np.arange(1, len(ordered) + 1)))
+
+
+def describe_quality(quality, estimates, chrf):
+    """Returns the lines of a report about estimates and what came true."""
+    risks = 1 - chrf / 100
+    error = calibration_error(estimates, chrf >= quality.median_chrf)
+    areas = [
+        area_under_risks(order, risks)
+        for order in (estimates, np.full(len(risks), 0.5), chrf)
+    ]
+    rows = [["kept, by estimate", "sentences", "mean chrF"]]
+    order = np.argsort(-estimates, kind="stable")
+    for coverage in COVERAGES:
+        kept = order[: max(1, round(coverage * len(order)))]
+        rows.append([f"{coverage:.0%}", f"{len(kept):,}"])
+        rows[-1].append(f"{chrf[kept].mean():.1f}")
+    return [
+        f"Quality, fitted on {quality.num_pairs:,} pairs at step "
+        f"{quality.step:,}: calibration error {error:.3f}, area under the "
+        f"risk-coverage curve {areas[0]:.3f} ({areas[1]:.3f} in the order of "
+        f"the text, {areas[2]:.3f} at best).",
+        *align_columns(rows),
+    ]
+
+
+def _fit_logistic(features, outcomes):
+    """Returns the weights of a logistic regression, by Newton's method."""
+    weights = np.zeros(features.shape[1])
+    ridge = _RIDGE * np.eye(len(weights))
+    for _ in range(_NUM_ITERATIONS):
+        estimates = _sigmoid(features @ weights)
+        variances = estimates * (1 - estimates)
+        gradient = features.T @ (outcomes - estimates) - _RIDGE * weights
+        hessian = features.T @ (features * variances[:, None]) + ridge
+        weights = weights + np.linalg.solve(hessian, gradient)
+    return weights
+
+
+def _sigmoid(logits):
+    return 1 / (1 + np.exp(-np.clip(logits, -50, 50)))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from layer_checks import to_numpy
 
 from keras_transformer.masks import ancestor_mask
+from keras_transformer.masks import average_tokens
 from keras_transformer.masks import causal_mask
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import neighbourhood_mask
@@ -23,6 +24,16 @@ class MasksTest:
         mask = to_numpy(padding_mask(np.array([[5, 1, 0], [0, 0, 0]])))
         assert mask.dtype == bool
         assert mask.tolist() == [[True, True, False], [False] * 3]
+
+    def test_an_average_is_that_of_the_real_tokens(self):
+        x = np.random.default_rng(0).normal(size=(4, 3, 2)).astype("float32")
+        lengths = [3, 2, 1, 0]
+        mask = np.arange(3) < np.array(lengths)[:, None]
+        averages = to_numpy(average_tokens(x, mask))
+        for row, length in enumerate(lengths[:3]):
+            expected = x[row, :length].mean(axis=0)
+            np.testing.assert_allclose(averages[row], expected, rtol=1e-5)
+        assert averages[3].tolist() == [0, 0]
 
     def test_causal_mask_is_the_lower_triangle(self):
         mask = to_numpy(causal_mask(4))

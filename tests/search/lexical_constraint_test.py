@@ -151,6 +151,24 @@ class LexicalConstraintTest:
         expected = enumerate_all(language, 0, terms[0], 5)
         assert free[0][:20] == [h for _, h in expected[:20]]
 
+    def test_the_padding_of_terms_changes_nothing(self):
+        language = TreeLanguage(4, LENGTH, num_sentences=2)
+        terms = [[(3, 2), (2, 2)], [(2, 3), (3, 3)]]
+        tight = LexicalConstraint(
+            ops.convert_to_tensor(np.array(terms, "int32")), NO_WORDS, ~NO_WORDS
+        )
+        for lexical in (tight, constraint_of(terms)):
+            hypotheses, _ = language.search(
+                range(2), 3**LENGTH, LENGTH, lexical=lexical
+            )
+            for sentence, own in enumerate(terms):
+                expected = [
+                    h
+                    for score, h in enumerate_all(language, sentence, own)
+                    if score > -MISSING_ID
+                ]
+                assert hypotheses[sentence][: len(expected)] == expected
+
     def test_prefixes_count_for_the_terms(self):
         language = TreeLanguage(4, 5)
         terms = [[(2, 3)], [(3,)], [(2, 2)], []]

@@ -43,6 +43,22 @@ class DecodeOptionsTest:
         with pytest.raises(ValueError, match=f"`{name}` must be .*{value}"):
             DecodeOptions(**{name: value})
 
+    @pytest.mark.parametrize(
+        "name, values",
+        [
+            ("beam_size", [1, 1_000]),
+            ("num_hypotheses", [1, 1_000]),
+            ("extra_length", [0, 10_000]),
+            ("temperature", [0, 0.001, 1_000]),
+            ("top_p", [1e-6, 1]),
+            ("mbr_samples", [0, 2, 1_000]),
+        ],
+    )
+    def test_the_ends_of_ranges_are_allowed(self, name, values):
+        for value in values:
+            options = DecodeOptions().replace(**{name: value})
+            assert getattr(options, name) == value
+
     def test_a_beam_holds_all_hypotheses(self):
         with pytest.raises(ValueError, match="num_hypotheses=5, beam_size=4"):
             DecodeOptions(num_hypotheses=5)

@@ -30,7 +30,8 @@ def call(command, *flags):
     try:
         command.run([command.__name__, *flags])
     except SystemExit as end:
-        assert not end.code, (command, end.code)
+        # The output of an untrained model may raise an alarm.
+        assert end.code in (None, 0, 3), (command, end.code)
 
 data_dir, run = sys.argv[1:3]
 call(trainer, "--problem=copy", f"--data_dir={data_dir}",

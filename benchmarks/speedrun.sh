@@ -27,8 +27,9 @@ say "the text is encoded"
 kt-trainer --problem=translate_files --data_dir=data --output_dir=first \
     --hparams_set=transformer_tiny_fast --random_seed="$seed" --eval_frequency=5000
 say "the first model is trained"
+# Its status is 3, since a few of these translations repeat themselves.
 kt-decoder --output_dir=first --beam_size=4 --alpha=1.0 \
-    --decode_from_file=train.en --decode_to_file=distilled.de
+    --decode_from_file=train.en --decode_to_file=distilled.de || [ $? = 3 ]
 say "the first model has translated the training text"
 kt-datagen --problem=translate_files --data_dir=data_distilled --vocabulary=first \
     --train=train.en,train.de --train=train.en,distilled.de "${files[@]}"

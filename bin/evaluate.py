@@ -30,7 +30,7 @@ other disturbances, and writes them to stress/SPLIT.json in the run's directory.
 
 --calibrate fits an estimate of the quality of each translation on dev, and
 writes it to quality.json in the run's directory, for kt-decoder. Later calls
-say how well it holds on other text.
+report how good the estimate is on other text.
 
 --output_dir=a,b,c scores an ensemble of runs. No run's directory changes then:
 the scores go to standard output alone.
@@ -53,6 +53,11 @@ from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.data import text_files
 from keras_transformer.errors import UserError
+from keras_transformer.evaluation import stress
+from keras_transformer.evaluation.quality import Quality
+from keras_transformer.evaluation.quality import calibrate
+from keras_transformer.evaluation.quality import describe_quality
+from keras_transformer.evaluation.quality import sentence_chrf
 
 
 def main(argv):
@@ -91,9 +96,7 @@ def _score_runs(problem, texts, output_dirs):
     translator = outputs.load_translator(problem, output_dirs, steps, engine)
     # No directory belongs to an ensemble.
     output_dir = output_dirs[0] if len(output_dirs) == 1 else None
-    # The scores of samples that agree are no probabilities.
-    is_judged = problem.measure == "bleu" and not options.mbr_samples
-    quality = _read_quality(output_dir, steps[0]) if is_judged else None
+    quality = _read_quality(problem, options, output_dir, steps[0])
     scored = bool(FLAGS.calibrate or quality)
     decode = functools.partial(
         outputs.decode, translator, problem, scored=scored, **changes
@@ -123,16 +126,16 @@ def _score_runs(problem, texts, output_dirs):
     print("".join(f"{line}\n" for line in lines), end="")
 
 
-def _read_quality(output_dir, step):
-    from keras_transformer.evaluation.quality import Quality
-
-    return Quality.read(output_dir, step) if output_dir else None
+def _read_quality(problem, options, output_dir, step):
+    """Returns the `Quality` of a run, or None if it has none for the search."""
+    # The scores of samples that agree are no log-probabilities.
+    if not output_dir or problem.measure != "bleu" or options.mbr_samples:
+        return None
+    return Quality.read(output_dir, step)
 
 
 def _stress(texts, hypotheses, decode, report, output_dir, step):
     """Returns the table of `--stress`, and writes its scores into a run."""
-    from keras_transformer.evaluation import stress
-
     scores = stress.measure_stress(texts, hypotheses, decode, report)
     if output_dir:
         stress.write_stress(output_dir, texts.name, step, scores)
@@ -141,16 +144,13 @@ def _stress(texts, hypotheses, decode, report, output_dir, step):
 
 def _judge(quality, found, references, output_dir, step):
     """Returns a report on the estimates of quality, perhaps fitted here."""
-    from keras_transformer.evaluation import quality as qualities
-
     _, _, hypotheses, _ = found
-    texts = [one.text for one in hypotheses]
-    chrf = qualities.sentence_chrf(texts, references)
+    chrf = sentence_chrf([one.text for one in hypotheses], references)
     if FLAGS.calibrate:
-        quality = qualities.calibrate(step, *found, chrf)
+        quality = calibrate(step, *found, chrf)
         quality.write(output_dir)
     estimates, _ = quality.judge(*found)
-    return ["", *qualities.describe_quality(quality, estimates, chrf)]
+    return ["", *describe_quality(quality, estimates, chrf)]
 
 
 def _refuse(names, rule):

@@ -1,9 +1,10 @@
-"""Disturbances: what people do to a text that a model has rarely seen.
+"""Disturbances: careless ways to write a text, which a model rarely sees.
 
-Each is a pure function of a text and of a `random.Random`, and has the name of
-its function. Training adds some of them to its sources (see `source_noise`),
-and `kt-evaluate --stress` measures the harm of each. Words that look like code,
-such as `%s`, `--option`, `<fr>` or `v2`, keep their case and their letters.
+Each is a pure function of a text and a `random.Random`, and goes by the name of
+the function. Training applies some of them to its sources (see `source_noise`),
+and `kt-evaluate --stress` measures how much each one costs. Words that look
+like code, such as `%s`, `--option`, `<fr>` or `v2`, keep their case and their
+letters.
 """
 
 import random
@@ -86,12 +87,12 @@ def doubled_spaces(text, generator):
 
 
 def emoji(text, generator):
-    """Writes one of `EMOJI` behind the text."""
+    """Appends one of `EMOJI`."""
     return f"{text} {generator.choice(EMOJI)}"
 
 
-# Their targets stay clean. Training on doubled spaces would change nothing, as
-# vocabularies read them as one, and training on emoji would delete them.
+# Training lacks two of them. Vocabularies read doubled spaces as one space, and
+# since targets stay clean, a model would learn to delete emoji.
 OF_TRAINING = (
     capitals,
     lower_case,
@@ -104,9 +105,10 @@ ALL = (*OF_TRAINING, doubled_spaces, emoji)
 
 
 def disturb(text, generator):
-    """Applies one of those disturbances of training that change the text.
+    """Applies one disturbance of `OF_TRAINING` that changes the text.
 
-    Each of them is equally likely. A text that none changes stays as it is.
+    Each such disturbance is equally likely. A text that none of them changes
+    stays as it is.
     """
     for change in generator.sample(OF_TRAINING, len(OF_TRAINING)):
         if (disturbed := change(text, generator)) != text:
@@ -124,7 +126,7 @@ def drop_emoji(text):
 
 
 def disturb_all(texts, change):
-    """Returns a test set under one disturbance, always the same."""
+    """Applies one disturbance to a test set, always in the same way."""
     generator = random.Random(change.__name__)
     return [change(text, generator) for text in texts]
 

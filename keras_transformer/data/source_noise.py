@@ -1,4 +1,4 @@
-"""Training sources with typos and other noise, other ones in each epoch."""
+"""Training sources with typos and other noise, which differs by epoch."""
 
 import random
 

@@ -1,8 +1,8 @@
 """An estimate of the quality of each translation, without its reference.
 
-`kt-evaluate --calibrate` fits it on the translations of a run, most of all on
-dev, and writes `quality.json` into the run. It knows what every search knows:
-the mean log-probability of a token and the number of tokens.
+`kt-evaluate --calibrate` fits it on the translations of a run, usually those of
+dev, and writes `quality.json` into the run. It depends on what every search
+returns: the mean log-probability of a token and the number of tokens.
 """
 
 import dataclasses
@@ -21,8 +21,9 @@ QUALITY_FILE = "quality.json"
 MIN_PAIRS = 100
 NUM_BINS = 10  # of estimates, for the calibration error
 COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-# A score is unusual if it is so many standard deviations below the usual one
-# for its length, and by so much, as those of a confident model hardly differ.
+# A score is unusual if it is this many standard deviations below the usual one
+# for its length, and also this far below it, because the scores of a confident
+# model hardly differ.
 UNUSUAL_DEVIATIONS = 4
 UNUSUAL_DIFFERENCE = 0.5
 
@@ -40,11 +41,12 @@ _SHAPE = {
 
 @dataclasses.dataclass(frozen=True)
 class Quality:
-    """Estimates how probably a translation is one of the better half.
+    """Estimates the probability that a translation is in the better half.
 
-    That is the half of the translations that it was fitted on whose sentence
-    chrF is `median_chrf` or more. It is a logistic regression on the features
-    of `measure_features`. A translation with an alarm has the estimate 0.
+    That is the half whose sentence chrF is `median_chrf` or more, the median of
+    the translations that it was fitted on. It is a logistic regression on the
+    features of `measure_features`. A translation with an alarm has the estimate
+    0.
     """
 
     step: int  # of the checkpoint
@@ -88,7 +90,7 @@ class Quality:
 
     @classmethod
     def read(cls, output_dir, step):
-        """Reads that of a run, or returns None if it has none for a step."""
+        """Reads the file of a run; returns None without one for this step."""
         path = os.path.join(output_dir, QUALITY_FILE)
         if not os.path.lexists(path):
             return None

@@ -1,4 +1,4 @@
-"""What is left of a score if people write the sources carelessly."""
+"""The scores of a text whose sources are written carelessly."""
 
 import os
 
@@ -19,7 +19,8 @@ def measure_stress(texts, outputs, decode, report):
     Returns:
         Dictionary of the clean text and of each disturbance, by its name, to a
         dictionary of `disturbed`, the number of sources that it changes, and
-        the scores. An emoji in a translation counts neither way.
+        the scores. Emoji are removed from the translations before they are
+        scored.
     """
     clean = report(outputs, texts.references).scores
     scores = {"clean": {"disturbed": 0, **clean}}

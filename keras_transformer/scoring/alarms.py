@@ -1,9 +1,9 @@
-"""Signs that a translation is no translation of its source.
+"""Signs that a translation does not fit its source.
 
 The limits were chosen on pairs that people translated: 220,000 of software,
-English to Italian, and 141,000 of Tatoeba and Multi30k. They raise an alarm
-about 1 in 4,000 of the former, half of them faults of its alignment, and about
-2 of the latter, whose translation is "@@".
+English to Italian, and 141,000 of Tatoeba and Multi30k. They raise an alarm for
+1 in 4,000 of the former, of which about half are faults of alignment, and for 2
+of the latter, whose translation is "@@".
 """
 
 import re
@@ -14,17 +14,21 @@ REASONS = {
     "much_shorter": "has a translation that is far too short",
     "low_score": "has a translation with an unusually low score",
 }
-# Languages differ in their number of characters, by less than this factor.
+# A text and its translation differ in length by less than this factor.
 LENGTH_FACTOR = 2
 LENGTH_SLACK = 40  # characters, for short texts
-# A loop is a phrase of at most so many units, which follows itself as often.
+# A loop is a phrase of at most this many units, this many times in a row.
 WORD_LOOP = 8, 2.5  # "frammenti di frammenti di frammenti" has 2.5
 CHARACTER_LOOP = 4, 10
 # Sources repeat themselves, too: "no, no, no", or a ruler of dashes.
 SOURCE_FACTOR = 1.5
 
-# The letter of %s is no word, and ISO-639 is one.
+# The letter of %s is not a word, but ISO-639 is.
 _WORD = re.compile(r"\w\S*\w")
+# A loop of characters. Most texts have none, and this finds that out quickly.
+_REPEATED = re.compile(
+    rf"(.{{1,{CHARACTER_LOOP[0]}}})\1{{{CHARACTER_LOOP[1] - 1}}}", re.DOTALL
+)
 # Chinese, Japanese and Korean need fewer characters.
 _DENSE = re.compile("[\u2e80-\uffef]")
 
@@ -44,7 +48,8 @@ def find_alarms(source, translation):
     source_length, length = map(_measure, (source, translation))
     found = {
         "loop": _has_loop(source, translation, _find_words, *WORD_LOOP)
-        or _has_loop(source, translation, str, *CHARACTER_LOOP),
+        or bool(_REPEATED.search(translation))
+        and _has_loop(source, translation, str, *CHARACTER_LOOP),
         "much_longer": length > LENGTH_FACTOR * source_length + LENGTH_SLACK,
         "much_shorter": source_length > LENGTH_FACTOR * length + LENGTH_SLACK,
     }
@@ -52,9 +57,10 @@ def find_alarms(source, translation):
 
 
 def count_repetitions(units, longest):
-    """Returns how often a phrase of `units` follows itself, at most.
+    """Returns the largest number of times that a phrase occurs in a row.
 
-    Parts of a phrase count, and `longest` is its maximum number of units.
+    A part of the phrase at the end counts as a fraction. The phrase has at most
+    `longest` of the `units`.
 
     >>> count_repetitions("a day by day by day".split(), longest=3)
     2.5

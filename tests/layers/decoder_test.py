@@ -1,3 +1,5 @@
+import itertools
+
 import keras
 import numpy as np
 import pytest
@@ -209,31 +211,23 @@ class DecoderWeightsTest:
             assert np.all(used > 0)
 
 
+# Both kinds of cache, both norms and each size; the others are slow.
+QUICK = {
+    ("post", 0, True),
+    ("pre", 0, False),
+    ("pre", 1, True),
+    ("post", 1, False),
+    ("post", 3, False),
+    ("pre", 4, True),
+}
+
+
 class DecoderStepTest:
     @pytest.mark.parametrize(
         "norm, size, growing",
         [
-            ("post", 0, True),
-            ("pre", 0, False),
-            ("pre", 1, True),
-            ("post", 1, False),
-            ("post", 3, False),
-            ("pre", 4, True),
-            *(
-                pytest.param(*options, marks=pytest.mark.slow)
-                for options in (
-                    ("post", 0, False),
-                    ("pre", 0, True),
-                    ("post", 1, True),
-                    ("pre", 1, False),
-                    ("pre", 3, False),
-                    ("post", 3, True),
-                    ("pre", 3, True),
-                    ("post", 4, True),
-                    ("pre", 4, False),
-                    ("post", 4, False),
-                )
-            ),
+            pytest.param(*case, marks=() if case in QUICK else pytest.mark.slow)
+            for case in itertools.product(NORMS, [0, 1, 3, 4], [True, False])
         ],
     )
     def test_steps_of_beams_that_fork_equal_the_call(self, norm, size, growing):

@@ -15,7 +15,7 @@ TYPO_SHARE = 0.15  # of the words that are long enough
 EMOJI = "😀😂🙏👍🎉😢🤔🔥"
 
 _WORD = re.compile(r"\S+")
-_CODE = re.compile(r"[\d<>\[\]{}@#$%&*=_/\\|~^+`]|^-")
+CODE = re.compile(r"[\d<>\[\]{}@#$%&*=_/\\|~^+`]|^-")
 _LETTER = re.compile(r"[^\W\d_]")
 _FINAL_PUNCTUATION = re.compile(r"(?<=\w)\s*[.!?…。！？।؟]+\s*$")
 # Marks on letters that have any in Latin and Greek. Elsewhere a mark can be a
@@ -54,7 +54,7 @@ def typos(text, generator):
     places = [
         place
         for place, word in enumerate(words)
-        if len(_LETTER.findall(word)) > 3 and not _CODE.search(word)
+        if len(_LETTER.findall(word)) > 3 and not CODE.search(word)
     ]
     num_typos = min(len(places), max(1, round(TYPO_SHARE * len(places))))
     for place in generator.sample(places, num_typos):
@@ -134,7 +134,7 @@ def disturb_all(texts, change):
 def _change_words(text, change):
     def change_word(match):
         word = match[0]
-        return word if _CODE.search(word) else change(word)
+        return word if CODE.search(word) else change(word)
 
     return _WORD.sub(change_word, text)
 

@@ -5,6 +5,7 @@ import random
 import numpy as np
 
 from keras_transformer.data.disturbances import disturb
+from keras_transformer.data.letter_case import restore_case
 from keras_transformer.data.token_arrays import TokenPairs
 from keras_transformer.data.token_arrays import TokenSequences
 from keras_transformer.errors import UserError
@@ -25,9 +26,10 @@ def check_vocabulary(vocabulary):
 def disturb_sources(token_pairs, vocabulary, share, seed, epoch, longest):
     """Returns pairs of an epoch, a `share` of them with a disturbed source.
 
-    The text of a source is read from its ids, disturbed, and segmented as it
-    would be for decoding. Its target stays. The result is a pure function of
-    the arguments. A source stays as it is if it would exceed `longest` tokens.
+    The text of a source is read from its ids, disturbed, and encoded as it
+    would be for decoding, where most capitals become small letters again; see
+    `data.letter_case`. Its target stays. The result is a pure function of the
+    arguments. A source stays as it is if it would exceed `longest` tokens.
 
     Args:
         token_pairs: The `TokenPairs` of the epoch.
@@ -51,6 +53,7 @@ def disturb_sources(token_pairs, vocabulary, share, seed, epoch, longest):
         ends = np.cumsum(sources.count_tokens(part))
         rows = np.split(sources.concatenate(part), ends[:-1])
         texts = [disturb(t, generator) for t in vocabulary.decode(rows)]
+        texts = restore_case(texts, vocabulary)
         for number, ids in zip(part, vocabulary.encode(texts)):
             if len(ids) <= longest:
                 numbers.append(number)

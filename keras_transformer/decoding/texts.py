@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence
 
 from keras_transformer.data import normalization
+from keras_transformer.data.letter_case import restore_case
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding.batching import length_limit
 from keras_transformer.decoding.engines import check_capabilities
@@ -99,6 +100,9 @@ def check_length(number, text, length, max_tokens=MAX_SOURCE_TOKENS):
 class Codec:
     """Encodes texts with the vocabularies of a model, and decodes ids.
 
+    Sources in capitals or in title case are encoded in the usual case; see
+    `data.letter_case`.
+
     Each engine has a codec. That of a SavedModel has the same methods, but its
     vocabularies are inside the model; see `engines.saved_model`. The length of
     an encoded sentence is its number of tokens, and 0 for a blank one.
@@ -118,14 +122,14 @@ class Codec:
 
     def count_tokens(self, texts, of_targets=False):
         """Returns the number of tokens of each text, however long it is."""
-        return list(map(len, self._side(of_targets).encode(texts)))
+        return list(map(len, self._encode(texts, of_targets)))
 
     def encode(self, numbered, of_targets=False):
         """Encodes (number, text) pairs, and checks their lengths.
 
         Returns lists of ids with the end id. That of a blank text is empty.
         """
-        encoded = self._side(of_targets).encode([text for _, text in numbered])
+        encoded = self._encode([text for _, text in numbered], of_targets)
         for (number, text), ids in zip(numbered, encoded):
             check_length(number, text, len(ids), self.max_tokens)
         # Of a blank text, or one of invisible marks, the end id may be left
@@ -167,8 +171,11 @@ class Codec:
         (text,) = self.source_vocabulary.decode([source])
         return f"one of {len(source):,} tokens, {text[:20]!r}..."
 
-    def _side(self, of_targets):
-        return self.vocabulary if of_targets else self.source_vocabulary
+    def _encode(self, texts, of_targets):
+        if of_targets:
+            return self.vocabulary.encode(texts)
+        texts = restore_case(texts, self.source_vocabulary)
+        return self.source_vocabulary.encode(texts)
 
 
 def prepare_texts(steps, texts):

@@ -34,8 +34,10 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.errors import UserError
+from keras_transformer.runs.model_card.facts import describe_data
 from keras_transformer.training import profiler
 from keras_transformer.training.options import TrainingOptions
+from keras_transformer.training.recommendation import recommend
 
 # Positions per side that --batch_tokens=auto takes at most, if they make up the
 # whole update.
@@ -209,9 +211,9 @@ def _train(is_chief):
     start.check_memory(hparams, problem.vocabularies.sizes, path)
     record = _make_record(problem, settings)
     if is_new:
-        start.check_warm_start(hparams, options["warm_start_from"])
-        if origin := options["warm_start_from"]:
-            record["warm_start_from"] = os.path.abspath(origin)
+        record |= _check_beginning(
+            problem, hparams, options["warm_start_from"], is_chief
+        )
     else:
         start.check_resumed(earlier_run, problem, record, hparams, measure)
     # Loading the backend takes seconds, so bad input has failed above.
@@ -234,6 +236,21 @@ def _train(is_chief):
     if is_chief:
         print(json.dumps({"step": trainer.step, **results}))
     return _report_stop(trainer)
+
+
+def _check_beginning(problem, hparams, origin, is_chief):
+    """Checks what a new run begins with, and returns what it records of it."""
+    from keras_transformer.training import start
+
+    start.check_warm_start(hparams, origin)
+    if origin:
+        return {"warm_start_from": os.path.abspath(origin)}
+    # The recommended recipes are those of translation.
+    if is_chief and problem.measure == "bleu":
+        splits = describe_data(problem)["splits"]
+        if advice := recommend(splits["train"]["pairs"], hparams.d_model):
+            print(advice, file=sys.stderr)
+    return {}
 
 
 def _report_stop(trainer):

@@ -1,0 +1,27 @@
+import pytest
+
+from keras_transformer.hparam import parse_overrides
+from keras_transformer.registry import get_hparams
+from keras_transformer.training.recommendation import RECIPES
+from keras_transformer.training.recommendation import recommend
+
+
+class RecommendTest:
+    @pytest.mark.parametrize("num_pairs", [1, 10_000, 10**6, 10**9])
+    def test_a_recommended_set_needs_no_recommendation(self, num_pairs):
+        recipe = next(r for r in RECIPES if num_pairs <= r.max_pairs)
+        hparams = get_hparams(recipe.hparams_set)
+        hparams = parse_overrides(hparams, recipe.hparams)
+        assert recommend(num_pairs, hparams.d_model) is None
+
+    @pytest.mark.parametrize(
+        "num_pairs, d_model", [(30_000, 512), (400_000, 1024), (10**7, 128)]
+    )
+    def test_it_names_both_sizes_and_the_flags_of_a_set(
+        self, num_pairs, d_model
+    ):
+        advice = recommend(num_pairs, d_model)
+        assert f"{num_pairs:,} pairs" in advice
+        assert str(d_model) in advice
+        named = [r for r in RECIPES if f"{r.flags()};" in advice]
+        assert len(named) == 1

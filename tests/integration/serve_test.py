@@ -151,7 +151,7 @@ class ServeTest:
                 is_right,
                 seconds=1,
             )
-            assert report.errors == []
+            assert report.errors == [], f"exit status {served.process.poll()}"
             assert report.num_wrong == 0
         assert seen == {"1", "2", "3"}
         status = served.get("/v1/models/translate")["model_version_status"]

@@ -14,9 +14,9 @@ import unicodedata
 TYPO_SHARE = 0.15  # of the words that are long enough
 EMOJI = "😀😂🙏👍🎉😢🤔🔥"
 
-_WORD = re.compile(r"\S+")
+WORD = re.compile(r"\S+")
 CODE = re.compile(r"[\d<>\[\]{}@#$%&*=_/\\|~^+`]|^-")
-_LETTER = re.compile(r"[^\W\d_]")
+LETTER = re.compile(r"[^\W\d_]")
 _FINAL_PUNCTUATION = re.compile(r"(?<=\w)\s*[.!?…。！？।؟]+\s*$")
 # Marks on letters that have any in Latin and Greek. Elsewhere a mark can be a
 # vowel or make another letter.
@@ -43,9 +43,16 @@ def title_case(text, generator):
     >>> title_case("a dog isn't (quite) well-known.", None)
     "A Dog Isn't (Quite) Well-known."
     """
-    return _change_words(
-        text, lambda word: _LETTER.sub(lambda m: m[0].upper(), word, count=1)
-    )
+    return _change_words(text, capitalize)
+
+
+def capitalize(word):
+    """Writes the first letter of a word as a capital.
+
+    >>> capitalize("(quite)")
+    '(Quite)'
+    """
+    return LETTER.sub(lambda match: match[0].upper(), word, count=1)
 
 
 def typos(text, generator):
@@ -54,7 +61,7 @@ def typos(text, generator):
     places = [
         place
         for place, word in enumerate(words)
-        if len(_LETTER.findall(word)) > 3 and not CODE.search(word)
+        if len(LETTER.findall(word)) > 3 and not CODE.search(word)
     ]
     num_typos = min(len(places), max(1, round(TYPO_SHARE * len(places))))
     for place in generator.sample(places, num_typos):
@@ -136,12 +143,12 @@ def _change_words(text, change):
         word = match[0]
         return word if CODE.search(word) else change(word)
 
-    return _WORD.sub(change_word, text)
+    return WORD.sub(change_word, text)
 
 
 def _mistype(word, generator):
     # The first letter of a word is the one that people rarely miss.
-    places = [match.start() for match in _LETTER.finditer(word)][1:]
+    places = [match.start() for match in LETTER.finditer(word)][1:]
     place = generator.choice(places[:-1])
     head, letter, tail = word[:place], word[place], word[place + 1 :]
     return generator.choice(

@@ -1,24 +1,24 @@
-"""Texts in capitals and in title case, as a vocabulary would write them.
+"""Writes texts in capitals, or in title case, as people usually write.
 
 A model that has seen few such texts translates them badly, since a vocabulary
-spells DOG by other subwords than dog, often by its letters.
+spells DOG by other subwords than dog, often letter by letter.
 """
 
 import re
 
 from keras_transformer.data.disturbances import CODE
-from keras_transformer.token_ids import WORD_START
+from keras_transformer.data.disturbances import LETTER
+from keras_transformer.data.disturbances import WORD
+from keras_transformer.data.disturbances import capitalize
 
 MIN_WORDS = 2  # of a text in capitals; a single one can be an acronym
 MIN_TITLE_WORDS = 4  # of a text in title case; fewer can be a name
-# Ids that belong to the most frequent subwords of a language, such as "the".
+# Smaller ids are those of the most frequent subwords, such as "of".
 MAX_FREQUENT_ID = 500
-# How many times as frequent a spelling with capitals must be. Where languages
-# share a vocabulary, "Hand" is a word of both English and German.
+# A spelling with capitals counts as this many times rarer than it is. In a
+# vocabulary of English and German, "Hand" may be more frequent than "hand".
 CAPITAL_FACTOR = 2
 
-_WORD = re.compile(r"\S+")
-_LETTER = re.compile(r"[^\W\d_]")
 # A word without the punctuation around it.
 _CORE = re.compile(r"[^\W\d_](?:.*[^\W\d_])?")
 _SENTENCE_ENDS = (".", "!", "?", "…")
@@ -27,18 +27,19 @@ _SENTENCE_ENDS = (".", "!", "?", "…")
 def restore_case(texts, vocabulary):
     """Writes texts in capitals, or in title case, in the usual case.
 
-    It changes a text whose words are all in capitals, or all begin with one
-    though some of them are words as frequent as "of", which titles write small.
-    Each word becomes that of its spellings which the vocabulary encodes in the
-    fewest subwords and, among these, in the most frequent ones: the, Tom, USA.
-    So a vocabulary that was trained on capitals keeps them. A sentence begins
-    with a capital if the vocabulary has capitals. Words that look like code
-    stay; see `data.disturbances`.
+    A text is changed if all its words are in capitals. It is also changed if
+    all of them begin with a capital and one is as frequent as "of", which real
+    titles do not capitalise. Each word is then written in small letters, with a
+    first capital or as it was, whichever takes the fewest subwords and, among
+    these, the most frequent ones. This gives the, Tom and USA, and a vocabulary
+    that was trained on capitals keeps them. A sentence begins with a capital if
+    the vocabulary has any. Words that look like code stay as they are; see
+    `data.disturbances`.
 
     Args:
         texts: List of str.
-        vocabulary: The `Subwords` of the sources, whose earlier ids are the
-            more frequent ones.
+        vocabulary: The `Subwords` of the sources. Its more frequent subwords
+            have smaller ids.
 
     Returns:
         A list of as many str.
@@ -47,30 +48,43 @@ def restore_case(texts, vocabulary):
     if not any(rows):
         return list(texts)
     ranks = _rank_spellings(rows, vocabulary)
-    has_capitals = any(
-        piece.isalpha() and piece.isupper()
-        for piece in (p.lstrip(WORD_START) for p in vocabulary.all_pieces())
-    )
     return [
-        _rewrite(text, row, ranks, has_capitals)
-        if _needs_change(row, ranks)
+        _rewrite(text, row, ranks, vocabulary.has_capitals)
+        if _is_in_capitals(row) or _has_frequent_word(row, ranks)
         else text
         for text, row in zip(texts, rows)
     ]
 
 
 def _find_words(text):
-    """Returns matches of the words that have case, if all have capitals."""
+    """Returns matches of the words that have case, if all have capitals.
+
+    The list is empty if they are too few.
+    """
     matches = []
-    for match in _WORD.finditer(text):
-        letter = _LETTER.search(match[0])
+    for match in WORD.finditer(text):
+        letter = LETTER.search(match[0])
         if not letter or CODE.search(match[0]):
             continue
         if letter[0].islower():
             return []
         if match[0].upper() != match[0].lower():
             matches.append(match)
-    return matches
+    limit = MIN_WORDS if _is_in_capitals(matches) else MIN_TITLE_WORDS
+    return matches if len(matches) >= limit else []
+
+
+def _is_in_capitals(matches):
+    return all(match[0].isupper() for match in matches)
+
+
+def _has_frequent_word(matches, ranks):
+    """Returns whether a later word, in small letters, is a frequent one."""
+    words = [match[0].lower() for match in matches[1:]]
+    return any(
+        len(word) > 1 and ranks[_CORE.search(word)[0]] <= (1, MAX_FREQUENT_ID)
+        for word in words
+    )
 
 
 def _rank_spellings(rows, vocabulary):
@@ -91,23 +105,12 @@ def _rank_spellings(rows, vocabulary):
 def _spell(word):
     """Returns a word as it is, in small letters, and with a first capital.
 
-    Both others are the word itself if they would be longer or shorter, so that
-    places in the text stay what they are.
+    A spelling of another length is replaced by the word itself, so that no
+    place in the text moves.
     """
     lower = word.lower()
-    title = _LETTER.sub(lambda m: m[0].upper(), lower, count=1)
-    return [s if len(s) == len(word) else word for s in (word, lower, title)]
-
-
-def _needs_change(matches, ranks):
-    words = [match[0] for match in matches]
-    if all(map(str.isupper, words)):
-        return len(words) >= MIN_WORDS
-    return len(words) >= MIN_TITLE_WORDS and any(
-        len(word) > 1
-        and ranks[_CORE.search(word.lower())[0]] <= (1, MAX_FREQUENT_ID)
-        for word in words[1:]
-    )
+    spellings = word, lower, capitalize(lower)
+    return [s if len(s) == len(word) else word for s in spellings]
 
 
 def _rewrite(text, matches, ranks, has_capitals):

@@ -161,6 +161,12 @@ class Subwords:
         return self._processor.piece_to_id(FIRST_BYTE) != UNKNOWN_ID
 
     @functools.cached_property
+    def has_capitals(self):
+        """Whether any piece consists of capitals."""
+        pieces = [piece.lstrip(WORD_START) for piece in self.all_pieces()]
+        return any(piece.isalpha() and piece.isupper() for piece in pieces)
+
+    @functools.cached_property
     def normalizes_text(self):
         """Whether encoding replaces special spaces, as a normalisation does."""
         return self.encode(["a\u00a0a"]) == self.encode(["a a"])

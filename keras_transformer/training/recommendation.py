@@ -1,4 +1,4 @@
-"""Names the hparams set for a number of pairs; see docs/which_recipe.md."""
+"""Recommends hparams sets by the number of pairs; see docs/which_recipe.md."""
 
 import typing
 
@@ -8,7 +8,7 @@ WIDE = 512  # d_model of base
 
 
 class Recipe(typing.NamedTuple):
-    """A hparams set, and its changes, for up to so many training pairs."""
+    """An hparams set and changes of it, for at most `max_pairs` of training."""
 
     max_pairs: float
     hparams_set: str
@@ -33,7 +33,7 @@ RECIPES = (
 
 
 def recommend(num_pairs, d_model):
-    """Returns a sentence about a better set for translation, or None.
+    """Returns a message that recommends another set, or None if this one fits.
 
     Args:
         num_pairs: Number of training pairs.

@@ -12,8 +12,8 @@ def project(x, kernel, bias=None, activation=None):
     Adds the bias, `(columns,)`, and applies the activation.
     """
     check_padded(x)
-    batch, length = ops.shape(x)[:2]
     rows, columns = kernel.shape
+    length = _count_positions(x)
     # One product of two matrices. With three axes, or as an einsum, TensorFlow
     # takes up to twice the time and several times the operations.
     x = ops.reshape(x, (-1, rows))  # (batch x length, rows)
@@ -25,7 +25,7 @@ def project(x, kernel, bias=None, activation=None):
     if activation is not None:
         product = activation(product)
     # (batch, length, columns)
-    return ops.reshape(product, (batch, length, columns))
+    return ops.reshape(product, (-1, length, columns))
 
 
 def project_to_heads(x, kernels, num_heads, biases=None):
@@ -36,7 +36,7 @@ def project_to_heads(x, kernels, num_heads, biases=None):
     width)`. The biases, if any, are one vector for each kernel.
     """
     check_padded(x)
-    batch, length = ops.shape(x)[:2]
+    length = _count_positions(x)
     x = ops.reshape(x, (-1, kernels[0].shape[0]))  # (batch x length, rows)
     # One product for all kernels: (batch x length, sum of their columns)
     product = ops.matmul(x, ops.concatenate(kernels, axis=-1))
@@ -49,7 +49,7 @@ def project_to_heads(x, kernels, num_heads, biases=None):
     # The gradient of each slice would be a whole array filled with zeros,
     # while that of `split` is one concatenation.
     return tuple(
-        split_heads(part, batch, length, num_heads)
+        split_heads(part, length, num_heads)
         for part in ops.split(product, places, axis=-1)
     )
 
@@ -61,26 +61,33 @@ def project_from_heads(heads, kernel, bias=None):
     width, d_model)` of `kernel`, `(d_model,)` of a bias and `(batch, length,
     d_model)` of the result.
     """
-    batch, _, length, _ = ops.shape(heads)
     heads = ops.transpose(heads, (0, 2, 1, 3))
     # (batch, length, num_heads, width)
+    length = _count_positions(heads)
     rows, columns = kernel.shape
     x = ops.reshape(heads, (-1, rows))  # (batch x length, rows)
     product = ops.matmul(x, kernel)
     if bias is not None:
         product = ops.add(product, bias)
     # (batch, length, d_model)
-    return ops.reshape(product, (batch, length, columns))
+    return ops.reshape(product, (-1, length, columns))
 
 
-def split_heads(rows, batch, length, num_heads):
+def split_heads(rows, length, num_heads):
     """Divides vectors `(batch x length, num_heads x width)` among heads.
 
     Returns a tensor of shape `(batch, num_heads, length, width)`.
     """
     width = rows.shape[-1] // num_heads
     # (batch, length, num_heads, width)
-    x = ops.reshape(rows, (batch, length, num_heads, width))
+    x = ops.reshape(rows, (-1, length, num_heads, width))
     # Heads come before positions for plain matrix products. In the other
     # order, transposes took 2.4 of the 7 s of a beam search with base.
     return ops.transpose(x, (0, 2, 1, 3))  # (batch, num_heads, length, width)
+
+
+def _count_positions(x):
+    """Returns the length of `(batch, length, ...)`, if known an integer."""
+    # In a graph of TensorFlow, `ops.shape` makes five operations for each axis
+    # whose size is unknown, such as that of the batch, which nobody needs here.
+    return x.shape[1] if x.shape[1] is not None else ops.shape(x)[1]

@@ -20,20 +20,26 @@ class LayerNormalization(Quantizable, keras.layers.LayerNormalization):
     """
 
     def call(self, inputs, training=False):
+        # The weights are in low precision under pure policies like "bfloat16".
+        gamma, beta = (
+            ops.cast(weight, _choose_precision(inputs))
+            for weight in (self.gamma, self.beta)
+        )  # both (d_model,)
         # A saved model needs no gradient.
         if not training:
-            return super().call(inputs)
-        shape = ops.shape(inputs)
+            normed, _ = _normalise(inputs, self.epsilon)
+            return ops.cast(normed * gamma + beta, inputs.dtype)
         rows = ops.reshape(
             inputs, (-1, inputs.shape[-1])
         )  # (batch x length, d_model)
-        # The weights are in low precision under pure policies like "bfloat16".
-        gamma, beta = (
-            ops.reshape(ops.cast(weight, _choose_precision(inputs)), (1, -1))
-            for weight in (self.gamma, self.beta)
-        )  # both (1, d_model)
-        rows = _normalise(rows, gamma, beta, self.epsilon)
-        return ops.reshape(rows, shape)  # (batch, length, d_model)
+        rows = _normalise_rows(
+            rows,
+            ops.reshape(gamma, (1, -1)),  # (1, d_model)
+            ops.reshape(beta, (1, -1)),  # (1, d_model)
+            self.epsilon,
+        )
+        # (batch, length, d_model)
+        return ops.reshape(rows, ops.shape(inputs))
 
 
 def _choose_precision(x):
@@ -41,16 +47,21 @@ def _choose_precision(x):
     return keras.backend.result_type(x.dtype, "float32")
 
 
-def _normalise(rows, gamma, beta, epsilon):
+def _normalise(vectors, epsilon):
+    """Returns vectors of mean 0 and variance 1, and what scaled them."""
+    values = ops.cast(vectors, _choose_precision(vectors))
+    centred = values - ops.mean(values, axis=-1, keepdims=True)
+    variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
+    scale = ops.rsqrt(variance + epsilon)  # (..., 1)
+    return centred * scale, scale
+
+
+def _normalise_rows(rows, gamma, beta, epsilon):
     """Normalises the rows of a matrix, scales and shifts them."""
 
     @ops.custom_gradient
     def normalise(rows, gamma, beta):
-        values = ops.cast(rows, _choose_precision(rows))
-        centred = values - ops.mean(values, axis=-1, keepdims=True)
-        variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
-        scale = ops.rsqrt(variance + epsilon)  # (rows, 1)
-        normed = centred * scale
+        normed, scale = _normalise(rows, epsilon)
 
         def gradient(*args, upstream=None):
             # PyTorch passes the upstream gradient by name, others by position.

@@ -22,8 +22,10 @@ FLAGS = flags.define(
     ),
     metric=flags.text("Column of metrics.csv to draw.", default="dev_bleu"),
     x_axis=flags.choice(
-        ["step", "seconds", "epoch"],
-        "Horizontal axis: step, seconds of training, or epoch.",
+        ["step", "seconds", "epoch", "pairs"],
+        "Horizontal axis: step, seconds of training, or epoch. With pairs, "
+        "each run is a point at its number of training pairs, and the runs in "
+        "one directory are joined to a curve.",
         default="step",
     ),
     picture=flags.path(

@@ -8,6 +8,7 @@ from keras_transformer.fields import did_you_mean
 from keras_transformer.files.directories import shorten_paths
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import read_rows
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.visualization import picture
 
 MAX_VALUE = 1e300
@@ -60,14 +61,19 @@ def _plot(axis, rows, name, **options):
 def plot_comparison(runs, metric, x_axis, path):
     """Draws a curve of a column of `metrics.csv` for each run.
 
-    The runs may still be training. "seconds" are those without evaluations.
+    The runs may still be training. "seconds" are those without evaluations. On
+    an axis of "pairs", each run is a point; see `read_scaling`.
     """
     picture.check_picture_path(path)
-    curves = read_curves(runs, metric, x_axis)
+    is_scaling = x_axis == "pairs"
+    if is_scaling:
+        curves = read_scaling(runs, metric)
+    else:
+        curves = read_curves(runs, metric, x_axis)
     y_unit = 1, picture.name_metric(metric)
     if metric == "memory_bytes":
         y_unit = 1e9, "memory in GB"
-    _draw(curves, _x_unit(x_axis, curves), y_unit, path)
+    _draw(curves, _x_unit(x_axis, curves), y_unit, path, is_log=is_scaling)
 
 
 def read_curves(runs, metric, x_axis):
@@ -104,12 +110,38 @@ def read_curves(runs, metric, x_axis):
     return curves
 
 
+def read_scaling(runs, metric):
+    """Returns the newest value of each run over its number of training pairs.
+
+    The runs in one directory are the points `(pairs, value)` of one curve,
+    which is named by that directory.
+    """
+    runs = list(dict.fromkeys(runs))
+    directories = [os.path.dirname(os.path.abspath(run)) for run in runs]
+    histories = read_curves(runs, metric, "step").values()
+    curves = {}
+    for run, name, points in zip(runs, shorten_paths(directories), histories):
+        newest = [value for _, value in points if not math.isnan(value)][-1]
+        curves.setdefault(name, []).append((_count_pairs(run), newest))
+    return {name: sorted(points) for name, points in curves.items()}
+
+
+def _count_pairs(run):
+    data = RunDirectory(run).record.get("data")
+    if data is None:
+        raise UserError(
+            "`x_axis` must not be pairs for a run whose data are unknown. "
+            f"Received: x_axis=pairs, {run}. Use step or seconds."
+        )
+    return data["splits"]["train"]["pairs"]
+
+
 def _can_be_drawn(x, y):
     # The margins of the axes would overflow for the largest numbers.
     return abs(x) < MAX_VALUE and abs(y) < MAX_VALUE
 
 
-def _draw(curves, x_unit, y_unit, path):
+def _draw(curves, x_unit, y_unit, path, is_log):
     figure, ((axis,),) = picture.make_axes((7, 4.2))
     (x_size, x_label), (y_size, y_label) = x_unit, y_unit
     for name, points in curves.items():
@@ -125,6 +157,10 @@ def _draw(curves, x_unit, y_unit, path):
         )
     axis.set_xlabel(x_label)
     axis.set_ylabel(y_label)
+    if is_log:  # a corpus is often several times as large as the next one
+        axis.set_xscale("log")
+        axis.xaxis.get_major_locator().set_params(subs=(1, 2, 5))
+        axis.xaxis.set_minor_formatter("")
     axis.xaxis.set_major_formatter("{x:,.10g}")
     # An offset beside the axis would hide the values themselves.
     axis.ticklabel_format(axis="y", useOffset=False)
@@ -177,7 +213,12 @@ def _epochs_per_update(run, rows):
 def _x_unit(x_axis, curves):
     """Returns the size of the axis unit and the axis label."""
     if x_axis != "seconds":
-        return 1, {"step": "updates", "epoch": "epochs"}[x_axis]
+        names = {
+            "step": "updates",
+            "epoch": "epochs",
+            "pairs": "training pairs",
+        }
+        return 1, names[x_axis]
     longest = max(x for points in curves.values() for x, _ in points)
     for seconds, name in ((3600, "hours"), (60, "minutes")):
         if longest >= 2 * seconds:

@@ -131,7 +131,7 @@ WRONG_VALUES = {
     """,
     "plot": """
         registry_help=2
-        x_axis=time step seconds epoch
+        x_axis=time step seconds epoch pairs
     """,
     "query": """
         model_version=latest

@@ -3,8 +3,11 @@ import os
 import pytest
 
 from keras_transformer.bin import plot
+from keras_transformer.hparam import HParams
 from keras_transformer.runs.metrics_table import MetricsTable
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.visualization.curves import read_curves
+from keras_transformer.visualization.curves import read_scaling
 
 PICTURE = "--picture=a.png"
 
@@ -24,6 +27,20 @@ def make_run(tmp_path):
         return str(path)
 
     return make
+
+
+def record_data(run, num_pairs):
+    """Makes the directory a run that was trained on so many pairs."""
+    split = {"source_tokens": 1, "target_tokens": 1}
+    data = {
+        "languages": ["source", "target"],
+        "vocab_size": 300,
+        "files": [],
+        "splits": {"train": {"pairs": num_pairs, **split}},
+    }
+    record = {"problem": "translate_files", "data": data}
+    RunDirectory.create(run, record, HParams(), b"")
+    return run
 
 
 def run_plot(*flags):
@@ -60,7 +77,40 @@ class ReadCurvesTest:
         assert list(curves) == names
 
 
+class ReadScalingTest:
+    def test_each_run_is_a_point_and_each_directory_a_curve(self, make_run):
+        runs = [
+            record_data(make_run("long/all"), 8000),
+            record_data(make_run("short/half", 1), 500),
+            record_data(make_run("long/half", 2), 4000),
+        ]
+        assert read_scaling(runs, "dev_bleu") == {
+            "long": [(4000, 20.0), (8000, 30.0)],
+            "short": [(500, 10.0)],
+        }
+
+    def test_runs_of_one_directory_are_one_curve(self, make_run):
+        run = record_data(make_run("work/all"), 8000)
+        assert read_scaling([run, run], "dev_bleu") == {"work": [(8000, 30.0)]}
+
+
 class PlotTest:
+    def test_draws_scores_over_pairs(self, make_run, tmp_path):
+        sizes = {"a/half": 40_000, "a/all": 80_000}
+        runs = [record_data(make_run(run), n) for run, n in sizes.items()]
+        path = tmp_path / "pairs.svg"
+        flags = "--x_axis=pairs", f"--picture={path}"
+        assert run_plot(*runs, *flags) == 0
+        for word in ("a", "training pairs", "50,000"):
+            assert f"<!-- {word} -->" in path.read_text()
+
+    def test_a_run_of_unknown_data_has_no_pairs(self, make_run, capsys):
+        run = make_run("base")
+        record = {"problem": "translate_files"}
+        RunDirectory.create(run, record, HParams(), b"")
+        assert run_plot(run, PICTURE, "--x_axis=pairs") == 2
+        assert f"x_axis=pairs, {run}. Use step" in capsys.readouterr().err
+
     @pytest.mark.parametrize("x_axis", ["step", "seconds", "epoch"])
     def test_draws_runs_into_one_picture(self, make_run, tmp_path, x_axis):
         from matplotlib.image import imread

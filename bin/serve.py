@@ -32,7 +32,7 @@ answers for up to 30 s those that it has accepted, and then exits.
 
 import signal
 import sys
-import threading
+import time
 
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
@@ -67,6 +67,7 @@ FLAGS = flags.define(
         maximum=60_000_000,
     ),
 )
+_SECONDS_BETWEEN_LOOKS = 0.2  # at what the signal handler has written
 
 
 def main(argv):
@@ -82,7 +83,7 @@ def main(argv):
         flags.require(FLAGS, "tls_certificate", "tls_key")
         tls = FLAGS.tls_certificate, FLAGS.tls_key
     # From here on, a signal during the slow start stops the server cleanly.
-    stop_requested = _stop_on_signal()
+    stop_requests = collect_signals()
     from keras_transformer.decoding.exported import find_export_format
     from keras_transformer.decoding.exported import require_ctranslate2
     from keras_transformer.decoding.served_model import open_model
@@ -110,7 +111,7 @@ def main(argv):
     server.start()
     _announce(server)
     server.watch()
-    stop_requested.wait()
+    wait_for(stop_requests)
     server.stop()
 
 
@@ -146,18 +147,26 @@ def _select_ports():
     return ports
 
 
-def _stop_on_signal():
-    """Returns an event that the first SIGTERM or SIGINT sets."""
-    stop_requested = threading.Event()
+def collect_signals():
+    """Returns a list to which the first SIGTERM or SIGINT is added."""
+    stop_requests = []
 
-    def stop(number, frame):
+    def request_stop(number, frame):
         # The second signal ends the process at once.
         signal.signal(number, signal.SIG_DFL)
-        stop_requested.set()
+        stop_requests.append(number)
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
-    return stop_requested
+    signal.signal(signal.SIGTERM, request_stop)
+    signal.signal(signal.SIGINT, request_stop)
+    return stop_requests
+
+
+def wait_for(stop_requests):
+    """Waits until the list has a request to stop."""
+    # Not with a lock, as in `threading.Event`: the handler may interrupt the
+    # wait while that holds it, and a signal just before a wait does not end it.
+    while not stop_requests:
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
 run = command.make_script(main, FLAGS)

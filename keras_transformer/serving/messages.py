@@ -22,21 +22,38 @@ from keras_transformer.serving.errors import InvalidRequest
 
 def _load_pool():
     compiled = pathlib.Path(__file__).with_name("protocol.binpb").read_bytes()
+    protocol = descriptor_pb2.FileDescriptorSet.FromString(compiled).file
     # Not the default pool, where TensorFlow registers the same names.
     pool = descriptor_pool.DescriptorPool()
     for library in (any_pb2, wrappers_pb2):
         pool.AddSerializedFile(library.DESCRIPTOR.serialized_pb)
-    for file in descriptor_pb2.FileDescriptorSet.FromString(compiled).file:
+    for file in protocol:
         pool.Add(file)
-    return pool
+    names = [any_pb2.DESCRIPTOR.name, wrappers_pb2.DESCRIPTOR.name]
+    names += [file.name for file in protocol]
+    return pool, [pool.FindFileByName(name) for name in names]
+
+
+def _list_classes(descriptors):
+    """Yields the class of each message, and of those defined inside it."""
+    for descriptor in descriptors:
+        yield message_factory.GetMessageClass(descriptor)
+        yield from _list_classes(descriptor.nested_types)
 
 
 def _message(name):
-    descriptor = _pool.FindMessageTypeByName(f"tensorflow.serving.{name}")
-    return message_factory.GetMessageClass(descriptor)
+    return _CLASSES[f"tensorflow.serving.{name}"]
 
 
-_pool = _load_pool()
+_pool, _files = _load_pool()
+# Protobuf itself holds its classes by weak references. The garbage collector
+# would free those of parts, such as ModelSpec, and a thread that receives a
+# message meanwhile would crash the process.
+_CLASSES = {
+    message_class.DESCRIPTOR.full_name: message_class
+    for file in _files
+    for message_class in _list_classes(file.message_types_by_name.values())
+}
 GetModelMetadataRequest = _message("GetModelMetadataRequest")
 GetModelMetadataResponse = _message("GetModelMetadataResponse")
 GetModelStatusRequest = _message("GetModelStatusRequest")

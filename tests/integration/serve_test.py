@@ -166,6 +166,29 @@ class ServeTest:
         assert "Version 4 cannot be loaded" in messages
         assert "Traceback" not in messages
 
+    def test_a_signal_ends_the_wait_at_any_line_of_it(self):
+        program = """
+import signal, sys
+from keras_transformer.bin import serve
+
+for last in range(8):
+    stop_requests = serve.collect_signals()
+    lines = 0
+
+    def trace(frame, event, argument):
+        global lines
+        lines += 1
+        if lines == last + 1:
+            signal.raise_signal(signal.SIGTERM)
+        return trace
+
+    sys.settrace(trace)
+    serve.wait_for(stop_requests)
+    sys.settrace(None)
+    assert stop_requests == [signal.SIGTERM]
+"""
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
     @pytest.mark.slow
     def test_a_signal_lets_running_requests_finish(self, export_dir, serve):
         served = serve(export_dir, "--model_name=toy")

@@ -16,6 +16,9 @@ MIN_COUNT = 3  # rarer words would learn from the pair that they should judge
 MIN_LINKS = 3  # of two words, for one to make the other likely
 MIN_KNOWN_WORDS = 3  # with fewer on a side there is too little to go by
 MIN_PAIRS = 1_000  # with fewer, too few words occur often enough
+# Words of the wrong side are on average twice as frequent on the other. Names
+# and code, which a translation keeps, are about as frequent on both.
+MIN_WRONG_SIDE_GAIN = math.log(2)
 NUM_ITERATIONS = 4
 # Of random pairs of sentences of the text, this share lies below the limit.
 SHARE_BELOW = 0.9
@@ -62,7 +65,7 @@ class AlignmentRule:
 
 
 class WrongSideRule:
-    """Drops pairs with a side whose words are those of the other side.
+    """Drops pairs with a side whose words belong to the other side.
 
     Such a pair was copied or has its sides exchanged.
     """
@@ -90,13 +93,16 @@ class WrongSideRule:
     def find_drops(self, pairs):
         """Returns a list that tells for each pair whether it is dropped."""
         return [
-            self._sum(source) < 0 or self._sum(target) > 0
+            self._average(source) < -MIN_WRONG_SIDE_GAIN
+            or self._average(target) > MIN_WRONG_SIDE_GAIN
             for source, target in pairs
         ]
 
-    def _sum(self, text):
+    def _average(self, text):
         gains = [self._gains[w] for w in _split(text) if w in self._gains]
-        return sum(gains) if len(gains) >= MIN_KNOWN_WORDS else 0
+        if len(gains) < MIN_KNOWN_WORDS:
+            return 0
+        return sum(gains) / len(gains)
 
 
 def _split_sides(pairs):

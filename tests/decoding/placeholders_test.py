@@ -17,7 +17,10 @@ from keras_transformer.decoding.steps.placeholders import Placeholders
 from keras_transformer.decoding.steps.placeholders import restore
 from keras_transformer.documents.placing import TAG
 
-KEPT = ["{name}", "%s", "%d", "%(count)d", "%.2f", "{0}"]
+KEPT = [
+    *("{name}", "{0}", "%(count)d"),
+    *("%s", "%d", "%.2f", "%1$s", "%8lu", "%-10s", "%#10lx", "%*.*f", "%zu"),
+]
 ADDRESSES = ["https://example.org/a?b=c&d=1#e", "me.you@example.org"]
 TEMPLATES = [
     "https://example.org/users/{id}",
@@ -51,6 +54,10 @@ def is_well_nested(text):
 
 
 class MaskTest:
+    def test_percent_signs_of_numbers_are_text(self):
+        text = "Save 50% of 20 %, 5%don't, %20 and 100%."
+        assert Placeholders().mask(text).text == text
+
     @pytest.mark.parametrize("kept", KEPT)
     def test_a_placeholder_becomes_a_name(self, kept):
         masked = Placeholders().mask(f"You have ({kept}), now.")

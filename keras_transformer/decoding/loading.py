@@ -8,6 +8,7 @@ from keras_transformer.decoding.engines import check_capabilities
 from keras_transformer.decoding.engines.opening import open_engine
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.selection import Reranker
+from keras_transformer.decoding.steps.final_emoji import FinalEmoji
 from keras_transformer.decoding.steps.target_tag import TargetTag
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
@@ -166,4 +167,4 @@ def _assemble(engine, tokenized, target_language, reranker):
             "`tokenized` must go with a model that parses. Received: a model "
             "that translates. Leave it out."
         )
-    return Translator(engine, steps, reranker)
+    return Translator(engine, [*steps, FinalEmoji()], reranker)

@@ -9,6 +9,7 @@ from keras_transformer.decoding import exported
 from keras_transformer.decoding.batching import pad
 from keras_transformer.decoding.batching import run_in_parallel
 from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
+from keras_transformer.decoding.steps.final_emoji import FinalEmoji
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.serving.errors import InvalidRequest
@@ -38,7 +39,8 @@ class CTranslate2Model:
     """Loads a CTranslate2 model of kt-exporter for a server.
 
     Its signatures, results and errors are those of the SavedModel of the same
-    run, so a client cannot tell which of them answers. It needs no TensorFlow.
+    run. Only texts in capitals, and emoji at the end of a text, are read as
+    kt-decoder reads them. It needs no TensorFlow.
     """
 
     def __init__(self, path):
@@ -52,11 +54,11 @@ class CTranslate2Model:
                 "--format=saved_model, or with "
                 "--decode_hparams=constrained=false."
             )
+        self._emoji = FinalEmoji()
         self._sources = self._translator.codec.source_vocabulary
-        self._targets = self._translator.codec.vocabulary
         self._num_hypotheses = self._translator.options.num_hypotheses
         self.signatures = _make_signatures(self._num_hypotheses)
-        if self._sources.sha256 != self._targets.sha256:
+        if self._sources.sha256 != self._translator.codec.vocabulary.sha256:
             self.signatures["target_lengths"] = self.signatures["lengths"]
         self.max_tokens = self._translator.max_tokens
         self.num_parallel = self._translator.engine.num_threads
@@ -64,9 +66,9 @@ class CTranslate2Model:
             "serving_default": self._translate,
             "ids": self._translate_ids,
             "score": self._score,
-            "lengths": functools.partial(self._count_tokens, self._sources),
+            "lengths": self._count_tokens,
             "target_lengths": functools.partial(
-                self._count_tokens, self._targets
+                self._count_tokens, of_targets=True
             ),
         }
         # Before the version is available, so that no client waits for it.
@@ -108,8 +110,10 @@ class CTranslate2Model:
         list(run_in_parallel(translate, threads, self.num_parallel))
 
     def _translate(self, text):
-        sources = self._encode(self._sources, text, "text")
+        bodies, ends = self._emoji.prepare(self._decode(text))
+        sources = self._encode(bodies, "text")
         rows = self._translator.translate_ids(sources)
+        rows = self._emoji.finish(rows, ends)
         translations = np.full((len(rows), self._num_hypotheses), b"", object)
         for row, hypotheses in enumerate(rows):
             texts = [one.text.encode() for one in hypotheses]
@@ -144,14 +148,19 @@ class CTranslate2Model:
     def _score(self, text, targets):
         if len(text) != len(targets):
             raise InvalidRequest(exported.NOT_PAIRED)
-        sources = self._encode(self._sources, text, "text")
-        targets = self._encode(self._targets, targets, "targets")
+        bodies, _ = self._emoji.prepare(self._decode(text))
+        sources = self._encode(bodies, "text")
+        targets = self._emoji.prepare_targets(self._decode(targets))
+        targets = self._encode(targets, "targets", of_targets=True)
         scores = self._translator.score_ids(sources, targets)
         return {"scores": np.array(scores, "float32")}
 
-    def _count_tokens(self, vocabulary, text):
+    def _count_tokens(self, text, of_targets=False):
+        texts = self._decode(text)
         # A blank text is the end alone.
-        lengths = [len(ids) or 1 for ids in self._encode(vocabulary, text)]
+        lengths = [
+            len(ids) or 1 for ids in self._encode(texts, None, of_targets)
+        ]
         return {"lengths": np.array(lengths, "int32")}
 
     def _scores(self, sources, rows):
@@ -164,15 +173,20 @@ class CTranslate2Model:
                 scores[row] = 0.0
         return scores
 
-    def _encode(self, vocabulary, array, name=None):
-        """Returns the ids of texts, an array of bytes."""
-        # A blank text has none. With the name of an input, lengths are checked.
+    def _decode(self, array):
+        """Returns the texts in an array of bytes."""
         try:
-            texts = [text.decode() for text in array]
+            return [text.decode() for text in array]
         except UnicodeDecodeError as error:
             raise InvalidRequest(exported.NOT_UTF8) from error
+
+    def _encode(self, texts, name, of_targets=False):
+        """Returns the ids of texts; a blank one has none.
+
+        With the name of an input, their lengths are checked.
+        """
         texts = ["" if is_blank(text) else text for text in texts]
-        encoded = vocabulary.encode(texts)
+        encoded = self._translator.codec.encode_texts(texts, of_targets)
         longest = max(map(len, encoded), default=0)
         if name and longest > self.max_tokens:
             raise InvalidRequest(

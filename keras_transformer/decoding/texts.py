@@ -122,14 +122,14 @@ class Codec:
 
     def count_tokens(self, texts, of_targets=False):
         """Returns the number of tokens of each text, however long it is."""
-        return list(map(len, self._encode(texts, of_targets)))
+        return list(map(len, self.encode_texts(texts, of_targets)))
 
     def encode(self, numbered, of_targets=False):
         """Encodes (number, text) pairs, and checks their lengths.
 
         Returns lists of ids with the end id. That of a blank text is empty.
         """
-        encoded = self._encode([text for _, text in numbered], of_targets)
+        encoded = self.encode_texts([text for _, text in numbered], of_targets)
         for (number, text), ids in zip(numbered, encoded):
             check_length(number, text, len(ids), self.max_tokens)
         # Of a blank text, or one of invisible marks, the end id may be left
@@ -171,7 +171,8 @@ class Codec:
         (text,) = self.source_vocabulary.decode([source])
         return f"one of {len(source):,} tokens, {text[:20]!r}..."
 
-    def _encode(self, texts, of_targets):
+    def encode_texts(self, texts, of_targets=False):
+        """Returns lists of ids with the end id, however long they are."""
         if of_targets:
             return self.vocabulary.encode(texts)
         texts = restore_case(texts, self.source_vocabulary)

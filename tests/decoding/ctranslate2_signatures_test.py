@@ -11,6 +11,7 @@ from google.protobuf import json_format
 from small_translators import make_run
 from small_translators import make_tree_vocabulary
 
+from keras_transformer import load
 from keras_transformer.decoding.served_model import CTranslate2Model
 from keras_transformer.export.ctranslate2 import export_ctranslate2
 from keras_transformer.runs.run_directory import RunDirectory
@@ -168,6 +169,15 @@ class CTranslate2ModelTest:
             assert f"at most {model.max_tokens} tokens each" in messages[-1]
         first, second = (message.split()[0] for message in messages)
         assert first in messages[1] or second in messages[0]
+
+    def test_capitals_and_final_emoji_are_read_as_by_a_translator(self, ours):
+        def answer(*texts):
+            arrays = ours.call("serving_default", {"text": strings(*texts)})
+            return [row[0].decode() for row in arrays["translations"]]
+
+        texts = ["A B C", "a b c 😀", "🔥"]
+        assert answer(*texts) == load(str(V01 / "ctranslate2"))(texts)
+        assert answer("a b c 😀") == [f"{best} 😀" for best in answer("a b c")]
 
     def test_all_threads_have_work(self, ours):
         assert ours.num_parallel == ours._translator.engine.num_threads >= 1

@@ -1,4 +1,4 @@
-"""Writes texts in capitals, or in title case, as people usually write.
+"""Writes texts in careless case as people usually write.
 
 A model that has seen few such texts translates them badly, since a vocabulary
 spells DOG by other subwords than dog, often letter by letter.
@@ -13,8 +13,12 @@ from keras_transformer.data.disturbances import capitalize
 
 MIN_WORDS = 2  # of a text in capitals; a single one can be an acronym
 MIN_TITLE_WORDS = 4  # of a text in title case; fewer can be a name
+MIN_SENTENCE_WORDS = 4  # of one in small letters; fewer can be a heading
 # Smaller ids are those of the most frequent subwords, such as "of".
 MAX_FREQUENT_ID = 500
+# A sentence in small letters must begin with one of these, such as "Several".
+# It may otherwise begin with the name of a program.
+MAX_FIRST_ID = 2_000
 # A spelling with capitals counts as this many times rarer than it is. In a
 # vocabulary of English and German, "Hand" may be more frequent than "hand".
 CAPITAL_FACTOR = 2
@@ -25,16 +29,21 @@ _SENTENCE_ENDS = (".", "!", "?", "…")
 
 
 def restore_case(texts, vocabulary):
-    """Writes texts in capitals, or in title case, in the usual case.
+    """Writes texts in careless case in the usual one.
 
-    A text is changed if all its words are in capitals. It is also changed if
-    all of them begin with a capital and one is as frequent as "of", which real
-    titles do not capitalise. Each word is then written in small letters, with a
-    first capital or as it was, whichever takes the fewest subwords and, among
-    these, the most frequent ones. This gives the, Tom and USA, and a vocabulary
-    that was trained on capitals keeps them. A sentence begins with a capital if
-    the vocabulary has any. Words that look like code stay as they are; see
-    `data.disturbances`.
+    A text is changed if it looks careless:
+
+    - All words are in capitals.
+    - All words begin with a capital, and one is as frequent as "of", which real
+      titles do not capitalise.
+    - All words are in small letters, there is a full stop or the like at the
+      end, and the first word is one that often begins with a capital.
+
+    Each word is then written in small letters, with a first capital or as it
+    was, whichever takes the fewest subwords and, among these, the most frequent
+    ones. This gives the, Tom and USA, and a vocabulary that was trained on
+    capitals keeps them. A sentence begins with a capital if the vocabulary has
+    any. Words that look like code stay as they are; see `data.disturbances`.
 
     Args:
         texts: List of str.
@@ -50,32 +59,63 @@ def restore_case(texts, vocabulary):
     ranks = _rank_spellings(rows, vocabulary)
     return [
         _rewrite(text, row, ranks, vocabulary.has_capitals)
-        if _is_in_capitals(row) or _has_frequent_word(row, ranks)
+        if row and _is_careless(row, ranks, vocabulary)
         else text
         for text, row in zip(texts, rows)
     ]
 
 
 def _find_words(text):
-    """Returns matches of the words that have case, if all have capitals.
+    """Returns matches of the words that have case, if it may be careless.
 
-    The list is empty if they are too few.
+    Otherwise, the list is empty.
     """
     matches = []
     for match in WORD.finditer(text):
-        letter = LETTER.search(match[0])
-        if not letter or CODE.search(match[0]):
+        if not LETTER.search(match[0]) or CODE.search(match[0]):
             continue
-        if letter[0].islower():
+        if match[0].upper() == match[0].lower():
+            continue
+        matches.append(match)
+        # Text in the usual case ends here, mostly at its second word.
+        if _begins_small(match) != _begins_small(matches[0]):
             return []
-        if match[0].upper() != match[0].lower():
-            matches.append(match)
-    limit = MIN_WORDS if _is_in_capitals(matches) else MIN_TITLE_WORDS
-    return matches if len(matches) >= limit else []
+    if not matches:
+        return []
+    if _is_in_small_letters(matches):
+        has_end = _ends_sentence(text.rstrip())
+        is_enough = has_end and len(matches) >= MIN_SENTENCE_WORDS
+    elif _is_in_capitals(matches):
+        is_enough = len(matches) >= MIN_WORDS
+    else:
+        is_title = not _begins_small(matches[0])
+        is_enough = is_title and len(matches) >= MIN_TITLE_WORDS
+    return matches if is_enough else []
+
+
+def _begins_small(match):
+    return LETTER.search(match[0])[0].islower()
 
 
 def _is_in_capitals(matches):
     return all(match[0].isupper() for match in matches)
+
+
+def _is_in_small_letters(matches):
+    return all(match[0].islower() for match in matches)
+
+
+def _ends_sentence(text):
+    return text[-3:].rstrip("\"')»”’")[-1:] in _SENTENCE_ENDS
+
+
+def _is_careless(matches, ranks, vocabulary):
+    if not _is_in_small_letters(matches):
+        return _is_in_capitals(matches) or _has_frequent_word(matches, ranks)
+    # The first word without what an apostrophe joins to it, as in "I've"
+    first = capitalize(re.split("['’]", _CORE.search(matches[0][0])[0])[0])
+    (ids,) = vocabulary.encode([first])
+    return vocabulary.has_capitals and len(ids) == 2 and ids[0] <= MAX_FIRST_ID
 
 
 def _has_frequent_word(matches, ranks):
@@ -123,8 +163,8 @@ def _rewrite(text, matches, ranks, has_capitals):
     for match in matches:
         spellings = _spell(match[0])
         if has_capitals and is_start:
-            del spellings[1]
+            spellings = [s for s in spellings if not s.islower()] or spellings
         pieces += [text[end : match.start()], min(spellings, key=cost)]
         end = match.end()
-        is_start = match[0][-3:].rstrip("\"')»”’")[-1:] in _SENTENCE_ENDS
+        is_start = _ends_sentence(match[0])
     return "".join([*pieces, text[end:]])

@@ -33,10 +33,17 @@ class RestoreCaseTest:
         assert all(a != b for a, b in zip(disturbed, TEXTS))
         assert restore_case(disturbed, vocabulary) == TEXTS
 
+    def test_sentences_in_small_letters_get_their_capitals(self, vocabulary):
+        disturbed = [text.lower() for text in TEXTS]
+        # No acronym can be told from a name.
+        expected = [text.replace("NATO", "Nato") for text in TEXTS]
+        assert restore_case(disturbed, vocabulary) == expected
+
     @pytest.mark.parametrize(
         "text",
         ["", " ", "?!", "OK", "NATO!", "Tom Madrid", "%s --help", "漢字。"]
-        + [*TEXTS, "the DOG SEES TOM", "Choose Tools - Open Files"],
+        + [*TEXTS, "the DOG SEES TOM", "Choose Tools - Open Files"]
+        + ["the dog sees tom", "tom sees.", "sees the dog of tom."],
     )
     def test_other_texts_stay(self, text, vocabulary):
         assert restore_case([text], vocabulary) == [text]
@@ -51,6 +58,7 @@ class RestoreCaseTest:
         vocabulary = train(texts, tmp_path_factory)
         capitals = [disturbances.capitals(text, None) for text in texts]
         assert restore_case(capitals, vocabulary) == texts
+        assert restore_case(texts, vocabulary) == texts
 
     def test_places_in_the_text_stay(self, vocabulary):
         letters = "aZıİßẞΣςŉǆ ⓐ ΐ.'"

@@ -20,9 +20,9 @@ from keras_transformer.errors import UserError
 # What is protected by default, beside tags and addresses.
 PATTERNS = (
     r"\{[^{}\s]*\}",  # {name}, {0}
-    r"%\(\w+\)[-+#0]*\d*(?:\.\d+)?[a-zA-Z]",  # %(name)s
+    r"%\(\w+\)[-+#0]*+\d*+(?:\.\d++)?[a-zA-Z]",  # %(name)s
     # %s, %.2f, %-*s, %8lu, %1$s
-    r"%(?:\d+\$)?[-+#0]*[\d*]*(?:\.[\d*]+)?(?:hh?|ll?|z)?[cdfgiopsuxGX]\b",
+    r"%(?:\d++\$)?[-+#0]*+[\d*]*+(?:\.[\d*]++)?(?:hh?|ll?|z)?[cdfgiopsuxGX]\b",
 )
 # Braces and brackets belong to a URL in pairs: https://example.org/{id}_(new).
 _PAIRED = r"\{+[^{}\s]*\}+|\([^\s<>\"()]*\)"

@@ -1,6 +1,5 @@
 """An HTTP server: uvicorn with limits for each client."""
 
-import asyncio
 import logging
 import socket
 import sys
@@ -48,7 +47,10 @@ class HttpServer:
         self._socket = bind(host, port)
         self.port = self._socket.getsockname()[1]
         self._thread = threading.Thread(
-            target=self._run, name="http", daemon=True
+            target=self._server.run,
+            args=([self._socket],),
+            name="http",
+            daemon=True,
         )
 
     def start(self):
@@ -68,9 +70,6 @@ class HttpServer:
         if self._thread.ident:  # None before `start`
             self._thread.join(seconds + limits.LINGER_SECONDS)
         self._socket.close()
-
-    def _run(self):
-        asyncio.run(self._server.serve([self._socket]))
 
 
 class _Connection(H11Protocol):

@@ -49,8 +49,12 @@ def read_arrays(text, inputs, max_sizes=()):
             formats.append(key)
             if len(formats) > 1:
                 break
-            read = _read_rows if key == "instances" else _read_columns
-            read(reader, columns)
+            if key == "instances":
+                _read_rows(reader, columns)
+            elif reader.is_at_names():
+                _read_named(reader, columns, axis=0)
+            else:
+                _find_only(columns).read(reader)
         elif key != "signature_name":
             reader.skip_unused(key)
         elif reader.read_scalar() != find_signature_name(text):
@@ -132,13 +136,6 @@ def _read_rows(reader, columns):
         )
     for column in columns.values():
         column.end_list(0, num_rows)
-
-
-def _read_columns(reader, columns):
-    if reader.is_at_names():
-        _read_named(reader, columns, axis=0)
-    else:
-        _find_only(columns).read(reader)
 
 
 def _read_named(reader, columns, axis):

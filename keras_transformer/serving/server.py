@@ -11,7 +11,6 @@ from keras_transformer.serving.http_server import HttpServer
 from keras_transformer.serving.loaded_model import LoadedModel
 from keras_transformer.serving.rest import RestApp
 from keras_transformer.serving.service import Service
-from keras_transformer.serving.versions import POLL_SECONDS
 from keras_transformer.serving.versions import Versions
 
 NUM_BATCH_THREADS = 2  # one moves data while the other computes
@@ -24,9 +23,9 @@ class Server:
     `port` is for gRPC and `rest_api_port` for REST. 0 is any free port, and
     None turns the protocol off. `max_batch_size` rows of concurrent requests
     run together, and a batch waits `batch_timeout_micros` for one more request.
-    `poll_seconds` pass between checks for new versions. `open_model` takes the
-    path of a version and returns a model like `LoadedModel`. `tls` has the
-    paths of a certificate and its private key, which encrypt both protocols.
+    `open_model` takes the path of a version and returns a model like
+    `LoadedModel`. `tls` has the paths of a certificate and its private key,
+    which encrypt both protocols.
     """
 
     def __init__(
@@ -38,7 +37,6 @@ class Server:
         rest_api_port=None,
         max_batch_size=32,
         batch_timeout_micros=2000,
-        poll_seconds=POLL_SECONDS,
         open_model=LoadedModel,
         tls=None,
     ):
@@ -47,7 +45,7 @@ class Server:
         self._host = host
         self._tls = tls
         self._open_model = open_model
-        self._versions = Versions(export_dir, self._load, poll_seconds)
+        self._versions = Versions(export_dir, self._load)
         self._batcher = Batcher(
             max_batch_size,
             batch_timeout_micros / 1e6,

@@ -164,11 +164,7 @@ class _Reader(HTMLParser):
     def handle_data(self, data):
         self._note(Kind.TEXT)
 
-    def handle_entityref(self, name):
-        self._note(Kind.TEXT)
-
-    def handle_charref(self, name):
-        self._note(Kind.TEXT)
+    handle_entityref = handle_charref = handle_data
 
     def handle_comment(self, data):
         self._note(Kind.ATOM)
@@ -176,11 +172,7 @@ class _Reader(HTMLParser):
     def handle_decl(self, declaration):
         self._note(Kind.OUTER)
 
-    def handle_pi(self, data):
-        self._note(Kind.OUTER)
-
-    def unknown_decl(self, data):
-        self._note(Kind.OUTER)
+    handle_pi = unknown_decl = handle_decl
 
     def _note(self, kind):
         # An element that is kept is one piece, up to what follows it.

@@ -105,15 +105,11 @@ class _Layout:
             start = max(first, min(start, last - 1))
             stop = min(start + 1, last)
         if _is_emphasis(mark):
-            start, stop = self._leave_out_punctuation(start, stop)
-        return start, stop
-
-    def _leave_out_punctuation(self, start, stop):
-        """Returns a range whose edges Markdown accepts for emphasis."""
-        while start < stop and self._is_attached(start, start):
-            start += 1
-        while start < stop and self._is_attached(stop - 1, stop):
-            stop -= 1
+            # Markdown accepts no emphasis that begins or ends with these.
+            while start < stop and self._is_attached(start, start):
+                start += 1
+            while start < stop and self._is_attached(stop - 1, stop):
+                stop -= 1
         return start, stop
 
     def _is_attached(self, place, edge):

@@ -18,10 +18,11 @@ def parse(text):
     """
     pieces, block = [], ""
     for line, end, is_wrapped in _lines(text):
-        marker = "" if block else _marker(line)
+        marker = None if block else _ITEM.match(line)
         if marker:
-            pieces.append(markup.Piece(markup.Kind.OUTER, marker))
-        block += line.removeprefix(marker)
+            pieces.append(markup.Piece(markup.Kind.OUTER, marker[0]))
+            line = line.removeprefix(marker[0])
+        block += line
         if is_wrapped:
             block += end
             continue
@@ -64,8 +65,3 @@ def _widths(lines):
         widths[start:number] = [longest] * (number - start)
         start = number + 1
     return widths
-
-
-def _marker(line):
-    match = _ITEM.match(line)
-    return match[0] if match else ""

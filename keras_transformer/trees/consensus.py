@@ -12,7 +12,7 @@ from keras_transformer.trees.parseval import parseval
 from keras_transformer.trees.symbols import LEAF
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import build_trees
-from keras_transformer.trees.tree import walk
+from keras_transformer.trees.tree import find_spans
 
 # A bracket raises the F1 of a treebank if its probability of being right is
 # above half of that F1. At an F1 of 80 %, that is 0.4.
@@ -109,21 +109,14 @@ def _brackets(tree, is_counted):
     # leaves that are not `is_counted`, the punctuation, are left out.
     num_before = [0, *itertools.accumulate(is_counted)]
     heights, copies = collections.Counter(), collections.Counter()
-    starts, place = [], 0
-    for step, label, _ in walk(tree):
-        if step == "open":
-            starts.append(place)
-        elif step == "leaf":
-            place += 1
-        else:
-            places = starts.pop(), place
-            start, stop = (num_before[each] for each in places)
-            if start < stop and starts:
-                copy = copies[start, stop, label]
-                height = heights[start, stop]
-                yield Bracket(start, stop, label, copy), height, places
-                copies[start, stop, label] += 1
-                heights[start, stop] += 1
+    for label, *places in list(find_spans(tree))[:-1]:  # the root is last
+        start, stop = (num_before[each] for each in places)
+        if start < stop:
+            copy = copies[start, stop, label]
+            height = heights[start, stop]
+            yield Bracket(start, stop, label, copy), height, places
+            copies[start, stop, label] += 1
+            heights[start, stop] += 1
 
 
 def _select_brackets(shares, num_words):

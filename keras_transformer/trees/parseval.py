@@ -10,6 +10,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.trees.tree import ROOT
 from keras_transformer.trees.tree import TRACE
 from keras_transformer.trees.tree import Tree
+from keras_transformer.trees.tree import find_spans
 from keras_transformer.trees.tree import replace_tags
 from keras_transformer.trees.tree import walk
 
@@ -206,22 +207,17 @@ def is_failed(leaves, parsed):
 def _brackets(tree, is_counted):
     """Returns the multiset of the (label, start, end) that count."""
     # Brackets that differ in their punctuation alone are the same for EVALB.
-    # So punctuation takes no position.
-    # Position i is the number of counted words before word i.
-    num_before = [0, *itertools.accumulate(is_counted)]
+    # So punctuation takes no position, and neither do traces, which are not in
+    # `is_counted`. Position i is the number of counted words before word i.
+    counted = iter(is_counted)
+    num_before = [0]
+    for tag in tree.tags():
+        num_before.append(num_before[-1] + (tag != TRACE and next(counted)))
     brackets = collections.Counter()
-    starts = []
-    num_words = 0
-    for step, label, _ in walk(tree):
-        if step == "open":
-            starts.append(num_before[num_words])
-        elif step == "leaf":
-            num_words += label != TRACE
-        else:
-            start, end = starts.pop(), num_before[num_words]
-            label = _bare(label)
-            if start < end and label not in DELETED:
-                brackets[label, start, end] += 1
+    for label, start, end in find_spans(tree):
+        label, start, end = _bare(label), num_before[start], num_before[end]
+        if start < end and label not in DELETED:
+            brackets[label, start, end] += 1
     return brackets
 
 

@@ -75,15 +75,10 @@ def collect_symbols(trees, linearization="normalised"):
     named_steps = {("open", ROOT), ("close", ROOT)}
     for tree in trees:
         named_steps.update((step, name) for step, name, _ in walk(tree))
-    if linearization != "tagged":
-        named_steps = {
-            (step, name) for step, name in named_steps if step != "leaf"
-        }
-    if linearization == "normalised":
-        named_steps.add(("leaf", LEAF))
-    return sorted(
+    symbols = {
         make_symbol(step, name, linearization) for step, name in named_steps
-    )
+    }
+    return sorted(symbols - {LEAF} if linearization in WITH_WORDS else symbols)
 
 
 def identify_linearization(symbols):

@@ -116,6 +116,21 @@ def walk(tree):
             waiting.extend((child, False) for child in reversed(node.children))
 
 
+def find_spans(tree):
+    """Yields the label, start and stop of each constituent, inner ones first.
+
+    The places count the words, traces among them, before it and before its end.
+    """
+    starts, place = [], 0
+    for step, label, _ in walk(tree):
+        if step == "open":
+            starts.append(place)
+        elif step == "leaf":
+            place += 1
+        else:
+            yield label, starts.pop(), place
+
+
 def build_trees(all_steps):
     """Returns the trees of the steps of `walk`, without empty constituents."""
     # The first entry stands for no constituent and collects complete trees.
@@ -238,16 +253,9 @@ def find_smallest_constituents(tree):
     >>> find_smallest_constituents(parse_tree(text))
     [(0, 2), (0, 2), (0, 4), (0, 4)]
     """
-    spans, starts = [], []
-    for step, _, _ in walk(tree):
-        if step == "open":
-            starts.append(len(spans))
-        elif step == "leaf":
-            spans.append(None)
-        else:
-            # The smaller ones of nested constituents close first.
-            start, stop = starts.pop(), len(spans)
-            if stop - start > 1:
-                pair = (start, stop)
-                spans[start:] = [span or pair for span in spans[start:]]
+    spans = [None] * len(tree.words())
+    for _, start, stop in find_spans(tree):
+        if stop - start > 1:
+            pair = (start, stop)
+            spans[start:stop] = [span or pair for span in spans[start:stop]]
     return [span or (0, len(spans)) for span in spans]

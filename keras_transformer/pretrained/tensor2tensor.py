@@ -82,6 +82,16 @@ _FINAL_NORM = "body/encoder/layer_prepostprocess/layer_norm/layer_norm_scale"
 # Normalisation (n), dropout (d) and addition (a) before and after a sub-layer.
 _SEQUENCES = {"pre": ("n", "da"), "post": ("none", "dan")}
 _TARGET_SPACE = "body/target_space_embedding/kernel"
+# The scopes of the embedding matrices, by ours and `tied_embeddings`.
+_SCOPES = {
+    "all": {"embeddings": "shared"},
+    "target": {"embeddings": "shared", "input_embeddings": "shared"},
+    "none": {
+        "embeddings": "target_emb",
+        "input_embeddings": "input_emb",
+        "softmax_weights": "softmax",
+    },
+}
 
 
 def import_tensor2tensor(
@@ -237,10 +247,10 @@ def _read_arrays(checkpoint, hparams, vocab_size):
             f"which also has {min(unknown)}",
             "A model with such variables cannot be imported.",
         )
-    embeddings = {
-        ours: _read_embeddings(checkpoint, scope, expected[ours])
-        for ours, scope in _list_scopes(hparams.tied_embeddings, checkpoint)
-    }
+    embeddings = {}
+    for ours, scope in _SCOPES[hparams.tied_embeddings].items():
+        name = f"model/embedding/{ours}"
+        embeddings[name] = _read_embeddings(checkpoint, scope, expected[name])
     if _TARGET_SPACE in checkpoint.shapes:
         scale = hparams.d_model**0.5 if hparams.scale_embeddings else 1.0
         vector = _read_target_space(checkpoint, hparams.d_model)
@@ -259,22 +269,6 @@ def _rename(name, checkpoint):
         if name.format(norm=scope) in checkpoint.shapes:
             return name.format(norm=scope)
     return name.format(norm="layer_prepostprocess")
-
-
-def _list_scopes(tied_embeddings, checkpoint):
-    """Returns pairs of our embedding matrices and the scopes of theirs."""
-    targets = "model/embedding/embeddings"
-    inputs = "model/embedding/input_embeddings"
-    if tied_embeddings == "none":
-        softmax = "model/embedding/softmax_weights"
-        return [
-            (targets, "target_emb"),
-            (inputs, "input_emb"),
-            (softmax, "softmax"),
-        ]
-    return [(targets, "shared"), (inputs, "shared")][
-        : 1 if tied_embeddings == "all" else 2
-    ]
 
 
 def _read_embeddings(checkpoint, scope, expected):

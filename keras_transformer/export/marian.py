@@ -20,7 +20,6 @@ from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.model_card.facts import find_languages
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
-from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 
 FORMAT = "marian"
@@ -60,10 +59,7 @@ def export_marian(run, export_dir, options, step=None):
         config, run.vocabularies, read_weights(run.checkpoints, step)
     )
     contents = marian_config.make_configs(
-        run.hparams, _list_special_ids(run.vocabularies), run.vocabularies.sizes
-    )
-    contents[1].update(
-        num_beams=options.beam_size, length_penalty=options.alpha
+        run.hparams, run.vocabularies, options
     )
     names = (marian_config.CONFIG_FILE, marian_config.GENERATION_FILE)
     with replace_directory(
@@ -170,9 +166,3 @@ def _match_epsilon(config, arrays):
                 factors[f"{place}_residual/norm/{weight}"] = scale
         for name in factors.keys() & arrays.keys():
             arrays[name] = arrays[name] * np.float32(factors[name])
-
-
-def _list_special_ids(vocabularies):
-    """Returns the ids of padding on both sides, and of the targets' end."""
-    targets, sources = (side.original_ids.tolist() for side in vocabularies)
-    return sources[PAD_ID], targets[PAD_ID], targets[END_ID]

@@ -7,6 +7,8 @@ from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
 from keras_transformer.hparam import HParams
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
 
 CONFIG_FILE = "config.json"
 GENERATION_FILE = "generation_config.json"
@@ -190,19 +192,19 @@ def _clip(length_penalty):
     return min(max(1.0 if length_penalty is None else length_penalty, 0), 10)
 
 
-def make_configs(hparams, ids, vocab_sizes):
+def make_configs(hparams, vocabularies, options):
     """Returns the contents of both files for a run, as dictionaries.
 
-    The `ids` are those of padding in the tables of the sources and of the
-    targets, and of the end. The sizes are those of the targets and the sources.
+    The `DecodeOptions` are those of the search.
     """
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
     names["silu"] = "swish"  # the older name, which every version knows
-    padding, start, end = ids
+    targets, sources = (side.original_ids.tolist() for side in vocabularies)
+    start, end = targets[PAD_ID], targets[END_ID]
     sides = ("encoder", "decoder")
     depths = dict(zip(sides, (hparams.num_layers, hparams.decoder_depth)))
     search = {
-        "pad_token_id": padding,
+        "pad_token_id": sources[PAD_ID],
         "eos_token_id": end,
         "decoder_start_token_id": start,
         "forced_eos_token_id": end,
@@ -222,15 +224,15 @@ def make_configs(hparams, ids, vocab_sizes):
         "scale_embedding": hparams.scale_embeddings,
         "share_encoder_decoder_embeddings": hparams.tied_embeddings == "all",
         "tie_word_embeddings": hparams.tied_embeddings != "none",
-        "vocab_size": vocab_sizes[1],
-        "decoder_vocab_size": vocab_sizes[0],
+        "vocab_size": vocabularies.sources.vocab_size,
+        "decoder_vocab_size": vocabularies.targets.vocab_size,
         "max_position_embeddings": MAX_LENGTH,
         **search,
     }
     search |= {
         "bad_words_ids": [[start]],
-        "num_beams": hparams.beam_size,
+        "num_beams": options.beam_size,
         "max_length": MAX_LENGTH,
-        "length_penalty": hparams.alpha,
+        "length_penalty": options.alpha,
     }
     return config, search

@@ -60,10 +60,8 @@ def import_adapter(source, base, output_dir, problem):
             "languages": _find_languages(run),
         },
     }
-    return write_run(
-        *(output_dir, record, run.hparams.without_lora(), run.vocabularies),
-        weights,
-    )
+    hparams = run.hparams.without_lora()
+    return write_run(output_dir, record, hparams, run.vocabularies, weights)
 
 
 def _check_arrays(run, arrays, path):

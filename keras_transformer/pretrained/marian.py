@@ -150,14 +150,12 @@ def _check_headers(headers, places, config, path):
 
 
 def _read(headers, name):
-    if name not in headers:  # the bias of the logits
-        return np.zeros((1, _count_targets(headers)), "float32")
-    return tensor_files.read_array(name, headers[name])
-
-
-def _count_targets(headers):
-    names = (marian_weights.SHARED, marian_weights.TARGETS)
-    return next(headers[name].shape[0] for name in names if name in headers)
+    if name in headers:
+        return tensor_files.read_array(name, headers[name])
+    # The bias of the logits, one for each target.
+    matrices = (marian_weights.SHARED, marian_weights.TARGETS)
+    matrix = next(matrix for matrix in matrices if matrix in headers)
+    return np.zeros((1, headers[matrix].shape[0]), "float32")
 
 
 def _check_arrays(arrays, path):

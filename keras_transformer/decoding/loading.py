@@ -145,10 +145,10 @@ def check_export(path, chosen, options):
         return
     from keras_transformer.decoding.engines import saved_model
 
-    capabilities = saved_model.read_capabilities(path)
+    record, fixed = saved_model.check_saved_model(path)
+    capabilities = saved_model.make_capabilities(path, fixed)
     check_capabilities(capabilities, chosen, "--")
     check_capabilities(capabilities, options)
-    record, _ = saved_model.check_saved_model(path)
     if "tokenized" in chosen and not record.get("linearization"):
         raise UserError(
             "`--tokenized` must go with a model that parses. Received: "

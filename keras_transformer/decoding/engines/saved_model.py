@@ -51,7 +51,7 @@ class SavedModelEngine:
         self.path = exported.find_newest_version(path)
         self.record, self.options = check_saved_model(path)
         self.linearization = self.record.get("linearization")
-        self.capabilities = read_capabilities(path)
+        self.capabilities = make_capabilities(path, self.options)
         self._signatures = _load_signatures(self.path)
         if "with_terms" not in self._signatures:
             self.capabilities = dataclasses.replace(
@@ -184,9 +184,8 @@ class SavedModelCodec:
         return f"sentence {source.number}, {source.text[:20]!r}..."
 
 
-def read_capabilities(path):
-    """Returns the `Capabilities` of a SavedModel; reads only its record."""
-    _, options = check_saved_model(path)
+def make_capabilities(path, options):
+    """Returns the `Capabilities` of a SavedModel with these options."""
     return Capabilities(
         f"The SavedModel in {path}",
         "the run's directory",

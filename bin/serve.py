@@ -163,8 +163,9 @@ def collect_signals():
 
 def wait_for(stop_requests):
     """Waits until the list has a request to stop."""
-    # Not with a lock, as in `threading.Event`: the handler may interrupt the
-    # wait while that holds it, and a signal just before a wait does not end it.
+    # A `threading.Event` has a lock. The handler would wait for it for ever if
+    # it interrupts this thread while it holds the lock. Besides, a signal that
+    # comes just before a thread waits for a lock does not end that wait.
     while not stop_requests:
         time.sleep(_SECONDS_BETWEEN_LOOKS)
 

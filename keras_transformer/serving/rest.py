@@ -101,8 +101,7 @@ class RestApp:
         call, arrays, is_row = await run(self._submit, requested_model, body)
         await _wait(call, receive)
         outputs = call.result(limits.PREDICT_SECONDS)
-        outputs = await run(add_warnings, arrays, outputs)
-        return await run(json_tensors.format_response, outputs, is_row)
+        return await run(_format_outputs, arrays, outputs, is_row)
 
     def _submit(self, requested_model, body):
         _, model = self._service.find(*requested_model)
@@ -124,6 +123,11 @@ class RestApp:
         metadata = {"signature_def": _to_dict(signatures)}
         response = {"model_spec": spec, "metadata": metadata}
         return json.dumps(response, indent=1).encode()
+
+
+def _format_outputs(arrays, outputs, is_row):
+    """Returns the body of a response, which warns of doubtful translations."""
+    return json_tensors.format_response(add_warnings(arrays, outputs), is_row)
 
 
 def add_warnings(arrays, outputs):

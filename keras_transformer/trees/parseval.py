@@ -210,9 +210,8 @@ def _brackets(tree, is_counted):
     # So punctuation takes no position, and neither do traces, which are not in
     # `is_counted`. Position i is the number of counted words before word i.
     counted = iter(is_counted)
-    num_before = [0]
-    for tag in tree.tags():
-        num_before.append(num_before[-1] + (tag != TRACE and next(counted)))
+    is_placed = [tag != TRACE and next(counted) for tag in tree.tags()]
+    num_before = [0, *itertools.accumulate(is_placed)]
     brackets = collections.Counter()
     for label, start, end in find_spans(tree):
         label, start, end = _bare(label), num_before[start], num_before[end]

@@ -1,4 +1,4 @@
-"""Writes texts in careless case as people usually write.
+"""Restores the usual case of texts in capitals, title case or small letters.
 
 A model that has seen few such texts translates them badly, since a vocabulary
 spells DOG by other subwords than dog, often letter by letter.
@@ -16,8 +16,8 @@ MIN_TITLE_WORDS = 4  # of a text in title case; fewer can be a name
 MIN_SENTENCE_WORDS = 4  # of one in small letters; fewer can be a heading
 # Smaller ids are those of the most frequent subwords, such as "of".
 MAX_FREQUENT_ID = 500
-# A sentence in small letters must begin with one of these, such as "Several".
-# It may otherwise begin with the name of a program.
+# A sentence in small letters is changed if its first word, with a capital, has
+# a smaller id, such as "Several". Another word may be the name of a program.
 MAX_FIRST_ID = 2_000
 # A spelling with capitals counts as this many times rarer than it is. In a
 # vocabulary of English and German, "Hand" may be more frequent than "hand".
@@ -29,15 +29,15 @@ _SENTENCE_ENDS = (".", "!", "?", "…")
 
 
 def restore_case(texts, vocabulary):
-    """Writes texts in careless case in the usual one.
+    """Restores the usual case of texts that lost it.
 
-    A text is changed if it looks careless:
+    A text is changed if one of these is true:
 
     - All words are in capitals.
     - All words begin with a capital, and one is as frequent as "of", which real
       titles do not capitalise.
-    - All words are in small letters, there is a full stop or the like at the
-      end, and the first word is one that often begins with a capital.
+    - All words are in small letters, the text ends with a full stop or the
+      like, and its first word often begins with a capital.
 
     Each word is then written in small letters, with a first capital or as it
     was, whichever takes the fewest subwords and, among these, the most frequent
@@ -59,16 +59,16 @@ def restore_case(texts, vocabulary):
     ranks = _rank_spellings(rows, vocabulary)
     return [
         _rewrite(text, row, ranks, vocabulary.has_capitals)
-        if row and _is_careless(row, ranks, vocabulary)
+        if row and _has_lost_case(row, ranks, vocabulary)
         else text
         for text, row in zip(texts, rows)
     ]
 
 
 def _find_words(text):
-    """Returns matches of the words that have case, if it may be careless.
+    """Returns matches of the words that have case, if they may have lost it.
 
-    Otherwise, the list is empty.
+    The list is empty for a text that is certainly in the usual case.
     """
     matches = []
     for match in WORD.finditer(text):
@@ -109,10 +109,10 @@ def _ends_sentence(text):
     return text[-3:].rstrip("\"')»”’")[-1:] in _SENTENCE_ENDS
 
 
-def _is_careless(matches, ranks, vocabulary):
+def _has_lost_case(matches, ranks, vocabulary):
     if not _is_in_small_letters(matches):
         return _is_in_capitals(matches) or _has_frequent_word(matches, ranks)
-    # The first word without what an apostrophe joins to it, as in "I've"
+    # Of "I've", the part before the apostrophe is looked up.
     first = capitalize(re.split("['’]", _CORE.search(matches[0][0])[0])[0])
     (ids,) = vocabulary.encode([first])
     return vocabulary.has_capitals and len(ids) == 2 and ids[0] <= MAX_FIRST_ID

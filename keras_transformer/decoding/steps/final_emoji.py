@@ -15,7 +15,7 @@ _END = "".join([*_EMOJI, string.whitespace, "\u200d", "\ufe0f"])
 
 
 class FinalEmoji(Step):
-    """Takes the emoji at the end of each text out and puts them back.
+    """Moves the emoji at the end of each text to the end of its translations.
 
     A vocabulary spells a rare emoji in bytes, and a model that has seen none
     often translates the words before it badly as well.

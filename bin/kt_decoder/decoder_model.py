@@ -74,11 +74,11 @@ def check_model(changes, constraints):
     if FLAGS.rerank_by:
         runs = keras_engine.open_runs(model_flags.directories(FLAGS.rerank_by))
         steps["rerank_by"] = keras_engine.find_steps(runs)
-    request = {**chosen, **changes}
-    # The markup of a document follows the attention of the model.
-    request["return_alignments"] = FLAGS.document and _has_markup()
     steps["engine"] = automatic.choose_engine(
-        keras_engine.open_runs(paths), FLAGS.engine, FLAGS.precision, request
+        keras_engine.open_runs(paths),
+        FLAGS.engine,
+        FLAGS.precision,
+        {**chosen, **changes},
     ).engine
     return checker, steps
 
@@ -136,13 +136,6 @@ def read_quality(steps, changes):
     from keras_transformer.evaluation.quality import Quality
 
     return Quality.read(FLAGS.output_dir, *steps["output_dir"])
-
-
-def _has_markup():
-    from keras_transformer.documents.document import guess_format
-
-    format = FLAGS.document_format or guess_format(FLAGS.decode_from_file)
-    return format != "text"
 
 
 def check_translates(translator, name):

@@ -121,7 +121,7 @@ def _alignments(source, translations, translator):
         # Only the translation of a whole sentence has ids.
         if has_markup
         and best[number].ids
-        and "attention" in translator.engine.capabilities.supports
+        and "word_links" in translator.engine.capabilities.supports
     ]
     links = numbers and translator.word_links(
         [source.sentences[number] for number in numbers],

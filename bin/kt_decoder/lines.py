@@ -124,7 +124,7 @@ class LineFormat:
     def _mask(self):
         if "protect" not in self._constraints:
             return None
-        # Imported here because it imports Keras.
+        # Imported here because it needs NumPy.
         from keras_transformer.decoding.steps.placeholders import make_mask
 
         placeholders = self._constraints["protect"]

@@ -234,7 +234,7 @@ def find_links(
         weights = ops.convert_to_numpy(ops.mean(heads, axis=1))
         # (batch, target_len, source_len)
         links += [
-            _link_words(vocabularies, pattern, *row)
+            link_words(vocabularies, pattern, *row)
             for row in zip(batch, weights, log_probs)
         ]
     return links
@@ -274,7 +274,13 @@ def _predict(model, pairs):
     return weights, ops.convert_to_numpy(log_probs)[:, :, 0]
 
 
-def _link_words(vocabularies, pattern, pair, weights, log_probs):
+def link_words(vocabularies, pattern, pair, weights, log_probs):
+    """Returns the `WordLinks` of a pair of ids.
+
+    They follow from the cross-attention of the tokens, `weights` of shape
+    `(target_len, source_len)`, and their log-probabilities. The end of a
+    translation needs no weights. Other arguments are those of `find_links`.
+    """
     sides = map(_share_out, reversed(vocabularies), pair, (pattern, pattern))
     (source_words, of_source), (target_words, of_target) = sides
     scores = log_probs[: len(of_target)] @ of_target

@@ -37,6 +37,7 @@ _RECORD = {
     "shortlist_sha256?": str,
     "normalizes_text?": bool,
     "language_codes?": [str],
+    "averages_heads?": bool,  # in the attention that CTranslate2 returns
 }
 # What an error about a damaged file says.
 REMEDY = "Export the run again."

@@ -137,11 +137,13 @@ def check_export(path, chosen, options):
     if exported.find_export_format(path) == "ctranslate2":
         from keras_transformer.decoding.engines import ctranslate2
 
-        check_capabilities(ctranslate2.CTRANSLATE2, chosen, "--")
-        check_capabilities(ctranslate2.CTRANSLATE2, options)
         directory = exported.find_newest_version(path)
         record_path = os.path.join(directory, exported.EXPORT_FILE)
-        exported.read_export(record_path)[1].replace(**options)
+        record, decode_options = exported.read_export(record_path)
+        capabilities = ctranslate2.find_capabilities(record)
+        check_capabilities(capabilities, chosen, "--")
+        check_capabilities(capabilities, options)
+        decode_options.replace(**options)
         return
     from keras_transformer.decoding.engines import saved_model
 

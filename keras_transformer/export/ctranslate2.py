@@ -85,5 +85,6 @@ def _write(run, directory, options, step, quantization, shortlist):
         precision=quantization,
         max_tokens=max_tokens,
         num_parameters=count_parameters(run, step),
+        averages_heads=True,
         **more,
     )

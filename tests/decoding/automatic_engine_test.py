@@ -15,6 +15,7 @@ from small_translators import make_run
 from small_translators import make_tree_vocabulary
 
 from keras_transformer.decoding import Glossary
+from keras_transformer.decoding import Placeholders
 from keras_transformer.decoding import load
 from keras_transformer.decoding.engines.automatic import AutomaticEngine
 from keras_transformer.decoding.engines.automatic import choose_engine
@@ -68,7 +69,7 @@ class ChooseEngineTest:
             ("auto", {"rerank_by": "reverse"}, "does not support rerank_by"),
             ("auto", {"mbr_samples": 8}, "does not support mbr_samples"),
             ("auto", {"temperature": 0.5}, "does not support temperature"),
-            ("auto", {"return_alignments": True}, "support return_alignments"),
+            ("auto", {"return_attention": True}, "support return_attention"),
         ],
     )
     def test_keras_does_what_ctranslate2_lacks(
@@ -139,7 +140,6 @@ class AutomaticEngineTest:
             ),
             pytest.param({"mbr_samples": 4}, marks=pytest.mark.slow),
             {"glossary": Glossary([("a", "d")])},
-            {"return_alignments": True},
             {"extra_length": 3000},
         ],
         ids=lambda options: next(iter(options)),
@@ -152,6 +152,19 @@ class AutomaticEngineTest:
         fast(TEXTS)
         assert not is_loaded(fast)
         assert fast(TEXTS, **options) == ours(TEXTS, **options)
+        assert is_loaded(fast)
+
+    def test_words_are_linked_without_keras(self, translators):
+        fast, ours = translators
+        vars(fast.engine).pop("_keras_engine", None)
+        texts = [*TEXTS, "a <b>b c</b>"]
+        for options in (
+            {"return_alignments": True},
+            {"protect": Placeholders(["<[^>]*>"])},
+        ):
+            assert fast(texts, **options) == ours(texts, **options)
+        assert not is_loaded(fast)
+        fast(texts[:1], return_attention=True)
         assert is_loaded(fast)
 
     def test_a_text_beyond_the_positions_of_ctranslate2(self, translators):

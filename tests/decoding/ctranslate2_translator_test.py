@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 
 import numpy as np
@@ -10,12 +11,16 @@ import sentencepiece
 from exported_translators import WORDS
 from exported_translators import make_translator
 
+from keras_transformer.decoding import load
 from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.decoding.engines.ctranslate2_search import Request
+from keras_transformer.decoding.loading import check_export
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.errors import UserError
 from keras_transformer.search.options import DecodeOptions
 
 ctranslate2 = pytest.importorskip("ctranslate2")
+V01 = str(pathlib.Path(__file__).parents[1] / "fixtures/v0.1/ctranslate2")
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +83,24 @@ class CTranslate2EngineTest:
                 assert their_best.score < our_best.score - 1e-4
                 missed += 1
         assert missed <= (0 if options["beam_size"] == 1 else 2)
+
+    @pytest.mark.parametrize("extra_length", [20, 0])
+    def test_links_words_as_ours(self, extra_length, ours, theirs, texts):
+        hypotheses = list(theirs.hypotheses(texts, extra_length=extra_length))
+        expected = ours.word_links(texts, hypotheses)
+        links = theirs.word_links(texts, hypotheses)
+        for one, other in zip(links, expected, strict=True):
+            assert one.source_words == other.source_words
+            assert one.target_words == other.target_words
+            np.testing.assert_allclose(one.weights, other.weights, atol=1e-5)
+            np.testing.assert_allclose(one.scores, other.scores, atol=1e-4)
+
+    def test_models_of_version_0_1_link_no_words(self):
+        translator = load(V01)
+        with pytest.raises(UserError, match="not support `return_alignments`"):
+            translator(["a"], return_alignments=True)
+        with pytest.raises(UserError, match="`--protect`.*or export it again"):
+            check_export(V01, {"protect": True}, {})
 
     def test_scores_are_those_of_our_model(self, ours, theirs, texts):
         sources = [

@@ -74,11 +74,14 @@ class NormalizationTest:
         found = [row[0].decode() for row in outputs["translations"]]
         assert found == run([*TEXTS, *BLANK])
 
-    def test_what_is_protected_stays_as_it_is(self, run):
+    def test_what_is_protected_stays_as_it_is(self, translator):
+        if "placeholders" not in translator.engine.capabilities.supports:
+            pytest.skip("A SavedModel links no words")
         protect = Placeholders(["<<[^>]*>>"])
-        (text,) = run(["two\u00a0women <<a\u00a0\u00adb>>"], protect=protect)
+        text = "two\u00a0women <<a\u00a0\u00adb>>"
+        (text,) = translator([text], protect=protect)
         assert "<<a\u00a0\u00adb>>" in text
-        (expected,) = run(["two women <<ab>>"], protect=protect)
+        (expected,) = translator(["two women <<ab>>"], protect=protect)
         assert text.replace("a\u00a0\u00adb", "ab") == expected
 
     def test_words_are_linked(self, run):

@@ -34,10 +34,6 @@ ROWS = [
         says="does not support `--protect`",
     ),
     row(
-        "kt-decoder --output_dir={ctranslate2} --protect",
-        says="does not support `--protect`",
-    ),
-    row(
         RUN + " --protect --score_file={texts}/dev.en",
         says="must go without `--score_file`",
     ),

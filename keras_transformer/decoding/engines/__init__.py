@@ -29,13 +29,13 @@ _NEEDS = {
     "protected_patterns": "placeholders",
     "random_seed": "seeds",
     "rerank_by": "reranking",
-    "return_alignments": "attention",
+    "return_alignments": "word_links",
     "return_attention": "attention",
-    "return_word_scores": "attention",
+    "return_word_scores": "word_links",
     "seed": "seeds",
     "temperature": "samples",
-    "write_alignments": "attention",
-    "write_word_scores": "attention",
+    "write_alignments": "word_links",
+    "write_word_scores": "word_links",
 }
 
 
@@ -64,7 +64,7 @@ class Engine(typing.Protocol):
     """Takes encoded sentences, and returns hypotheses or scores.
 
     All the rest is the work of `Translator`. An engine with attention also has
-    `attend` and `link_words`.
+    `attend`, and one that links words has `link_words`.
     """
 
     codec: "Codec"

@@ -27,7 +27,8 @@ ON_CTRANSLATE2 = dataclasses.replace(
     supports=("checkpoints", *CTRANSLATE2.supports),
 )
 STAND_IN = dataclasses.replace(
-    ON_CTRANSLATE2, supports=("checkpoints", "prefixes", "seeds")
+    ON_CTRANSLATE2,
+    supports=tuple(set(ON_CTRANSLATE2.supports) - {"samples"}),
 )
 _log = logging.getLogger(__name__)
 
@@ -117,9 +118,9 @@ class AutomaticEngine:
     """Searches with CTranslate2, and with Keras where that is needed.
 
     A call of a translator can ask for what CTranslate2 lacks: terms of a
-    glossary, samples, attention, or a text that is longer than its table of
-    positions. Keras is loaded at the first such call. `fast` is the
-    `CTranslate2Engine` of a run, and `load()` its `KerasEngine`.
+    glossary, samples, the attention of all heads, or a text that is longer than
+    its table of positions. Keras is loaded at the first such call. `fast` is
+    the `CTranslate2Engine` of a run, and `load()` its `KerasEngine`.
     """
 
     capabilities = keras_engine.RUN
@@ -152,9 +153,8 @@ class AutomaticEngine:
 
     def score(self, sources, targets, options):
         """Scores translations of sentences, see `KerasEngine.score`."""
-        # CTranslate2 takes one more position, for the beginning of a target.
-        longest = max(map(len, [*sources, *targets]), default=0) + 1
-        return self._choose(longest).score(sources, targets, options)
+        engine = self._choose_for_pairs(sources, targets)
+        return engine.score(sources, targets, options)
 
     def attend(self, sources, target_ids):
         """Returns the `Attention` of each sentence and its translation."""
@@ -162,12 +162,17 @@ class AutomaticEngine:
 
     def link_words(self, sources, target_ids, pattern):
         """Returns the `WordLinks` of sentences and their translations."""
-        return self._keras_engine.link_words(sources, target_ids, pattern)
+        engine = self._choose_for_pairs(sources, target_ids)
+        return engine.link_words(sources, target_ids, pattern)
 
     @functools.cached_property
     def _keras_engine(self):
         _log.debug("Loading Keras for what CTranslate2 does not support.")
         return self._load()
+
+    def _choose_for_pairs(self, sources, targets):
+        # CTranslate2 takes one more position, for the beginning of a target.
+        return self._choose(max(map(len, [*sources, *targets]), default=0) + 1)
 
     def _choose(self, longest, request=None):
         is_fast = longest <= self._fast.max_length and not find_unsupported(

@@ -21,7 +21,7 @@ from keras_transformer.search.options import DecodeOptions
 
 # Belongs to the key of a converted model. A change of the converter that
 # changes its output needs another number.
-VERSION = 1
+VERSION = 2
 
 
 def open_run(run, step=None, device="cpu", compute_type="default"):
@@ -98,6 +98,7 @@ def _write(run, step, directory):
         **run.vocabularies.hashes,
         "decode": dataclasses.asdict(DecodeOptions.from_hparams(run.hparams)),
         "max_tokens": max_tokens,
+        "averages_heads": True,
     }
     path = os.path.join(directory, exported.EXPORT_FILE)
     with open(path, "w", encoding="utf-8") as file:

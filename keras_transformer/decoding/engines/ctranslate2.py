@@ -1,5 +1,6 @@
 """Searches with a model that was exported to CTranslate2."""
 
+import dataclasses
 import os
 
 from keras_transformer import fields
@@ -9,6 +10,7 @@ from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.data.text_files import sha256
 from keras_transformer.decoding import batching
 from keras_transformer.decoding import exported
+from keras_transformer.decoding.attention import link_words
 from keras_transformer.decoding.engines import Capabilities
 from keras_transformer.decoding.engines import ctranslate2_search
 from keras_transformer.decoding.texts import Codec
@@ -49,7 +51,13 @@ UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
 CTRANSLATE2 = Capabilities(
     "A CTranslate2 model",
     "the run's directory",
-    ("prefixes", "samples", "seeds"),
+    ("placeholders", "prefixes", "samples", "seeds", "word_links"),
+)
+# Version 0.1 wrote models that return the attention of a single head.
+WITHOUT_LINKS = dataclasses.replace(
+    CTRANSLATE2,
+    remedy="the run's directory, or export it again",
+    supports=("prefixes", "samples", "seeds"),
 )
 
 
@@ -71,7 +79,6 @@ class CTranslate2Engine:
     device computes without overflow.
     """
 
-    capabilities = CTRANSLATE2
     tagger = None
     trained_length = 256  # an export does not record that of its run
 
@@ -87,6 +94,7 @@ class CTranslate2Engine:
             )
         record_path = os.path.join(path, exported.EXPORT_FILE)
         self.record, self.options = exported.read_export(record_path)
+        self.capabilities = find_capabilities(self.record)
         # The ids of another vocabulary would give wrong text and no error.
         both = vocabularies.read(
             path,
@@ -146,6 +154,24 @@ class CTranslate2Engine:
         ]
         self._search.score(requests)
         yield batch, [one.select(options)[0].score for one in requests]
+
+    def link_words(self, sources, target_ids, pattern):
+        """Returns the `WordLinks` of sentences and their translations."""
+        pairs = [
+            (source or [END_ID], target[:-1] if END_ID in target else target)
+            for source, target in zip(sources, target_ids, strict=True)
+        ]
+        return [
+            link_words(
+                self.codec.vocabularies,
+                pattern,
+                (source, [*target, END_ID]),
+                *arrays,
+            )
+            for (source, target), arrays in zip(
+                pairs, self._search.attend(pairs)
+            )
+        ]
 
     def _new_search(self, seed=None):
         import ctranslate2
@@ -216,6 +242,11 @@ class CTranslate2Engine:
             fault = f"whose SHA-256 is not the one in {exported.EXPORT_FILE}"
             raise file_error(path, fault, exported.REMEDY)
         return True
+
+
+def find_capabilities(record):
+    """Returns what an exported model can do, by its `export.json`."""
+    return CTRANSLATE2 if record.get("averages_heads") else WITHOUT_LINKS
 
 
 def may_overflow():

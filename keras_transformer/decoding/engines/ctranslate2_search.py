@@ -20,6 +20,8 @@ import contextlib
 import dataclasses
 import itertools
 
+import numpy as np
+
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.errors import UserError
 from keras_transformer.token_ids import END_ID
@@ -166,16 +168,59 @@ class CTranslate2Search:
         ]
         if not unknown:
             return
+        results = self._score_tokens(
+            (request.source, ids[:-1]) for request, ids in unknown
+        )
+        for (request, ids), log_probs in zip(unknown, results):
+            request.log_probs[ids] = sum(log_probs)
+
+    @_explain_missing_libraries()
+    def attend(self, pairs):
+        """Returns what given translations attend to, and their probabilities.
+
+        Args:
+            pairs: List of pairs of ids, those of a source with the end id and
+                those of its translation without it.
+
+        Returns:
+            List of pairs of arrays. The first is cross-attention, the mean over
+            the heads of the last layer, of shape `(target_len, source_len)`.
+            The second has the log-probabilities of the tokens and of the end,
+            of shape `(target_len + 1,)`.
+        """
+        if not pairs:
+            return []
+        sources, targets = zip(*pairs)
+        results = self.engine.translate_batch(
+            list(map(self._source, sources)),
+            list(map(self._tokens, targets)),
+            beam_size=1,
+            max_input_length=0,
+            # The search adds at least one token to those that are given.
+            max_decoding_length=max(map(len, targets)) + 1,
+            return_attention=True,
+            max_batch_size=BATCH_TOKENS,
+            batch_type="tokens",
+        )
+        attended = []
+        for source, target, result in zip(sources, targets, results):
+            weights = np.zeros((len(target), len(source)))
+            # CTranslate2 leaves out the end if it has added it to the source.
+            for row, attention in zip(weights, result.attention[0]):
+                row[: len(attention)] = attention
+            attended.append(weights)
+        return list(zip(attended, map(np.array, self._score_tokens(pairs))))
+
+    def _score_tokens(self, pairs):
+        """Returns the log-probabilities of the tokens of each translation."""
         results = self.engine.score_batch(
-            [self._source(request) for request, _ in unknown],
+            *zip(*((self._source(a), self._tokens(b)) for a, b in pairs)),
             # CTranslate2 adds the end to a target, and scores it.
-            [self._tokens(ids[:-1]) for _, ids in unknown],
             max_input_length=0,  # no limit; by default 1,024 tokens are read
             max_batch_size=BATCH_TOKENS,
             batch_type="tokens",
         )
-        for (request, ids), result in zip(unknown, results):
-            request.log_probs[ids] = sum(result.log_probs)
+        return [result.log_probs for result in results]
 
     def _find(self, by_limit, options, scored, suppress=False):
         """Searches for hypotheses of requests that are sorted by limit."""
@@ -233,7 +278,7 @@ class CTranslate2Search:
         # and samples are drawn from the distribution of the model.
         is_free = not (prefixes or options.temperature)
         return self.engine.translate_batch(
-            [self._source(request) for request in batch],
+            [self._source(request.source) for request in batch],
             prefixes,
             length_penalty=options.alpha,
             max_input_length=0,
@@ -258,8 +303,7 @@ class CTranslate2Search:
             log_probs[ids] = score
         return log_probs
 
-    def _source(self, request):
-        ids = request.source
+    def _source(self, ids):
         if self.adds_end:
             ids = ids[:-1]
         return [self.source_pieces[id_] for id_ in ids]

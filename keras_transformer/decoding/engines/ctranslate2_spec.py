@@ -64,7 +64,11 @@ class RunConverter:
                 config.num_layers, config.num_heads, **options
             ),
             transformer_spec.TransformerDecoderSpec(
-                config.decoder_depth, config.num_heads, **options
+                config.decoder_depth,
+                config.num_heads,
+                # Attention is returned as the mean of all heads of a layer.
+                alignment_heads=config.num_heads,
+                **options,
             ),
         )
         spec.config.layer_norm_epsilon = config.norm_epsilon

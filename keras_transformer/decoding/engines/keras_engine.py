@@ -19,7 +19,9 @@ _SUPPORTED = ("checkpoints", "choice_of_samples", "glossary", "placeholders")
 _SUPPORTED += ("prefixes", "reranking", "samples", "seeds")
 ENSEMBLE = Capabilities("An ensemble", "one of its runs", _SUPPORTED)
 # Only a single model has attention that can be shown.
-RUN = Capabilities("A run", "another run", (*_SUPPORTED, "attention"))
+RUN = Capabilities(
+    "A run", "another run", (*_SUPPORTED, "attention", "word_links")
+)
 
 
 class KerasEngine:

@@ -121,7 +121,8 @@ def _score_runs(problem, texts, output_dirs):
     if FLAGS.stress:
         lines += _stress(texts, hypotheses, decode, make, output_dir, step)
     if scored:
-        found = (translator, texts.sources, best, options.alpha)
+        alarms = translator.find_alarms(texts.sources, [[one] for one in best])
+        found = (translator, alarms, best, options.alpha)
         lines += _judge(quality, found, texts.references, output_dir, step)
     print("".join(f"{line}\n" for line in lines), end="")
 

@@ -57,13 +57,22 @@ class LineFormat:
         prefixes = prefixes or itertools.repeat("")
         while batch := list(itertools.islice(results, WINDOW)):
             texts = [self.text_of(line, number) for line, number, _ in batch]
-            links_of_lines = self._links(texts, batch, translator)
-            for text, (line, number, translation), links, prefix in zip(
-                texts, batch, links_of_lines, prefixes
+            # A line that is too long has no translation, or that of its parts.
+            whole_texts = [
+                "" if translation.warnings else text
+                for text, (_, _, translation) in zip(texts, batch)
+            ]
+            hypotheses = [translation.hypotheses for _, _, translation in batch]
+            alarms = translator.find_alarms(
+                whole_texts, hypotheses, **self._constraints
+            )
+            links_of_lines = self._links(whole_texts, hypotheses, translator)
+            for text, (line, number, translation), found, links, prefix in zip(
+                texts, batch, alarms, links_of_lines, prefixes
             ):
                 of_words = self._describe_words(links)
                 translation, quality = self._judge(
-                    text, translation, translator, prefix
+                    text, translation, found, translator, prefix
                 )
                 self.num_alarms += report_alarms(number, translation.warnings)
                 if self._is_json:
@@ -98,17 +107,10 @@ class LineFormat:
             columns = [column.replace("\t", " ") for column in columns]
         return "\t".join(columns)
 
-    def _links(self, texts, results, translator):
+    def _links(self, texts, hypotheses, translator):
         """Returns the `WordLinks` of texts, or None for each."""
         if not (FLAGS.write_alignments or FLAGS.write_word_scores):
             return [None] * len(texts)
-        translations = [translation for _, _, translation in results]
-        # A line that is too long has no translation.
-        texts = [
-            "" if translation.warnings else text
-            for text, translation in zip(texts, translations)
-        ]
-        hypotheses = [translation.hypotheses for translation in translations]
         return translator.word_links(texts, hypotheses)
 
     def _describe_words(self, links):
@@ -130,13 +132,12 @@ class LineFormat:
         placeholders = self._constraints["protect"]
         return make_mask(placeholders, self._constraints.get("glossary"))
 
-    def _judge(self, text, translation, translator, prefix):
+    def _judge(self, text, translation, alarms, translator, prefix):
         """Returns a translation with its warnings, and fields of its quality.
 
         A line that is not translated as a whole keeps its warnings.
         """
         from keras_transformer.decoding.steps.long_texts import find_warnings
-        from keras_transformer.scoring.alarms import find_alarms
 
         # A tree has the words of its sentence, or is a repair of them.
         is_odd = not text.strip() or translator.linearization
@@ -146,11 +147,9 @@ class LineFormat:
         if self._quality:
             options = translator.change_options(**self._changes)
             (estimate,), (alarms,) = self._quality.judge(
-                translator, [text], hypotheses[:1], options.alpha
+                translator, [alarms], hypotheses[:1], options.alpha
             )
             quality = {"quality": round(float(estimate), 4)}
-        else:
-            alarms = find_alarms(text, hypotheses[0].text)
         warnings = []
         if self._is_json:
             if self._mask:

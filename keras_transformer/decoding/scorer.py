@@ -3,12 +3,19 @@
 import re
 
 from keras_transformer.decoding.attention import SPACED_WORD
+from keras_transformer.decoding.attention import WORD
 from keras_transformer.decoding.attention import Attention
 from keras_transformer.decoding.attention import WordLinks
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.engines import check_capabilities
+from keras_transformer.decoding.steps.glossary import Glossary
+from keras_transformer.decoding.steps.placeholders import Placeholders
+from keras_transformer.decoding.steps.placeholders import make_mask
 from keras_transformer.decoding.texts import Preparation
 from keras_transformer.decoding.texts import check_pairs
+from keras_transformer.scoring.alarms import find_alarms
+from keras_transformer.scoring.alarms import is_short
+from keras_transformer.scoring.alarms import leaves_out
 
 
 class Scorer(Preparation):
@@ -59,6 +66,43 @@ class Scorer(Preparation):
             for i, score in zip(batch, scores_of_batch):
                 scores[i] = score
         return scores
+
+    def find_alarms(
+        self,
+        texts: list[str],
+        hypotheses: list[list[Hypothesis]],
+        protect: Placeholders | None = None,
+        glossary: Glossary | None = None,
+    ) -> list[list[str]]:
+        """Returns the alarms of the best translation of each text.
+
+        They are names of `alarms.REASONS`, without "low_score"; trees have
+        none. The arguments are those of `hypotheses` and what it yields.
+        """
+        if self.linearization:
+            return [[] for _ in texts]
+        best = [each[0] for each in hypotheses]
+        found = [find_alarms(text, one.text) for text, one in zip(texts, best)]
+        if "word_links" not in self.engine.capabilities.supports:
+            return found
+        if protect:
+            mask = make_mask(protect, glossary, self.codec.normalize)
+            texts = [mask(text).text for text in texts]
+        short = [
+            number
+            for number, (text, one) in enumerate(zip(texts, best))
+            # The translation of a text in parts has no ids.
+            if one.ids and not found[number] and is_short(text, one.text)
+        ]
+        links = self.word_links(
+            [texts[number] for number in short],
+            [[best[number]] for number in short],
+            WORD,
+        )
+        for number, each in zip(short, links):
+            if leaves_out(each):
+                found[number].append("uncovered")
+        return found
 
     def attention(
         self, texts: list[str], hypotheses: list[list[Hypothesis]]

@@ -118,8 +118,18 @@ class CTranslate2Model:
         for row, hypotheses in enumerate(rows):
             texts = [one.text.encode() for one in hypotheses]
             translations[row, : len(texts)] = texts
-        scores = self._scores(sources, rows)
-        return {"translations": translations, "scores": scores}
+        return {
+            "translations": translations,
+            "scores": self._scores(sources, rows),
+            # Not in the signature; see `serving.rest.add_warnings`.
+            "uncovered": np.array(
+                [
+                    "uncovered" in each
+                    for each in self._translator.find_alarms(bodies, rows)
+                ],
+                bool,
+            ),
+        }
 
     def _translate_ids(self, inputs):
         lengths = np.count_nonzero(inputs != PAD_ID, axis=1)  # (batch,)

@@ -14,7 +14,6 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
 from keras_transformer.files.records import write_record
-from keras_transformer.scoring.alarms import find_alarms
 from keras_transformer.scoring.report import align_columns
 
 QUALITY_FILE = "quality.json"
@@ -113,32 +112,29 @@ class Quality:
         limit = max(UNUSUAL_DEVIATIONS * self.deviation, UNUSUAL_DIFFERENCE)
         return features[:, 1] < features[:, [0, 2]] @ self.usual - limit
 
-    def judge(self, translator, sources, hypotheses, alpha):
-        """Returns the estimates, and the alarms of each translation.
+    def judge(self, translator, alarms, hypotheses, alpha):
+        """Returns the estimates, and the alarms with "low_score" of each.
 
-        The arguments are those of `measure_features`.
+        `alarms` are what `Translator.find_alarms` returns, and other arguments
+        those of `measure_features`.
         """
         features = measure_features(translator, hypotheses, alpha)
         unusual = self.is_unusual(features)
         alarms = [
-            find_alarms(source, one.text) + ["low_score"] * bool(low)
-            for source, one, low in zip(sources, hypotheses, unusual)
+            each + ["low_score"] * bool(low)
+            for each, low in zip(alarms, unusual)
         ]
         estimates = self.estimate(features, np.array(list(map(bool, alarms))))
         return estimates, alarms
 
 
-def calibrate(step, translator, sources, hypotheses, alpha, chrf):
+def calibrate(step, translator, alarms, hypotheses, alpha, chrf):
     """Returns the `Quality` that fits these translations; see `Quality.fit`.
 
-    `sources`, `hypotheses` and `alpha` are those of `Quality.judge`.
+    Other arguments are those of `Quality.judge`.
     """
-    is_alarmed = [
-        bool(find_alarms(source, one.text))
-        for source, one in zip(sources, hypotheses)
-    ]
     features = measure_features(translator, hypotheses, alpha)
-    return Quality.fit(step, features, np.array(is_alarmed), chrf)
+    return Quality.fit(step, features, np.array(list(map(bool, alarms))), chrf)
 
 
 def measure_features(translator, hypotheses, alpha):

@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import itertools
 import json
 import re
 import urllib.parse
@@ -98,10 +99,10 @@ class RestApp:
                 self._threads, function, *arguments
             )
 
-        call, arrays, is_row = await run(self._submit, requested_model, body)
+        call, *request = await run(self._submit, requested_model, body)
         await _wait(call, receive)
         outputs = call.result(limits.PREDICT_SECONDS)
-        return await run(_format_outputs, arrays, outputs, is_row)
+        return await run(_format_outputs, outputs, *request)
 
     def _submit(self, requested_model, body):
         _, model = self._service.find(*requested_model)
@@ -113,7 +114,8 @@ class RestApp:
         is_row, arrays = json_tensors.read_arrays(
             text, signature.inputs, max_sizes
         )
-        return self._service.submit(model, name, arrays), arrays, is_row
+        call = self._service.submit(model, name, arrays)
+        return call, signature, arrays, is_row
 
     def _metadata(self, name, *requested_version):
         version, signatures = self._service.get_metadata(
@@ -125,16 +127,21 @@ class RestApp:
         return json.dumps(response, indent=1).encode()
 
 
-def _format_outputs(arrays, outputs, is_row):
+def _format_outputs(outputs, signature, arrays, is_row):
     """Returns the body of a response, which warns of doubtful translations."""
-    return json_tensors.format_response(add_warnings(arrays, outputs), is_row)
+    named = {name: outputs.pop(name) for name in signature.outputs}
+    return json_tensors.format_response(
+        add_warnings(arrays, named, **outputs), is_row
+    )
 
 
-def add_warnings(arrays, outputs):
+def add_warnings(arrays, outputs, uncovered=itertools.repeat(False)):
     """Returns the results of a signature, with `warnings` if there are any.
 
     They are the alarms of the best translation of each text, a list for each.
-    Without an alarm, the results are those of TF Serving.
+    Without an alarm, the results are those of TF Serving. A model that looks
+    for them tells which translations leave out a part of their texts, an array
+    of booleans.
     """
     translations = outputs.get("translations")
     # A SavedModel of any origin may use these names for something else.
@@ -144,9 +151,12 @@ def add_warnings(arrays, outputs):
         return outputs
     # Set one by one, since NumPy would take lists for another axis.
     warnings = np.empty(len(translations), object)
-    for row, (text, best) in enumerate(zip(arrays["text"], translations[:, 0])):
+    rows = zip(arrays["text"], translations[:, 0], uncovered)
+    for row, (text, best, is_uncovered) in enumerate(rows):
         texts = [each.decode(errors="replace") for each in (text, best)]
         warnings[row] = find_alarms(*texts)
+        if is_uncovered:
+            warnings[row].append("uncovered")
     return {**outputs, "warnings": warnings} if any(warnings) else outputs
 
 

@@ -17,6 +17,7 @@ from small_translators import make_tree_vocabulary
 from keras_transformer.decoding import Glossary
 from keras_transformer.decoding import Placeholders
 from keras_transformer.decoding import load
+from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.engines.automatic import AutomaticEngine
 from keras_transformer.decoding.engines.automatic import choose_engine
 from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
@@ -166,6 +167,39 @@ class AutomaticEngineTest:
         assert not is_loaded(fast)
         fast(texts[:1], return_attention=True)
         assert is_loaded(fast)
+
+    def test_what_is_left_out_raises_an_alarm(self, translators):
+        text = "a b c d e f g h"
+        codec = translators[0].codec
+
+        def find(translation, text=text, **options):
+            ids = codec.vocabulary.encode([translation])[0]
+            hypotheses = [[Hypothesis(translation, 0.0, ids)]]
+            first, second = (
+                translator.find_alarms([text], hypotheses, **options)
+                for translator in translators
+            )
+            assert first == second
+            return first
+
+        for part in ("a b c d", "e f g h", "a b g h", ""):
+            assert find(part) == [["uncovered"]]
+        for part in (text, "a b c d e"):
+            assert find(part) == [[]]
+        # A name stands for the placeholder, which is no gap of many words.
+        protect = Placeholders(["{[^}]*}"])
+        assert find("a b", "a b {c d e f g}", protect=protect) == [[]]
+
+    def test_a_model_that_stops_early_raises_alarms(self, translators):
+        # It learned to copy at most ten letters.
+        random = np.random.default_rng(0)
+        texts = [" ".join(random.choice([*"abcdefgh"], 16)) for _ in range(40)]
+        hypotheses = list(translators[0].hypotheses(texts))
+        lengths = np.array([len(best.text.split()) for best, *_ in hypotheses])
+        alarms = translators[0].find_alarms(texts, hypotheses)
+        found = np.array(["uncovered" in each for each in alarms])
+        assert found[lengths <= 8].mean() > 0.8
+        assert not found[lengths >= 12].any()
 
     def test_a_text_beyond_the_positions_of_ctranslate2(self, translators):
         fast, _ = translators

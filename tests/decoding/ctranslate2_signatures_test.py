@@ -18,6 +18,7 @@ from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.loaded_model import LoadedModel
+from keras_transformer.serving.rest import add_warnings
 from keras_transformer.serving.signature import check_names
 
 pytest.importorskip("ctranslate2")
@@ -115,6 +116,7 @@ class CTranslate2ModelTest:
         self, ours, saved_model, name, arrays
     ):
         answer = ours.call(name, arrays)
+        answer.pop("uncovered", None)  # for the warnings of kt-serve alone
         expected = saved_model.call(name, arrays)
         check_names(expected, answer)
         for key, array in answer.items():
@@ -124,6 +126,17 @@ class CTranslate2ModelTest:
                 np.testing.assert_allclose(array, expected[key], atol=1e-4)
             else:
                 assert array.tolist() == expected[key].tolist()
+
+    def test_a_text_that_is_left_out_raises_an_alarm(self, ours):
+        # The model learned to copy at most ten letters.
+        random = np.random.default_rng(0)
+        texts = [" ".join(random.choice([*"abcdefgh"], 16)) for _ in range(40)]
+        arrays = {"text": strings(*texts, "a b c d e")}
+        outputs = ours.call("serving_default", arrays)
+        uncovered = outputs.pop("uncovered")
+        assert 5 < np.count_nonzero(uncovered) < 40 and not uncovered[-1]
+        warnings = add_warnings(arrays, outputs, uncovered)["warnings"]
+        assert ["uncovered" in each for each in warnings] == uncovered.tolist()
 
     @pytest.mark.parametrize(
         "name, arrays",
@@ -193,7 +206,7 @@ class ManyHypothesesTest:
         answer = model.call("serving_default", {"text": strings("a", "")})
         assert answer["translations"].shape == answer["scores"].shape == (2, 3)
         assert answer["scores"][1].tolist() == [0.0] * 3
-        for text, score in zip(*(column[0] for column in answer.values())):
+        for text, score in zip(answer["translations"][0], answer["scores"][0]):
             assert score > -np.inf or text == b""
 
 

@@ -64,9 +64,9 @@ class QualityTest:
         )
         usual = [Hypothesis("uno dos", -0.6, range(9))]
         low = [Hypothesis("uno dos", -40.0, range(9))]
-        loop = [Hypothesis("uno dos uno dos uno dos", -0.6, range(9))]
+        found = [[], [], ["loop"]]
         estimates, alarms = fitted.judge(
-            translator, ["one two"] * 3, usual + low + loop, alpha=0.6
+            translator, found, usual + low + usual, alpha=0.6
         )
         assert alarms == [[], ["low_score"], ["loop"]]
         assert estimates[0] > 0.1 and not estimates[1:].any()

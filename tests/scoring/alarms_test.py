@@ -1,7 +1,13 @@
+import numpy as np
 import pytest
 
+from keras_transformer.decoding.attention import WORD
+from keras_transformer.decoding.attention import WordLinks
+from keras_transformer.decoding.attention import find_words
 from keras_transformer.scoring.alarms import count_repetitions
 from keras_transformer.scoring.alarms import find_alarms
+from keras_transformer.scoring.alarms import is_short
+from keras_transformer.scoring.alarms import leaves_out
 
 SOURCES = [
     "fragmentation",
@@ -59,6 +65,44 @@ class FindAlarmsTest:
 
     def test_a_blank_text_raises_none(self):
         assert find_alarms("  ", "x" * 999) == []
+
+
+class LeavesOutTest:
+    def link(self, source, kept):
+        """Returns links of a word-by-word copy of the `kept` words."""
+        words = find_words(source, WORD)
+        weights = np.full((len(kept), len(words)), 0.02)
+        for row, word in zip(weights, kept):
+            row[word] = 0.8
+        return WordLinks(words, [words[word] for word in kept], weights)
+
+    @pytest.mark.parametrize(
+        "kept, expected",
+        [
+            (range(7), False),
+            (range(4), False),
+            (range(3), True),
+            ([0, 5, 6], True),
+            ([1, 3, 5], False),
+            ([], True),
+        ],
+    )
+    def test_four_words_in_a_row_are_left_out(self, kept, expected):
+        links = self.link("a b c d e f g", list(kept))
+        assert leaves_out(links) == expected
+
+    def test_punctuation_neither_is_a_word_nor_ends_a_gap(self):
+        assert not leaves_out(self.link("a ( b , c ! ) .", []))
+        assert leaves_out(self.link("a b, c, d", []))
+
+    def test_a_text_without_words_has_nothing_to_leave_out(self):
+        assert not leaves_out(self.link("", []))
+        assert not leaves_out(self.link("...!!!", []))
+
+    def test_a_translation_is_short_by_its_characters(self):
+        assert is_short("a" * 31, "b" * 20)
+        assert not is_short("a" * 30, "b" * 20)
+        assert not is_short(SOURCES[-1], "x" * 18)
 
 
 class CountRepetitionsTest:

@@ -98,6 +98,9 @@ class PredictTest:
         found = add_warnings(arrays, outputs)
         assert found["warnings"].tolist() == [[], ["loop"], []]
         assert b'"warnings": ["loop"]' in format_response(found, True)
+        uncovered = np.array([True, False, False])
+        found = add_warnings(arrays, outputs, uncovered)
+        assert found["warnings"].tolist() == [["uncovered"], ["loop"], []]
         fine = {"translations": np.array(rows[:1] * 3, object)}
         for unchanged in (fine, {"scores": arrays["text"]}):
             assert add_warnings(arrays, unchanged) is unchanged

@@ -1,10 +1,10 @@
 """Texts that are too long for the model, translated in parts."""
 
+import itertools
 import re
 import typing
 
 from keras_transformer.decoding.engines import Hypothesis
-from keras_transformer.scoring.alarms import find_alarms
 
 TOO_LONG = "too_long"  # the text is not translated
 SPLIT = "split"  # it is translated in parts
@@ -60,20 +60,20 @@ def translate_in_parts(
     `Translator.hypotheses`.
     """
     parts = [part for each in parts_of_texts for part in each]
-    hypotheses = translator.hypotheses(
-        parts, report, seed=seed, glossary=glossary, protect=protect, **options
+    terms = {"glossary": glossary, "protect": protect}
+    hypotheses = list(
+        translator.hypotheses(parts, report, seed=seed, **terms, **options)
+    )
+    alarms = translator.find_alarms(parts, hypotheses, **terms)
+    translations = (
+        Translation(
+            each,
+            find_warnings(translator, part, each, options) + alarms_of_part,
+        )
+        for part, each, alarms_of_part in zip(parts, hypotheses, alarms)
     )
     return [
-        _join(
-            [
-                Translation(
-                    each_part,
-                    find_warnings(translator, part, each_part, options)
-                    + find_alarms(part, each_part[0].text),
-                )
-                for part, each_part in zip(each, hypotheses)
-            ]
-        )
+        _join(list(itertools.islice(translations, len(each))))
         for each in parts_of_texts
     ]
 

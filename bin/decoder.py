@@ -34,10 +34,10 @@ sentences are translated, and its paragraphs and markup are kept.
         --decode_from_file=page.html --decode_to_file=seite.html
 
 A line that is too long for the model has an empty translation, or with
---split_long that of its parts. A translation that repeats itself, or is far too
-long or too short, is written all the same. The exit status is 3 if the output
-is complete, but has lines or sentences that a message on standard error warns
-of.
+--split_long that of its parts. A translation that repeats itself, leaves words
+out, or is far too long or too short, is written all the same. The exit status
+is 3 if the output is complete, but has lines or sentences that a message on
+standard error warns of.
 
 --format=jsonl reads a JSON object with "text" from each line and writes one
 with "translation", "score" and "warnings", and with "quality" if kt-evaluate

@@ -56,6 +56,10 @@ def check_model(changes, constraints):
         for name in FLAGS
         if flags.is_changed(FLAGS, name)
     }
+    num_hypotheses = changes.get("num_hypotheses", 1)
+    if num_hypotheses > 1:
+        rule = f"must go without num_hypotheses={num_hypotheses}"
+        flags.refuse(FLAGS, OF_WORDS, rule)
     if check_loadable(paths, FLAGS.checkpoint_step):
         check_export(paths[0], chosen, changes)
         return None, {}
@@ -64,10 +68,6 @@ def check_model(changes, constraints):
     options = checker.change_options(**changes)
     for name in (*OF_WORDS, "document", "split_long", "prefix_file"):
         check_translates(checker, name)
-    num_hypotheses = changes.get("num_hypotheses", 1)
-    if num_hypotheses > 1:
-        rule = f"must go without num_hypotheses={num_hypotheses}"
-        flags.refuse(FLAGS, OF_WORDS, rule)
     checker.combine_steps(options, **constraints)
     runs = keras_engine.open_runs(paths)
     steps = {"output_dir": keras_engine.find_steps(runs, FLAGS.checkpoint_step)}
@@ -179,7 +179,10 @@ def load_model(steps):
         name = "output_dir" if options else "rerank_by"
         return load(paths, steps.get(name), precision, engine=engine, **options)
 
-    return _assemble(load_steps, paths)
+    translator = _assemble(load_steps, paths)
+    for name in OF_WORDS:  # of an export, nobody has checked it before
+        check_translates(translator, name)
+    return translator
 
 
 def _assemble(load, paths):

@@ -127,6 +127,7 @@ def _alignments(source, translations, translator):
         [source.sentences[number] for number in numbers],
         [[best[number]] for number in numbers],
         WORD,
+        scored=False,
     )
     for number, each in zip(numbers, links):
         texts = source.sentences[number], best[number].text

@@ -111,7 +111,9 @@ class LineFormat:
         """Returns the `WordLinks` of texts, or None for each."""
         if not (FLAGS.write_alignments or FLAGS.write_word_scores):
             return [None] * len(texts)
-        return translator.word_links(texts, hypotheses)
+        return translator.word_links(
+            texts, hypotheses, scored=FLAGS.write_word_scores
+        )
 
     def _describe_words(self, links):
         """Returns the fields about the words of a translation."""

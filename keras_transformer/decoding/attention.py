@@ -95,7 +95,7 @@ def compute_encoder_attention(translator, texts):
     sources = vocabulary.encode(translator.prepare(texts))
     # The encoder does not depend on the targets.
     pairs = [(ids, _extend_to_two([])) for ids in sources]
-    for batch in _split_batches(pairs):
+    for batch in split_batches(pairs, MAX_ROWS):
         weights, _ = _predict(engine.model, batch)
         layers = [ops.convert_to_numpy(layer) for layer in weights["encoder"]]
         for row, (ids, _) in enumerate(batch):
@@ -228,7 +228,7 @@ def find_links(
         for source, target in zip(source_ids, target_ids, strict=True)
     ]
     links = []
-    for batch in _split_batches(pairs):
+    for batch in split_batches(pairs, MAX_ROWS):
         weights, log_probs = _predict(model, batch)
         heads = ops.cast(weights["cross"][layer], "float32")
         weights = ops.convert_to_numpy(ops.mean(heads, axis=1))
@@ -245,13 +245,13 @@ def _extend_to_two(ids):
     return [*ids, *[END_ID] * max(0, 2 - len(ids))]
 
 
-def _split_batches(pairs):
-    """Yields lists of successive pairs that fit into memory together."""
+def split_batches(pairs, max_rows):
+    """Yields lists of successive pairs whose attention fits into memory."""
     batch, longest = [], 0
     for pair in pairs:
         longest = max(longest, *map(len, pair))
         num_rows = len(batch) + 1
-        if batch and (num_rows > MAX_ROWS or num_rows * longest**2 > MAX_CELLS):
+        if batch and (num_rows > max_rows or num_rows * longest**2 > MAX_CELLS):
             yield batch
             batch, longest = [], max(map(len, pair))
         batch.append(pair)
@@ -274,22 +274,25 @@ def _predict(model, pairs):
     return weights, ops.convert_to_numpy(log_probs)[:, :, 0]
 
 
-def link_words(vocabularies, pattern, pair, weights, log_probs):
+def link_words(vocabularies, pattern, pair, weights, log_probs=None):
     """Returns the `WordLinks` of a pair of ids.
 
     They follow from the cross-attention of the tokens, `weights` of shape
-    `(target_len, source_len)`, and their log-probabilities. The end of a
-    translation needs no weights. Other arguments are those of `find_links`.
+    `(target_len, source_len)`, and their log-probabilities, without which the
+    words have no scores. The end of a translation needs no weights. Other
+    arguments are those of `find_links`.
     """
     sides = map(_share_out, reversed(vocabularies), pair, (pattern, pattern))
     (source_words, of_source), (target_words, of_target) = sides
-    scores = log_probs[: len(of_target)] @ of_target
+    scores = []
+    if log_probs is not None:
+        scores = (log_probs[: len(of_target)] @ of_target).tolist()
     # Attention to and from the end id says nothing about words.
     num_sources, num_targets = (len(ids) - (ids[-1] == END_ID) for ids in pair)
     of_target, of_source = of_target[:num_targets], of_source[:num_sources]
     weights = of_target.T @ weights[:num_targets, :num_sources] @ of_source
     weights /= np.maximum(of_target.sum(axis=0), 1e-9)[:, None]
-    return WordLinks(source_words, target_words, weights, scores.tolist())
+    return WordLinks(source_words, target_words, weights, scores)
 
 
 def _share_out(vocabulary, ids, pattern):

@@ -3,7 +3,6 @@
 import re
 
 from keras_transformer.decoding.attention import SPACED_WORD
-from keras_transformer.decoding.attention import WORD
 from keras_transformer.decoding.attention import Attention
 from keras_transformer.decoding.attention import WordLinks
 from keras_transformer.decoding.engines import Hypothesis
@@ -88,16 +87,21 @@ class Scorer(Preparation):
         if protect:
             mask = make_mask(protect, glossary, self.codec.normalize)
             texts = [mask(text).text for text in texts]
+        # What the model read and wrote, without what steps have put back.
+        sources = self.prepare(texts)
+        written = self.codec.vocabulary.decode([one.ids for one in best])
         short = [
             number
-            for number, (text, one) in enumerate(zip(texts, best))
+            for number, one in enumerate(best)
             # The translation of a text in parts has no ids.
-            if one.ids and not found[number] and is_short(text, one.text)
+            if one.ids
+            and not found[number]
+            and is_short(sources[number], written[number])
         ]
         links = self.word_links(
             [texts[number] for number in short],
             [[best[number]] for number in short],
-            WORD,
+            scored=False,
         )
         for number, each in zip(short, links):
             if leaves_out(each):
@@ -122,18 +126,20 @@ class Scorer(Preparation):
         texts: list[str],
         hypotheses: list[list[Hypothesis]],
         pattern: re.Pattern[str] = SPACED_WORD,
+        scored: bool = True,
     ) -> list[WordLinks]:
         """Returns the `WordLinks` of the best translation of each text.
 
         The texts and hypotheses are those of `attention`. The pattern, a
-        compiled regular expression, is that of a word.
+        compiled regular expression, is that of a word. Without `scored`, the
+        words may have no scores.
         """
         check_capabilities(
             self.engine.capabilities, {"return_alignments": True}
         )
         sources = self.encode(list(enumerate(texts, 1)))
         target_ids = [best.ids for best, *_ in hypotheses]
-        links = self.engine.link_words(sources, target_ids, pattern)
+        links = self.engine.link_words(sources, target_ids, pattern, scored)
         for step in reversed(self.steps):
             links = list(map(step.finish_links, links))
         return links

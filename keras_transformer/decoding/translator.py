@@ -188,7 +188,9 @@ class Translator(Scorer):
         if return_attention:
             results.append(self.attention(texts, hypotheses))
         if return_alignments or return_word_scores:
-            links = self.word_links(texts, hypotheses)
+            links = self.word_links(
+                texts, hypotheses, scored=return_word_scores
+            )
         if return_alignments:
             results.append([each.find_pairs() for each in links])
         if return_word_scores:

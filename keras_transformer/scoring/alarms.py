@@ -75,10 +75,10 @@ def is_short(source, translation):
 def leaves_out(links):
     """Returns whether a translation leaves out a part of its source.
 
-    `links` are the `WordLinks` between them. Attention to punctuation does not
-    count, because it translates no word.
+    `links` are the `WordLinks` between words that spaces separate. Attention to
+    punctuation does not count, because it translates no word.
     """
-    is_word = [word.text[0].isalnum() for word in links.source_words]
+    is_word = [any(map(str.isalnum, word.text)) for word in links.source_words]
     shares = links.weights.max(axis=0, initial=0)[np.array(is_word, bool)]
     gap = longest_gap = 0
     for share in shares:

@@ -189,6 +189,13 @@ class AutomaticEngineTest:
         # A name stands for the placeholder, which is no gap of many words.
         protect = Placeholders(["{[^}]*}"])
         assert find("a b", "a b {c d e f g}", protect=protect) == [[]]
+        # What is put back does not make a translation longer.
+        codec = translators[0].codec
+        (ids,) = codec.vocabulary.encode(["a b"])
+        restored = Hypothesis("a b {xxxxxxxxxxxxxxxx}", 0.0, ids)
+        assert translators[0].find_alarms(
+            [text + " {xxxxxxxxxxxxxxxx}"], [[restored]], protect
+        ) == [["uncovered"]]
 
     def test_a_model_that_stops_early_raises_alarms(self, translators):
         # It learned to copy at most ten letters.

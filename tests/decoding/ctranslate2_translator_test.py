@@ -11,6 +11,7 @@ import sentencepiece
 from exported_translators import WORDS
 from exported_translators import make_translator
 
+from keras_transformer.decoding import attention
 from keras_transformer.decoding import load
 from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.decoding.engines.ctranslate2_search import Request
@@ -94,6 +95,18 @@ class CTranslate2EngineTest:
             assert one.target_words == other.target_words
             np.testing.assert_allclose(one.weights, other.weights, atol=1e-5)
             np.testing.assert_allclose(one.scores, other.scores, atol=1e-4)
+
+    def test_links_are_found_in_parts_that_fit_into_memory(
+        self, theirs, texts, monkeypatch
+    ):
+        hypotheses = list(theirs.hypotheses(texts))
+        expected = theirs.word_links(texts, hypotheses)
+        monkeypatch.setattr(attention, "MAX_CELLS", 50)
+        links = theirs.word_links(texts, hypotheses, scored=False)
+        for one, other in zip(links, expected, strict=True):
+            assert one.target_words == other.target_words
+            np.testing.assert_allclose(one.weights, other.weights, atol=1e-5)
+            assert one.scores == []
 
     def test_models_of_version_0_1_link_no_words(self):
         translator = load(V01)

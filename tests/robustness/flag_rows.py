@@ -39,6 +39,11 @@ ROWS = [
         "--decode_hparams=num_hypotheses=2",
         says="num_hypotheses=2",
     ),
+    row(
+        "kt-decoder --output_dir={ctranslate2} --write_alignments "
+        "--decode_hparams=num_hypotheses=2",
+        says="num_hypotheses=2",
+    ),
     row("kt-decoder --output_dir={parser} --write_alignments", says="parsing"),
     row("kt-decoder --output_dir={run},{run} --write_alignments", says="one"),
     row(

@@ -28,7 +28,7 @@ ON_CTRANSLATE2 = dataclasses.replace(
 )
 STAND_IN = dataclasses.replace(
     ON_CTRANSLATE2,
-    supports=tuple(set(ON_CTRANSLATE2.supports) - {"samples"}),
+    supports=tuple(n for n in ON_CTRANSLATE2.supports if n != "samples"),
 )
 _log = logging.getLogger(__name__)
 
@@ -160,10 +160,10 @@ class AutomaticEngine:
         """Returns the `Attention` of each sentence and its translation."""
         return self._keras_engine.attend(sources, target_ids)
 
-    def link_words(self, sources, target_ids, pattern):
-        """Returns the `WordLinks` of sentences and their translations."""
+    def link_words(self, sources, target_ids, pattern, scored=True):
+        """Returns the `WordLinks`, see `KerasEngine.link_words`."""
         engine = self._choose_for_pairs(sources, target_ids)
-        return engine.link_words(sources, target_ids, pattern)
+        return engine.link_words(sources, target_ids, pattern, scored)
 
     @functools.cached_property
     def _keras_engine(self):

@@ -11,6 +11,7 @@ from keras_transformer.data.text_files import sha256
 from keras_transformer.decoding import batching
 from keras_transformer.decoding import exported
 from keras_transformer.decoding.attention import link_words
+from keras_transformer.decoding.attention import split_batches
 from keras_transformer.decoding.engines import Capabilities
 from keras_transformer.decoding.engines import ctranslate2_search
 from keras_transformer.decoding.texts import Codec
@@ -155,23 +156,27 @@ class CTranslate2Engine:
         self._search.score(requests)
         yield batch, [one.select(options)[0].score for one in requests]
 
-    def link_words(self, sources, target_ids, pattern):
-        """Returns the `WordLinks` of sentences and their translations."""
+    def link_words(self, sources, target_ids, pattern, scored=True):
+        """Returns the `WordLinks`, see `KerasEngine.link_words`."""
         pairs = [
             (source or [END_ID], target[:-1] if END_ID in target else target)
             for source, target in zip(sources, target_ids, strict=True)
         ]
-        return [
-            link_words(
-                self.codec.vocabularies,
-                pattern,
-                (source, [*target, END_ID]),
-                *arrays,
-            )
+        # The longest translation of a call decides how far it searches.
+        order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][1]))
+        links = [None] * len(pairs)
+        numbers = iter(order)
+        for batch in split_batches([pairs[i] for i in order], len(pairs)):
             for (source, target), arrays in zip(
-                pairs, self._search.attend(pairs)
-            )
-        ]
+                batch, self._search.attend(batch, scored)
+            ):
+                links[next(numbers)] = link_words(
+                    self.codec.vocabularies,
+                    pattern,
+                    (source, [*target, END_ID]),
+                    *arrays,
+                )
+        return links
 
     def _new_search(self, seed=None):
         import ctranslate2

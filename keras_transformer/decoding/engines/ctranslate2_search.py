@@ -175,7 +175,7 @@ class CTranslate2Search:
             request.log_probs[ids] = sum(log_probs)
 
     @_explain_missing_libraries()
-    def attend(self, pairs):
+    def attend(self, pairs, scored=True):
         """Returns what given translations attend to, and their probabilities.
 
         Args:
@@ -186,10 +186,8 @@ class CTranslate2Search:
             List of pairs of arrays. The first is cross-attention, the mean over
             the heads of the last layer, of shape `(target_len, source_len)`.
             The second has the log-probabilities of the tokens and of the end,
-            of shape `(target_len + 1,)`.
+            of shape `(target_len + 1,)`; without `scored` it is None.
         """
-        if not pairs:
-            return []
         sources, targets = zip(*pairs)
         results = self.engine.translate_batch(
             list(map(self._source, sources)),
@@ -209,7 +207,10 @@ class CTranslate2Search:
             for row, attention in zip(weights, result.attention[0]):
                 row[: len(attention)] = attention
             attended.append(weights)
-        return list(zip(attended, map(np.array, self._score_tokens(pairs))))
+        log_probs = [None] * len(pairs)
+        if scored:
+            log_probs = map(np.array, self._score_tokens(pairs))
+        return list(zip(attended, log_probs))
 
     def _score_tokens(self, pairs):
         """Returns the log-probabilities of the tokens of each translation."""

@@ -173,6 +173,7 @@ class Protection(Step):
             self._engine.codec.encode(sources),
             [one.ids for one in needed.values()],
             WORD,
+            scored=False,
         )
         return dict(zip(needed, links))
 

@@ -198,7 +198,7 @@ class AutomaticEngineTest:
         ) == [["uncovered"]]
 
     def test_a_model_that_stops_early_raises_alarms(self, translators):
-        # It learned to copy at most ten letters.
+        # It learned from texts of 7.5 letters on average.
         random = np.random.default_rng(0)
         texts = [" ".join(random.choice([*"abcdefgh"], 16)) for _ in range(40)]
         hypotheses = list(translators[0].hypotheses(texts))

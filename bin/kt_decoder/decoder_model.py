@@ -180,7 +180,8 @@ def load_model(steps):
         return load(paths, steps.get(name), precision, engine=engine, **options)
 
     translator = _assemble(load_steps, paths)
-    for name in OF_WORDS:  # of an export, nobody has checked it before
+    # It is known only now whether an exported model parses.
+    for name in OF_WORDS:
         check_translates(translator, name)
     return translator
 

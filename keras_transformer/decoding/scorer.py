@@ -12,9 +12,7 @@ from keras_transformer.decoding.steps.placeholders import Placeholders
 from keras_transformer.decoding.steps.placeholders import make_mask
 from keras_transformer.decoding.texts import Preparation
 from keras_transformer.decoding.texts import check_pairs
-from keras_transformer.scoring.alarms import find_alarms
-from keras_transformer.scoring.alarms import is_short
-from keras_transformer.scoring.alarms import leaves_out
+from keras_transformer.scoring import alarms
 
 
 class Scorer(Preparation):
@@ -75,13 +73,16 @@ class Scorer(Preparation):
     ) -> list[list[str]]:
         """Returns the alarms of the best translation of each text.
 
-        They are names of `alarms.REASONS`, without "low_score"; trees have
-        none. The arguments are those of `hypotheses` and what it yields.
+        They are names of `alarms.REASONS`, without "low_score". Trees have
+        none. `hypotheses` are what the method of this name yields for the other
+        arguments.
         """
         if self.linearization:
             return [[] for _ in texts]
         best = [each[0] for each in hypotheses]
-        found = [find_alarms(text, one.text) for text, one in zip(texts, best)]
+        found = [
+            alarms.find_alarms(text, one.text) for text, one in zip(texts, best)
+        ]
         if "word_links" not in self.engine.capabilities.supports:
             return found
         if protect:
@@ -96,7 +97,7 @@ class Scorer(Preparation):
             # The translation of a text in parts has no ids.
             if one.ids
             and not found[number]
-            and is_short(sources[number], written[number])
+            and alarms.is_short(sources[number], written[number])
         ]
         links = self.word_links(
             [texts[number] for number in short],
@@ -104,7 +105,7 @@ class Scorer(Preparation):
             scored=False,
         )
         for number, each in zip(short, links):
-            if leaves_out(each):
+            if alarms.leaves_out(each):
                 found[number].append("uncovered")
         return found
 
@@ -132,7 +133,7 @@ class Scorer(Preparation):
 
         The texts and hypotheses are those of `attention`. The pattern, a
         compiled regular expression, is that of a word. Without `scored`, the
-        words may have no scores.
+        links may lack the scores of the words.
         """
         check_capabilities(
             self.engine.capabilities, {"return_alignments": True}

@@ -139,9 +139,9 @@ def add_warnings(arrays, outputs, uncovered=itertools.repeat(False)):
     """Returns the results of a signature, with `warnings` if there are any.
 
     They are the alarms of the best translation of each text, a list for each.
-    Without an alarm, the results are those of TF Serving. A model that looks
-    for them tells which translations leave out a part of their texts, an array
-    of booleans.
+    Without an alarm, the results are those of TF Serving. `uncovered` holds
+    True for each text of which the model has left out a part, if the model
+    looks for this.
     """
     translations = outputs.get("translations")
     # A SavedModel of any origin may use these names for something else.

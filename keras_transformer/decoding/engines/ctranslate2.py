@@ -1,6 +1,7 @@
 """Searches with a model that was exported to CTranslate2."""
 
 import dataclasses
+import itertools
 import os
 
 from keras_transformer import fields
@@ -162,20 +163,18 @@ class CTranslate2Engine:
             (source or [END_ID], target[:-1] if END_ID in target else target)
             for source, target in zip(sources, target_ids, strict=True)
         ]
-        # The longest translation of a call decides how far it searches.
+        # In each call, CTranslate2 searches as far as the longest translation.
         order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][1]))
+        batches = split_batches([pairs[i] for i in order], len(pairs))
+        attended = itertools.chain.from_iterable(
+            self._search.attend(batch, scored) for batch in batches
+        )
         links = [None] * len(pairs)
-        numbers = iter(order)
-        for batch in split_batches([pairs[i] for i in order], len(pairs)):
-            for (source, target), arrays in zip(
-                batch, self._search.attend(batch, scored)
-            ):
-                links[next(numbers)] = link_words(
-                    self.codec.vocabularies,
-                    pattern,
-                    (source, [*target, END_ID]),
-                    *arrays,
-                )
+        for number, arrays in zip(order, attended):
+            source, target = pairs[number]
+            pair = source, [*target, END_ID]
+            vocabularies = self.codec.vocabularies
+            links[number] = link_words(vocabularies, pattern, pair, *arrays)
         return links
 
     def _new_search(self, seed=None):

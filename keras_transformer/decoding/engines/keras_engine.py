@@ -165,7 +165,7 @@ class KerasEngine:
     def link_words(self, sources, target_ids, pattern, scored=True):
         """Returns the `WordLinks` of sentences and their translations.
 
-        An engine that is faster without `scored` then leaves out their scores.
+        Without `scored`, an engine may leave out the scores of the words.
         """
         # An ensemble links words by the attention of its first model.
         (model, *_) = getattr(self.model, "models", [self.model])

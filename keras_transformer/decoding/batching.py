@@ -19,7 +19,8 @@ from keras_transformer.errors import UserError
 from keras_transformer.errors import is_out_of_memory
 
 # The most keys that a layer's cache holds: rows x beam_size x length. This is
-# the best number on a processor; see `count_cache_positions` for a GPU.
+# the best number for `d_model` 512 on a processor; `compiled_search` finds
+# those of other models and of a GPU.
 CACHE_POSITIONS = 16384
 # A tree has at most 4.0 symbols a word in 3,669 sentences of the Wall Street
 # Journal, so it is at most three times longer than its sentence, plus one.

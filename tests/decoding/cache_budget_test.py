@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from small_transformer import make_transformer
 
+from keras_transformer.decoding.batching import CACHE_POSITIONS
 from keras_transformer.decoding.batching import estimate_search_costs
 from keras_transformer.decoding.batching import plan_batches
 from keras_transformer.decoding.engines.compiled_search import HELD_SHARE
@@ -14,6 +15,9 @@ from keras_transformer.decoding.engines.compiled_search import (
 )
 from keras_transformer.decoding.engines.compiled_search import (
     count_position_bytes,
+)
+from keras_transformer.decoding.engines.compiled_search import (
+    count_processor_positions,
 )
 from keras_transformer.decoding.engines.compiled_search import read_free_bytes
 from keras_transformer.search.ensemble import Ensemble
@@ -97,6 +101,14 @@ class CachePositionsTest:
             8e9, 1000
         )
         assert count_cache_positions(1, 1000) == 1
+
+    def test_a_narrow_model_has_more_positions_on_a_processor(self):
+        narrow, wide = (make_transformer(d_model=n) for n in (128, 1024))
+        assert count_processor_positions(narrow) == 4 * CACHE_POSITIONS
+        assert count_processor_positions(wide) == CACHE_POSITIONS
+        # The products of the widest model decide.
+        both = Ensemble([narrow, wide])
+        assert count_processor_positions(both) == CACHE_POSITIONS
 
     def test_a_processor_has_no_budget_of_its_own(self):
         assert read_free_bytes(None) is None

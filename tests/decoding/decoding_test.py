@@ -20,6 +20,9 @@ from small_translators import make_tree_vocabulary
 from keras_transformer.decoding import batching
 from keras_transformer.decoding import texts as windows
 from keras_transformer.decoding.engines.compiled_search import compile_search
+from keras_transformer.decoding.engines.compiled_search import (
+    count_processor_positions,
+)
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.engines.keras_engine import cut_after_end
 from keras_transformer.decoding.translator import Translator
@@ -113,7 +116,8 @@ class TranslatorTest:
         assert translator(texts, beam_size=beam_size) == together
 
     def test_batches_keep_to_the_budget(self, translator, monkeypatch):
-        monkeypatch.setattr(batching, "CACHE_POSITIONS", 100)
+        monkeypatch.setattr(batching, "CACHE_POSITIONS", 3)
+        budget = count_processor_positions(translator.engine.model)
         lengths = [3, 30, 7, 7, 200, 1, 1, 2]
         sources = [[5] * (n - 1) + [END_ID] for n in lengths]
         sizes = []
@@ -122,7 +126,7 @@ class TranslatorTest:
         longest_first = iter(sorted(lengths, reverse=True))
         for size in filter(None, sizes):
             longest, *_ = list(itertools.islice(longest_first, size))
-            assert size == 1 or size * (longest + 4) * 2 <= 100
+            assert size == 1 or size * (longest + 4) * 2 <= budget
 
     def test_a_beam_of_one_is_the_argmax_of_the_whole_model(self, translator):
         source = translator.codec.vocabulary.encode(["two women run"])[0]

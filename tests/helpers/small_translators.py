@@ -47,6 +47,8 @@ class InputsCache(typing.NamedTuple):
 class CopyingModel:
     """Copies its input, the end included."""
 
+    d_model = 512
+
     def __init__(self, vocab_size):
         self.vocab_size = vocab_size
         self.bias = keras.Variable(np.zeros(vocab_size), dtype="float32")

@@ -63,7 +63,7 @@ class Replica:
 
     def count_cache_positions(self, options):
         if self._free_bytes is None:
-            return batching.CACHE_POSITIONS
+            return count_processor_positions(self.model)
         return count_cache_positions(
             self._free_bytes, count_position_bytes(self.model, options)
         )
@@ -246,6 +246,16 @@ def _pad(ids, missing, length):
 
 def _round_up(length, step=LENGTH_STEP):
     return -(-length // step) * step
+
+
+def count_processor_positions(model):
+    """Returns how many positions are best for a batch on a processor.
+
+    A step of a narrow model consists of small products, whose operations take
+    longer to start than to compute. More rows make up for it.
+    """
+    widest = max(one.d_model for one in getattr(model, "models", [model]))
+    return batching.CACHE_POSITIONS * max(1, 512 // max(128, widest))
 
 
 def count_cache_positions(free_bytes, position_bytes):

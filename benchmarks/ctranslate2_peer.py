@@ -37,10 +37,11 @@ def main():
     )
     with open(os.path.join(model, "shared_vocabulary.json")) as file:
         pieces = json.load(file)
+    lines = workload.read_sentences(flags.text)
     sentences = [
         # The converted model adds the end of the sentence itself.
-        [pieces[id_] for id_ in run.vocabulary.encode(line)]
-        for line in workload.read_sentences(flags.text)
+        [pieces[id_] for id_ in ids[:-1]]
+        for ids in run.vocabulary.encode(lines)
     ]
     results = {}
     for batch_tokens in (2048, 8192, 32768):

@@ -53,22 +53,24 @@ def restore_case(texts, vocabulary):
     Returns:
         A list of as many str.
     """
-    rows = [_find_words(text) for text in texts]
+    has_capitals = vocabulary.has_capitals
+    rows = [_find_words(text, has_capitals) for text in texts]
     if not any(rows):
         return list(texts)
     ranks = _rank_spellings(rows, vocabulary)
     return [
-        _rewrite(text, row, ranks, vocabulary.has_capitals)
+        _rewrite(text, row, ranks, has_capitals)
         if row and _has_lost_case(row, ranks, vocabulary)
         else text
         for text, row in zip(texts, rows)
     ]
 
 
-def _find_words(text):
+def _find_words(text, has_capitals):
     """Returns matches of the words that have case, if they may have lost it.
 
-    The list is empty for a text that is certainly in the usual case.
+    The list is empty for a text that is certainly in the usual case. Without
+    capitals in the vocabulary, small letters are the usual case.
     """
     matches = []
     for match in WORD.finditer(text):
@@ -83,8 +85,8 @@ def _find_words(text):
     if not matches:
         return []
     if _is_in_small_letters(matches):
-        has_end = _ends_sentence(text.rstrip())
-        is_enough = has_end and len(matches) >= MIN_SENTENCE_WORDS
+        is_sentence = has_capitals and _ends_sentence(text.rstrip())
+        is_enough = is_sentence and len(matches) >= MIN_SENTENCE_WORDS
     elif _is_in_capitals(matches):
         is_enough = len(matches) >= MIN_WORDS
     else:
@@ -115,7 +117,7 @@ def _has_lost_case(matches, ranks, vocabulary):
     # Of "I've", the part before the apostrophe is looked up.
     first = capitalize(re.split("['’]", _CORE.search(matches[0][0])[0])[0])
     (ids,) = vocabulary.encode([first])
-    return vocabulary.has_capitals and len(ids) == 2 and ids[0] <= MAX_FIRST_ID
+    return len(ids) == 2 and ids[0] <= MAX_FIRST_ID
 
 
 def _has_frequent_word(matches, ranks):

@@ -25,6 +25,7 @@ class WordVocabulary:
 
     vocab_size = VOCAB_SIZE
     language_codes = ()
+    has_capitals = False
 
     def encode(self, texts):
         return [[*map(PIECES.index, text.split()), END] for text in texts]

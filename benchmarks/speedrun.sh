@@ -5,7 +5,7 @@
 #     bash benchmarks/speedrun.sh CORPUS RUN_DIR [SEED]
 #
 # CORPUS has the files of data/task1/tok in the repository multi30k/dataset, and RUN_DIR
-# must not exist. The clock stops when the last model is trained, before it is scored.
+# must not exist. It needs Linux and two cores. The clock stops when the last model is trained, before it is scored.
 set -euo pipefail
 corpus=$(realpath "${1:?The first argument is the directory of the corpus.}")
 run_dir=${2:?The second argument is a new directory for the run.}

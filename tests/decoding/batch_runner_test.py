@@ -83,7 +83,7 @@ class TranslatorTest:
         assert scores == pytest.approx(expected[1], abs=1e-5)
         expected = translator.score(TEXTS, TEXTS[::-1])
         scores = small.score(TEXTS, TEXTS[::-1])
-        # The least step of a float32 near -194 is 1.5e-5.
+        # Neighbouring float32 numbers near -194 are 1.5e-5 apart.
         assert scores == pytest.approx(expected, rel=1e-6)
 
     @pytest.mark.slow

@@ -92,12 +92,13 @@ def _make_hparams():
     hparams = hparam.parse_overrides(hparams, FLAGS.hparams)
     if FLAGS.packed:
         hparams = dataclasses.replace(hparams, packed=True)
-    if hparams.guided_alignment:
-        raise UserError(
-            "A benchmark must train without `guided_alignment`, because its "
-            "text has no word alignments. Received: guided_alignment="
-            f"{hparams.guided_alignment}. Leave it out."
-        )
+    for guide in ("guided_alignment", "span_labels"):
+        if value := getattr(hparams, guide):
+            raise UserError(
+                f"A benchmark must train without `{guide}`, because its text "
+                f"has neither word alignments nor trees. Received: {guide}="
+                f"{value}. Add --hparams={guide}=0."
+            )
     return hparams
 
 

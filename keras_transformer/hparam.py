@@ -129,15 +129,19 @@ class HParams(DecodingConfig, TrainingConfig, ModelConfig):
             ("subword_dropout", 0),
             ("source_noise", 0),
             ("consistency", "none"),
+            ("guided_alignment", 0),
         ):
             value = getattr(self, name)
-            if self.guided_alignment and value != neutral:
-                raise UserError(
-                    f"`guided_alignment` must be 0 with `{name}`, because "
-                    "alignments are of the stored tokens of single pairs. "
-                    f"Received: guided_alignment={self.guided_alignment}, "
-                    f"{name}={value}. Leave one of them out."
-                )
+            for guide in ("guided_alignment", "span_labels"):
+                is_set = guide != name and getattr(self, guide)
+                if is_set and value != neutral:
+                    raise UserError(
+                        f"`{guide}` must be 0 with `{name}`, because a "
+                        "training takes guidance of one kind, for the stored "
+                        "tokens of single pairs. Received: "
+                        f"{guide}={getattr(self, guide)}, {name}={value}. "
+                        "Leave one of them out."
+                    )
         rates = self.dropout, self.attention_dropout, self.activation_dropout
         if self.consistency == "r_drop" and not any(rates):
             raise UserError(

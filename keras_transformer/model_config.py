@@ -9,6 +9,7 @@ from keras_transformer.errors import UserError
 # The matrices that low-rank adaptation changes, and the names of its own two.
 PROJECTIONS = ("query", "key", "value", "output", "inner", "outer")
 ADAPTER_SUFFIXES = ("_lora_a", "_lora_b")
+SPAN_WIDTH = 256  # inner width of the classifier of spans
 # A trained model computes the same whatever the values of these fields are.
 TRAINING_ONLY = ("dropout", "attention_dropout", "activation_dropout")
 TRAINING_ONLY += ("initializer", "packed", "fused_attention")
@@ -53,6 +54,7 @@ class ModelConfig:
     decoder_start: str = "zero"  # vector before the first token; or "padding"
     initializer: str = "small_branch_ends"  # or "tensor2tensor", the authors'
     max_length: int = 256  # longest sentence kept for training, in tokens
+    span_labels: int = 0  # labels of spans, for parsing; 0 = none
     packed: bool = False  # whether several sentence pairs share a row
     fused_attention: bool = False  # by a kernel of the GPU; see FusedAttention
 
@@ -64,6 +66,12 @@ class ModelConfig:
                 f"d_model={self.d_model}, num_heads={self.num_heads}. Use a "
                 f"divisor of d_model such as {_near_divisor(self)}, or set "
                 "both d_k and d_v."
+            )
+        if self.model_class and self.span_labels:
+            raise UserError(
+                "`span_labels` must be 0 with a model of your own. Received: "
+                f"span_labels={self.span_labels} and "
+                f"{self.model_class.__name__}. Leave it out."
             )
         if self.d_model % 2 and self.positional_encoding != "learned":
             raise UserError(
@@ -110,6 +118,7 @@ _RULES = (
     fields.between(0, 65_536, "d_k", "d_v"),
     fields.between(1, 1_000_000, "d_ff", "max_length"),
     fields.between(0, 1_000_000, "neighbourhood_size"),
+    fields.between(0, 10_000, "span_labels"),
     fields.between(
         0, MAX_FRACTION, *("dropout", "attention_dropout", "activation_dropout")
     ),
@@ -153,6 +162,8 @@ def list_weights(config, vocab_size, input_vocab_size=None):
     shapes |= _stack("encoder", config.num_layers, ["self_attention"], config)
     attentions = ["self_attention", "cross_attention"]
     shapes |= _stack("decoder", config.decoder_depth, attentions, config)
+    if config.span_labels:
+        shapes |= _span_classifier("spans", config)
     if config.model_class:
         shapes |= config.model_class.list_own_weights(config)
     return {f"model/{name}": shape for name, shape in shapes.items()}
@@ -185,10 +196,10 @@ def _stack(name, depth, attentions, config):
             shapes |= _attention(f"{layer}/{attention}", config)
         shapes |= _feed_forward(f"{layer}/feed_forward", config)
         for sublayer in (*attentions, "feed_forward"):
-            shapes |= _norm(f"{layer}/{sublayer}_residual/norm", config)
+            shapes |= _norm(f"{layer}/{sublayer}_residual/norm", config.d_model)
     # With pre-norm, no layer normalises the output of the last one.
     if config.norm == "pre":
-        shapes |= _norm(f"{name}/final_norm", config)
+        shapes |= _norm(f"{name}/final_norm", config.d_model)
     return shapes
 
 
@@ -217,11 +228,18 @@ def _feed_forward(name, config):
     }
 
 
-def _norm(name, config):
+def _span_classifier(name, config):
     return {
-        f"{name}/gamma": (config.d_model,),
-        f"{name}/beta": (config.d_model,),
+        f"{name}/first": (config.d_model, SPAN_WIDTH),
+        f"{name}/last": (config.d_model, SPAN_WIDTH),
+        **_norm(f"{name}/norm", SPAN_WIDTH),
+        f"{name}/labels": (SPAN_WIDTH, config.span_labels),
+        f"{name}/labels_bias": (config.span_labels,),
     }
+
+
+def _norm(name, width):
+    return {f"{name}/gamma": (width,), f"{name}/beta": (width,)}
 
 
 def _near_divisor(config):

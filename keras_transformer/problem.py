@@ -11,6 +11,7 @@ from keras_transformer.data import text_files
 from keras_transformer.data.encoding import LocalEncoder
 from keras_transformer.data.encoding import encode_stream
 from keras_transformer.data.generated_data import GeneratedData
+from keras_transformer.data.token_links import read_links
 from keras_transformer.data.vocabularies import read_given
 from keras_transformer.errors import UserError
 from keras_transformer.scoring.report import Report
@@ -20,6 +21,8 @@ from keras_transformer.scoring.translations import ter_score
 
 if typing.TYPE_CHECKING:
     import tensorflow as tf
+
+    from keras_transformer.hparam import HParams
 
 
 class Problem(GeneratedData):
@@ -194,6 +197,20 @@ class Problem(GeneratedData):
         See `token_links.write_links` for what they are.
         """
         return None
+
+    def make_guidance(self, hparams: "HParams") -> typing.Any:
+        """Returns what guides the training besides the targets, or None.
+
+        It has a method `read(token_pairs, rows, shape)`; see
+        `token_links.TokenLinks`. A `UserError` says what the data lack.
+        """
+        if hparams.span_labels:
+            raise UserError(
+                "`span_labels` must be 0 for a problem without trees. "
+                f"Received: span_labels={hparams.span_labels}, problem="
+                f"{self.name}. Add --hparams=span_labels=0."
+            )
+        return read_links(self) if hparams.guided_alignment else None
 
     def bpe_symbols(self, tmp_dir: str) -> Sequence[str]:
         """Returns all symbols of a text that has a byte-pair encoding already.

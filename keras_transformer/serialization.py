@@ -20,13 +20,14 @@ CLASSES = {
         "Residual",
         "SharedEmbedding",
         "SinusoidalPositionalEncoding",
+        "SpanClassifier",
         "TokenEmbeddings",
     ),
     "keras_transformer.losses": ("SmoothedCrossEntropy",),
     "keras_transformer.metrics": ("MaskedAccuracy", "Perplexity"),
     "keras_transformer.optimizers": ("Adafactor",),
     "keras_transformer.schedules": ("InverseSquareRootSchedule",),
-    "keras_transformer.transformer": ("Transformer",),
+    "keras_transformer.transformer": ("ParsingTransformer", "Transformer"),
 }
 
 

@@ -17,6 +17,7 @@ from keras_transformer.trees import parseval
 from keras_transformer.trees import target_text
 from keras_transformer.trees import treebank
 from keras_transformer.trees.augmentation import augment
+from keras_transformer.trees.span_targets import SpanTargets
 from keras_transformer.trees.symbols import WITH_WORDS
 from keras_transformer.trees.symbols import collect_symbols
 from keras_transformer.trees.tree import parse_tree
@@ -143,6 +144,13 @@ class ParsingProblem(Problem):
             self.trees("train", tmp_dir), self.parsed_trees(tmp_dir)
         )
         return collect_symbols(trees, self.linearization)
+
+    def make_guidance(self, hparams):
+        if not hparams.span_labels:
+            return super().make_guidance(hparams)
+        return SpanTargets(
+            self.source_vocabulary, self.vocabulary, hparams.span_labels
+        )
 
     def output(self, source, decoded):
         # The data may have another linearization than that of this class.

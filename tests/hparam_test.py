@@ -92,6 +92,8 @@ class HParamsTest:
             {"consistency_weight": -1.0},
             {"token_cutoff": 1.0},
             {"guided_alignment": -1.0},
+            {"span_labels": -1},
+            {"span_labels": 10_001},
             {"weight_decay": -0.1},
             {"gradient_clip_norm": -1.0},
             {"ema_decay": 1.0},
@@ -140,10 +142,19 @@ class HParamsTest:
             {"consistency": "simcut"},
         ],
     )
-    def test_guided_alignment_needs_the_stored_tokens(self, changes):
-        (name,) = changes
-        with pytest.raises(ValueError, match=f"must be 0 with `{name}`"):
-            HParams(guided_alignment=0.1, **changes)
+    @pytest.mark.parametrize(
+        "guide", [{"guided_alignment": 0.1}, {"span_labels": 3}], ids=str
+    )
+    def test_guidance_needs_the_stored_tokens(self, guide, changes):
+        assert HParams(**guide) and HParams(**changes)
+        (name,), (other,) = guide, changes
+        message = f"`{name}` must be 0 with `{other}`"
+        with pytest.raises(ValueError, match=message):
+            HParams(**guide, **changes)
+
+    def test_a_training_has_one_kind_of_guidance(self):
+        with pytest.raises(ValueError, match="span_labels=3, guided_align"):
+            HParams(guided_alignment=0.1, span_labels=3)
 
     def test_sinusoids_need_an_even_width(self):
         with pytest.raises(ValueError, match="d_model=15. .*learned"):

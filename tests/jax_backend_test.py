@@ -22,7 +22,7 @@ LAYERS = (
 )
 LAYERS += ("residual", "encoder", "decoder", "sampling")
 LAYERS += ("other_attention", "layers_page", "lora_layer")
-LAYERS += ("fused_attention", "quantization")
+LAYERS += ("fused_attention", "quantization", "span_classifier")
 MODEL = ("transformer", "transformer_cache", "transformer_in_keras")
 MODEL += ("parameter_count", "cross_entropy", "projected", "metrics")
 MODEL += ("optimizers", "decoding", "translator_options", "beam_search")
@@ -35,7 +35,7 @@ MODEL += (
     "score_targets",
 )
 MODEL += ("ensemble", "ensembles", "schedules", "consistency", "objective")
-MODEL += ("guided_alignment", "guided_alignment_engine")
+MODEL += ("guided_alignment", "span_loss")
 
 
 def run_on_jax(names):

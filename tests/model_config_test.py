@@ -37,6 +37,7 @@ DIFFERENT = {
     "decoder_start": "padding",
     "initializer": "tensor2tensor",
     "max_length": 7,
+    "span_labels": 3,
     "packed": True,
     "fused_attention": True,
 }

@@ -51,8 +51,8 @@ MAY_IMPORT = {
     "registry": "fields hparam problem",
     "transformer": "layers masks serialization",
     "trees": "data fields token_ids",
-    "engines": "data files layers losses metrics model_config optimizers "
-    "processor transformer",
+    "engines": "data files layers losses masks metrics model_config "
+    "optimizers processor transformer",
     "problems": "cleaning data problem registry token_ids trees",
     "runs": "data files hparam model_config token_ids transformer",
     "pretrained": "data files hparam model_config runs token_ids",

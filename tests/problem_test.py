@@ -9,6 +9,7 @@ from number_problem import generated
 from number_problem import with_pairs
 
 from keras_transformer.data.subwords import Subwords
+from keras_transformer.hparam import HParams
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +126,19 @@ class ProblemTest:
         text = files_of(problem)["manifest.json"].decode()
         assert json.loads(text) == problem.manifest
         assert text.endswith("}\n")
+
+
+class GuidanceTest:
+    def test_spans_need_a_problem_of_trees(self, problem):
+        with pytest.raises(ValueError, match="span_labels=3, .*=numbers. Add"):
+            problem.make_guidance(HParams(span_labels=3))
+
+    def test_word_links_need_data_that_have_them(self, problem):
+        with pytest.raises(ValueError, match="--train_alignments"):
+            problem.make_guidance(HParams(guided_alignment=0.1))
+
+    def test_a_training_without_guidance_reads_none(self, problem):
+        assert problem.make_guidance(HParams()) is None
 
 
 class VocabularyTest:

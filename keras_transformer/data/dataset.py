@@ -30,7 +30,7 @@ def make_update_dataset(batches, start=0):
     import tensorflow as tf
 
     num_rounds, _, first, num_local = batches.layout
-    spec = make_update_spec((num_rounds,), batches.links is not None)
+    spec = make_update_spec((num_rounds,), bool(batches.guidance))
 
     # TensorFlow never forgets a Python function. A weak reference lets the plan
     # of an epoch go when its consumer has finished with it.
@@ -48,7 +48,7 @@ def make_update_dataset(batches, start=0):
     return _map_to_arrays(parts.repeat(), read, spec)
 
 
-def make_update_spec(rounds, has_links):
+def make_update_spec(rounds, has_guidance):
     """Returns the `tf.TensorSpec` of each array of a replica in an update.
 
     `rounds` is the shape before that of one round: `(num_rounds,)`, or `()`.
@@ -62,8 +62,9 @@ def make_update_spec(rounds, has_links):
         "seeds": tf.TensorSpec((*rounds, None), tf.int32),
         "num_tokens": tf.TensorSpec((), tf.float32),
     }
-    if has_links:
-        spec["links"] = tf.TensorSpec((*rounds, None, None, None), tf.bool)
+    if has_guidance:
+        shape = (*rounds, None, None, None)
+        spec["guidance"] = tf.TensorSpec(shape, tf.int32)
     return spec
 
 

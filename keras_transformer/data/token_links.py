@@ -71,7 +71,7 @@ def write_links(directory, vocabularies, alignments):
 
 
 def read_links(problem):
-    """Returns the links of a problem's training pairs, a `TokenSequences`.
+    """Returns the `TokenLinks` of a problem's training pairs.
 
     Data without word alignments, or in another direction, are a `UserError`.
     """
@@ -89,23 +89,29 @@ def read_links(problem):
     if len(links) != num_pairs or (links.lengths % 2).any():
         fault = f"whose links are not those of {num_pairs:,} pairs"
         raise file_error(links.path, fault, token_arrays.REMEDY)
-    return links
+    return TokenLinks(links)
 
 
-def densify_links(links, rows, shape):
-    """Returns the links of a batch, of shape `(rows, target_len, input_len)`.
+class TokenLinks:
+    """Guides attention during training by links, a `TokenSequences`."""
 
-    `rows` are the numbers of the pairs, of shape `(rows,)`; -1 means no pair.
-    `shape` is that of the batch, as in `BatchPlan`. The result is boolean.
-    """
-    _, input_len, target_len = shape
-    dense = np.zeros((len(rows), target_len, input_len), bool)
-    (places,) = np.nonzero(rows >= 0)
-    pairs = rows[places]
-    sources, targets = links.concatenate(pairs).reshape(-1, 2).T
-    places = np.repeat(places, links.count_tokens(pairs) // 2)
-    dense[places, targets, sources] = True
-    return dense
+    def __init__(self, links):
+        self._links = links
+
+    def read(self, token_pairs, rows, shape):
+        """Returns an int32 array `(rows, target_len, input_len)`, 1 for a link.
+
+        `rows` are the numbers of the pairs, of shape `(rows,)`; -1 means no
+        pair. `shape` is that of the batch, as in `BatchPlan`.
+        """
+        _, input_len, target_len = shape
+        dense = np.zeros((len(rows), target_len, input_len), np.int32)
+        (places,) = np.nonzero(rows >= 0)
+        pairs = rows[places]
+        sources, targets = self._links.concatenate(pairs).reshape(-1, 2).T
+        places = np.repeat(places, self._links.count_tokens(pairs) // 2)
+        dense[places, targets, sources] = 1
+        return dense
 
 
 def _number_words(ids, starts):

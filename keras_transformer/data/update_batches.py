@@ -11,7 +11,6 @@ import numpy as np
 
 from keras_transformer.data import batch_plan
 from keras_transformer.data import packing
-from keras_transformer.data.token_links import densify_links
 
 
 class Layout(typing.NamedTuple):
@@ -68,16 +67,16 @@ class UpdateBatches:
     target_len)`; "seeds", an int32 array of shape `(num_rounds, local_replicas,
     rows)` with a random number for each row, 0 for an empty one; and
     "num_tokens", a float32, the number of target tokens of all workers. With
-    `links`, the `TokenSequences` of `token_links`, it has "links", a boolean
-    array of shape `(num_rounds, local_replicas, rows, target_len, input_len)`.
+    what `Problem.make_guidance` returns, it has "guidance", an int32 array of
+    shape `(num_rounds, local_replicas, rows, target_len, n)`.
     """
 
     def __init__(
-        self, token_pairs, plan, layout=Layout(), seed=0, epoch=0, links=None
+        self, token_pairs, plan, layout=Layout(), seed=0, epoch=0, guidance=None
     ):
         self.plan = plan
         self.layout = layout
-        self.links = links
+        self.guidance = guidance
         self._token_pairs = token_pairs
         self._position = (seed, epoch)
 
@@ -118,10 +117,12 @@ class UpdateBatches:
             "seeds": self._divide(seeds, replicas, 0),
             "num_tokens": np.float32(num_tokens),
         }
-        if self.links is not None:
-            dense = densify_links(self.links, rows, shape)
-            # (num_rounds, replicas, rows, target_len, input_len)
-            batch["links"] = dense.reshape(*parts.shape[:3], *dense.shape[1:])
+        if self.guidance:
+            array = self.guidance.read(self._token_pairs, rows, shape)
+            # (num_rounds, replicas, rows, target_len, n)
+            batch["guidance"] = array.reshape(
+                *parts.shape[:3], *array.shape[1:]
+            )
         return batch
 
     def _lengths(self, indices):

@@ -1,5 +1,6 @@
 """Parses sentences with a translator whose model writes trees."""
 
+import math
 from collections.abc import Iterable
 from collections.abc import Sequence
 
@@ -86,26 +87,47 @@ class Trees(Step):
 
 
 class Consensus(Step):
-    """Joins the samples of each sentence into one tree.
+    """Joins the trees of each sentence, and the chart if the run has one.
 
-    Its score, from 0 to 100, is its mean F1 with each sample as the gold tree.
+    The trees are samples, which count the same, or hypotheses of a beam, which
+    count by their probabilities. The score of the result, from 0 to 100, is its
+    expected F1; see `estimate_f1`.
     """
 
-    def __init__(self, parser):
+    def __init__(self, parser, options):
         self._parser = parser
+        self._options = options
 
     def finish(self, hypotheses, memory):
+        trees = [
+            [parse_tree(one.text) for one in each if one.text]
+            for each in hypotheses
+        ]
+        charts = [()] * len(trees)
+        if chart := self._parser.engine.chart:
+            charts = chart([each[0].words() if each else [] for each in trees])
         return [
-            [self._join(each)] if each[0].text else each for each in hypotheses
+            [self._join(parses, each, chart)] if parses else each
+            for parses, each, chart in zip(trees, hypotheses, charts)
         ]
 
-    def _join(self, samples):
-        trees = [parse_tree(sample.text) for sample in samples]
-        weights = [1] * len(trees)
-        tree = find_consensus(trees, weights)
-        score = estimate_f1(tree, trees, weights)
+    def _join(self, trees, hypotheses, chart):
+        weights = self._weigh(hypotheses)
+        tree = find_consensus(trees, weights, chart)
+        score = estimate_f1(tree, trees, weights, chart)
         (ids,) = self._parser.encode_targets([(1, str(tree))])
         return Hypothesis(str(tree), score, ids)
+
+    def _weigh(self, hypotheses):
+        if self._options.mbr_samples:
+            return [1] * len(hypotheses)
+        # Their probabilities, without the length penalty.
+        logarithms = [
+            one.score * ((5 + len(one.ids)) / 6) ** self._options.alpha
+            for one in hypotheses
+        ]
+        # Beside the largest, those of a long sentence do not vanish.
+        return [math.exp(one - max(logarithms)) for one in logarithms]
 
 
 class Parser(Translator):
@@ -182,4 +204,16 @@ class Parser(Translator):
     ) -> list[Step]:
         steps = super().combine_steps(options, *others, **constraints)
         # The first step finishes last, when the samples are trees.
-        return [Consensus(self), *steps] if options.mbr_samples else steps
+        if options.mbr_samples or self._has_chart(options):
+            return [Consensus(self, options), *steps]
+        return steps
+
+    def choose_search(self, options: DecodeOptions) -> DecodeOptions:
+        if options.mbr_samples or not self._has_chart(options):
+            return options
+        return options.replace(num_hypotheses=options.num_beams)
+
+    def _has_chart(self, options):
+        # Where several trees or samples are wanted, they are the decoder's.
+        is_single = options.num_hypotheses == 1 and not options.temperature
+        return bool(self.engine.chart) and is_single

@@ -7,14 +7,13 @@ import numpy as np
 from keras import layers
 from keras import ops
 
-from keras_transformer.decoding.batching import pad
+from keras_transformer.decoding.words import batch_by_length
+from keras_transformer.decoding.words import encode_words
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.runs.checkpoint_file import read_arrays
 from keras_transformer.runs.run_directory import TAGGERS
-from keras_transformer.token_ids import END_ID
 
-BATCH_ROWS = 32
 _REMEDY = "Delete it, or train it again."
 
 
@@ -35,11 +34,7 @@ class Tagger:
     def __call__(self, sentences):
         """Returns a list of tags for each sentence, a list of words."""
         tagged = [[] for _ in sentences]
-        # Similar lengths need little padding; an empty sentence has no tags.
-        order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
-        order = [i for i in order if sentences[i]]
-        for start in range(0, len(order), BATCH_ROWS):
-            batch = order[start : start + BATCH_ROWS]
+        for batch in batch_by_length(sentences):
             states = word_states(
                 self.model, self.vocabulary, [sentences[i] for i in batch]
             )
@@ -70,21 +65,11 @@ def word_states(model, vocabulary, sentences):
     the first and at the last subword of each word of all sentences, which are
     lists of words and not empty.
     """
-    # The subwords of a word are the same in every sentence.
-    words = iter(vocabulary.encode([w for words in sentences for w in words]))
-    sources, ends = [], []
-    for row, sentence in enumerate(sentences):
-        source = []
-        for _ in sentence:
-            first = len(source)
-            source += next(words)[:-1]
-            # A word without subwords takes the place of what follows it.
-            ends.append((row, first, max(first, len(source) - 1)))
-        sources.append([*source, END_ID])
-    encoded, _ = model.encode(pad(sources))
+    words = encode_words(vocabulary, sentences)
+    encoded, _ = model.encode(words.ids)
     encoded = ops.convert_to_numpy(ops.cast(encoded, "float32"))
-    rows, firsts, lasts = np.array(ends).T
-    return np.concatenate([encoded[rows, firsts], encoded[rows, lasts]], axis=1)
+    ends = words.firsts, words.lasts
+    return np.concatenate([encoded[words.rows, end] for end in ends], axis=1)
 
 
 def tagger_path(run, step):

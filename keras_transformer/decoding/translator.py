@@ -245,11 +245,8 @@ class Translator(Scorer):
         """
         options = self.change_options(**options)
         steps = self.combine_steps(options, prefixes, seed, glossary, protect)
-        searched = options
-        if self.reranker:
-            # It needs all hypotheses of the beam, and adds to their scores.
-            searched = options.replace(num_hypotheses=options.num_beams)
-            scored = True
+        searched = self.choose_search(options)
+        scored = scored or bool(self.reranker)  # which adds to the scores
         # Each sentence has its own seed, so samples do not depend on the batch.
         generator = np.random.default_rng(seed)
         generator.integers(2**31, size=start, dtype="int32")
@@ -313,6 +310,12 @@ class Translator(Scorer):
         if report:  # blank sentences are in no batch
             report(sum(not source for source in sources))
         return results
+
+    def choose_search(self, options: DecodeOptions) -> DecodeOptions:
+        """Returns the options of the search that a call needs."""
+        if not self.reranker:
+            return options
+        return options.replace(num_hypotheses=options.num_beams)
 
     def combine_steps(
         self,

@@ -34,7 +34,8 @@ class Engine:
         self.local_replicas = num_replicas // cluster.num_workers
         self.first_replica = cluster.worker * self.local_replicas
         # The names of the arrays of a batch that an update reads in parts.
-        self.parts = (*PARTS, "links") if hparams.guided_alignment else PARTS
+        is_guided = hparams.guided_alignment or hparams.span_labels
+        self.parts = (*PARTS, "guidance") if is_guided else PARTS
         # About how many positions per side a replica takes at once: its share
         # of an update, and at most `batch_tokens`. It depends on nothing but
         # the hyper-parameters and the number of replicas, so a resumed run

@@ -306,7 +306,7 @@ class JaxEngine(Engine):
                 part["targets"],
                 part["seeds"],
                 part["targets"].size,
-                part.get("links"),
+                part.get("guidance"),
             )
         return loss * factor, sums
 

@@ -10,6 +10,8 @@ from keras_transformer.layers.random_bits import derive_seeds
 from keras_transformer.losses import alignment_loss
 from keras_transformer.losses import projected_consistency
 from keras_transformer.losses import projected_cross_entropy
+from keras_transformer.losses import span_loss
+from keras_transformer.masks import padding_mask
 
 # Number of target positions whose logits are in memory at once. Smaller chunks
 # are slower, since each one adds to the gradient of the whole softmax matrix.
@@ -20,7 +22,7 @@ SECOND_PASS, CUTOFF = 1, 2
 
 
 def objective(
-    model, hparams, inputs, targets, seeds, num_positions, links=None
+    model, hparams, inputs, targets, seeds, num_positions, guidance=None
 ):
     """Computes the training loss, summed over a part of a batch.
 
@@ -37,9 +39,11 @@ def objective(
       of it has the scale of plain cross-entropy, and Adam's updates do not
       depend on the scale.
 
-    With links, booleans `(rows, target_len, input_len)`, it is the
-    cross-entropy plus `guided_alignment` times the `alignment_loss` of the
-    decoder's last layer, from which word links are read.
+    With `guided_alignment`, the guidance is 1 for linked tokens, `(rows,
+    target_len, input_len)`. The `alignment_loss` of the decoder's last layer,
+    from which word links are read, is added that many times. With a
+    `ParsingTransformer`, the guidance is the spans of `span_loss`, `(rows,
+    target_len, 3)`, and this loss is added.
 
     The ids have the shapes `(rows, input_len)` and `(rows, target_len)`, and
     the seeds for `dropout_noise` have `(rows,)`. `num_positions` is the
@@ -50,7 +54,7 @@ def objective(
     num_chunks = count_chunks(hparams, num_positions)
     if hparams.consistency == "none":
         return _single_pass(
-            model, hparams, inputs, targets, seeds, num_chunks, links
+            model, hparams, inputs, targets, seeds, num_chunks, guidance
         )
     return _consistent_passes(
         model, hparams, inputs, targets, seeds, num_chunks
@@ -62,18 +66,22 @@ def count_chunks(hparams, num_positions):
     return math.ceil(hparams.passes_per_update * num_positions / CHUNK_ROWS)
 
 
-def _single_pass(model, hparams, inputs, targets, seeds, num_chunks, links):
-    """Returns the cross-entropy, guided by links if there are any."""
+def _single_pass(model, hparams, inputs, targets, seeds, num_chunks, guidance):
+    """Returns the cross-entropy, with the loss of what guides the training."""
+    features = {"inputs": inputs, "targets": targets}
+    added = 0.0
     with dropout_noise(seeds):
-        decoded = model.decode(
-            {"inputs": inputs, "targets": targets},
-            training=True,
-            return_weights=links is not None,
-        )
-    guidance = 0.0
-    if links is not None:
-        decoded, weights = decoded
-        guidance = alignment_loss(weights["cross"][-1], links)
+        if hasattr(model, "spans"):
+            decoded, logits = model.decode_and_classify(features, training=True)
+            added = span_loss(logits, guidance, padding_mask(inputs))
+        elif hparams.guided_alignment:
+            decoded, weights = model.decode(
+                features, training=True, return_weights=True
+            )
+            loss = alignment_loss(weights["cross"][-1], guidance)
+            added = hparams.guided_alignment * loss
+        else:
+            decoded = model.decode(features, training=True)
     loss = projected_cross_entropy(
         *model.embedding.factors(decoded),
         targets,
@@ -81,7 +89,7 @@ def _single_pass(model, hparams, inputs, targets, seeds, num_chunks, links):
         num_chunks,
     )
     sums = dict(zip(SUMS, (loss, ops.zeros(()))))
-    return loss + hparams.guided_alignment * guidance, sums
+    return loss + added, sums
 
 
 def _consistent_passes(model, hparams, inputs, targets, seeds, num_chunks):

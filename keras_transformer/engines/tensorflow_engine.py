@@ -40,7 +40,7 @@ class TensorflowEngine(Engine):
                 f"Received: precision=float16, {self.num_replicas} devices. "
                 "Use bfloat16, or KERAS_BACKEND=jax."
             )
-        spec = make_update_spec((), "links" in self.parts)
+        spec = make_update_spec((), "guidance" in self.parts)
         # XLA compiles for fixed shapes, so only this part uses it. The update
         # around it is traced once for each number of rounds, not each shape.
         self._gradients = tf.function(
@@ -164,7 +164,7 @@ class TensorflowEngine(Engine):
         # With one trace for each shape, the optimizations of a graph, and with
         # them the last bit of a weight, would depend on the earlier shapes. A
         # resumed run would then differ from an uninterrupted one.
-        batch = make_update_spec((num_rounds,), "links" in self.parts)
+        batch = make_update_spec((num_rounds,), "guidance" in self.parts)
         scalar = batch["num_tokens"]
         if self.num_replicas > 1:
             # What the strategy passes holds a value for each local replica.
@@ -221,7 +221,7 @@ class TensorflowEngine(Engine):
         return tf.while_loop(lambda i, sums: i < num_rounds, add, (1, sums))[1]
 
     def _part_gradients(self, *arguments):
-        inputs, targets, seeds, *links, num_tokens = arguments
+        inputs, targets, seeds, *guidance, num_tokens = arguments
         weights = self.model.trainable_variables
         with tf.GradientTape() as tape:
             loss, sums = objective(
@@ -231,7 +231,7 @@ class TensorflowEngine(Engine):
                 targets,
                 seeds,
                 self.positions_at_once,
-                *links,
+                *guidance,
             )
             loss = loss / num_tokens
             if self.precision == "float16":

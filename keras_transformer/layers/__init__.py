@@ -18,6 +18,7 @@ from keras_transformer.layers.positional_encoding import (
     SinusoidalPositionalEncoding,
 )
 from keras_transformer.layers.residual import Residual
+from keras_transformer.layers.span_classifier import SpanClassifier
 
 __all__ = [
     "Decoder",
@@ -32,6 +33,7 @@ __all__ = [
     "Residual",
     "SharedEmbedding",
     "SinusoidalPositionalEncoding",
+    "SpanClassifier",
     "TokenEmbeddings",
     "dropout_noise",
 ]

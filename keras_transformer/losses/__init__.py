@@ -1,10 +1,11 @@
-"""Cross-entropy, the divergence of two passes, and guided alignment."""
+"""Cross-entropy, the divergence of two passes, guided alignment and spans."""
 
 from keras_transformer.losses.cross_entropy import SmoothedCrossEntropy
 from keras_transformer.losses.cross_entropy import smoothed_cross_entropy
 from keras_transformer.losses.guided_alignment import alignment_loss
 from keras_transformer.losses.projected import projected_consistency
 from keras_transformer.losses.projected import projected_cross_entropy
+from keras_transformer.losses.span_loss import span_loss
 
 __all__ = [
     "SmoothedCrossEntropy",
@@ -12,4 +13,5 @@ __all__ = [
     "projected_consistency",
     "projected_cross_entropy",
     "smoothed_cross_entropy",
+    "span_loss",
 ]

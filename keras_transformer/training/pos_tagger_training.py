@@ -3,10 +3,10 @@
 import keras
 import numpy as np
 
-from keras_transformer.decoding.pos_tagger import BATCH_ROWS
 from keras_transformer.decoding.pos_tagger import Tagger
 from keras_transformer.decoding.pos_tagger import make_head
 from keras_transformer.decoding.pos_tagger import word_states
+from keras_transformer.decoding.words import MAX_ROWS
 
 NUM_UPDATES = 10_000
 MAX_WORDS = 400_000  # whose states fill 1.6 GB if `d_model` is 1,024
@@ -75,8 +75,8 @@ def _draw_sentences(sentences, generator):
 
 def _compute_states(model, vocabulary, sentences):
     """Returns the word states of all sentences, in half precision."""
-    starts = range(0, len(sentences), BATCH_ROWS)
-    batches = [sentences[start : start + BATCH_ROWS] for start in starts]
+    starts = range(0, len(sentences), MAX_ROWS)
+    batches = [sentences[start : start + MAX_ROWS] for start in starts]
     return np.concatenate(
         [
             word_states(model, vocabulary, batch).astype("float16")

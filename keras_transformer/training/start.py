@@ -9,7 +9,6 @@ import time
 
 from keras_transformer.data.bpe_dropout import BpeDropout
 from keras_transformer.data.source_noise import check_vocabulary
-from keras_transformer.data.token_links import read_links
 from keras_transformer.engines import memory
 from keras_transformer.engines.cost import parse_flops
 from keras_transformer.errors import UserError
@@ -76,8 +75,7 @@ def check_data(problem, hparams):
             f"{min(tags)}. Use {problem.data_name}, or make data with the "
             "other side as the source."
         )
-    if hparams.guided_alignment:
-        read_links(problem)
+    problem.make_guidance(hparams)
     if hparams.subword_dropout:
         BpeDropout(problem.vocabulary, hparams.subword_dropout)
         BpeDropout(problem.source_vocabulary, hparams.subword_dropout)

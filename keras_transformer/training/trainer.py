@@ -9,7 +9,6 @@ import typing
 
 from keras_transformer.data.source_noise import disturb_sources
 from keras_transformer.data.subword_sampling import SubwordSampler
-from keras_transformer.data.token_links import read_links
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import UpdateBatches
 from keras_transformer.engines.engine import Engine
@@ -86,7 +85,7 @@ class Trainer:
             self.seed,
             run.source_vocabulary,
         )
-        self.links = read_links(problem) if hparams.guided_alignment else None
+        self.guidance = problem.make_guidance(hparams)
         # After the state, because the log continues from the restored step.
         self.log = TrainingLog(
             run, self.step, self.engine.is_chief, self.state.counts
@@ -215,7 +214,7 @@ class Trainer:
             self.layout,
             self.seed,
             self.progress["epoch"],
-            self.links,
+            self.guidance,
         )
         # After a resume the first batch is inside the epoch.
         feed = self.engine.feed(batches, self.progress["batch"])

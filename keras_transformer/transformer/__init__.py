@@ -2,6 +2,12 @@
 
 from keras_transformer.transformer.building import POLICIES
 from keras_transformer.transformer.building import build_transformer
+from keras_transformer.transformer.parsing_transformer import ParsingTransformer
 from keras_transformer.transformer.transformer import Transformer
 
-__all__ = ["POLICIES", "Transformer", "build_transformer"]
+__all__ = [
+    "POLICIES",
+    "ParsingTransformer",
+    "Transformer",
+    "build_transformer",
+]

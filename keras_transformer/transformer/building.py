@@ -6,6 +6,7 @@ import typing
 import keras
 
 from keras_transformer.layers.fused_attention import FusedAttention
+from keras_transformer.transformer.parsing_transformer import ParsingTransformer
 from keras_transformer.transformer.transformer import Transformer
 
 if typing.TYPE_CHECKING:
@@ -36,7 +37,8 @@ def build_transformer(
             to None, which means `vocab_size`.
 
     Returns:
-        A `Transformer`, or the subclass that is the config's `model_class`.
+        A `Transformer`; a `ParsingTransformer` if the config has `span_labels`;
+        or the subclass that is the config's `model_class`.
 
     Example:
 
@@ -50,7 +52,10 @@ def build_transformer(
         options[name] = options[name] or None  # 0 stands for the default
     if options.pop("fused_attention"):
         options["attention"] = FusedAttention
-    model = (config.model_class or Transformer)(
+    cls = ParsingTransformer if config.span_labels else Transformer
+    if cls is Transformer:
+        del options["span_labels"]
+    model = (config.model_class or cls)(
         vocab_size, input_vocab_size=input_vocab_size, dtype=dtype, **options
     )
     model.build()

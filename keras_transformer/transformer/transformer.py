@@ -203,7 +203,7 @@ class Transformer(Quantizable, keras.Model):
         self.train_function = self.test_function = self.predict_function = None
 
     def call(self, features, return_weights=False, training=None):
-        decoded, weights = self._decode(
+        decoded, weights, _ = self._decode(
             features, return_weights=return_weights, training=training
         )
         logits = self.logits(decoded)
@@ -224,8 +224,10 @@ class Transformer(Quantizable, keras.Model):
             Tensor of shape `(batch, target_len, d_model)`. With
             `return_weights` also the dictionary of weights, as in the call.
         """
-        results = self._decode(features, kept, return_weights, training)
-        return results if return_weights else results[0]
+        decoded, weights, _ = self._decode(
+            features, kept, return_weights, training
+        )
+        return (decoded, weights) if return_weights else decoded
 
     def logits(self, states):
         """Projects states `(batch, length, d_model)` to logits over all ids."""
@@ -261,7 +263,7 @@ class Transformer(Quantizable, keras.Model):
         )
         if return_weights:
             decoded, weights["decoder"], weights["cross"] = decoded
-        return decoded, weights
+        return decoded, weights, encoded
 
     def encode(self, inputs):
         """Encodes the inputs once, for every `decode_step` to attend to.

@@ -19,6 +19,15 @@ from keras_transformer.trees.tree import find_spans
 THRESHOLD = 0.4
 
 
+class LabelledSpan(typing.NamedTuple):
+    """A constituent that a parse may have, with its probability."""
+
+    label: str
+    first: int  # number of words before it
+    end: int  # number of words before its end
+    share: float
+
+
 class Bracket(typing.NamedTuple):
     """A constituent below the root, whatever punctuation it holds.
 
@@ -32,14 +41,15 @@ class Bracket(typing.NamedTuple):
     copy: int
 
 
-def find_consensus(trees, weights):
+def find_consensus(trees, weights, chart=()):
     """Returns the tree that agrees best with several parses of a sentence.
 
     The share of a bracket is the part of the total weight that belongs to the
     parses with this bracket. Of all sets of brackets that do not cross, the
     result has the one whose shares beyond `THRESHOLD` have the largest sum.
     Each word gets the tag with the largest weight, or XX if no parse has
-    another tag. As in `parseval`, brackets that differ in their punctuation
+    another tag. A chart, a list of `LabelledSpan`, counts as much as all parses
+    together. As in `parseval`, brackets that differ in their punctuation
     alone are the same. Punctuation is placed as in the parse with the largest
     weight, whose root is the root.
 
@@ -75,14 +85,17 @@ def find_consensus(trees, weights):
     is_counted = [tag not in DELETED for tag in likeliest.tags()]
     if likeliest.is_preterminal or not any(is_counted):
         return likeliest
-    shares, heights = collections.Counter(), {}
-    total = sum(weight for _, weight in ranked)
+    # The chart and the parses are either half of the votes.
+    shares, heights = _share_chart(chart, is_counted, 0.5), {}
+    total = sum(weight for _, weight in ranked) * (2 if chart else 1)
     for tree, weight in ranked:
         for bracket, height, _ in _brackets(tree, is_counted):
             shares[bracket] += weight / total
             # That in the likeliest parse that has the bracket.
             heights.setdefault(bracket, height)
     brackets = _select_brackets(shares, sum(is_counted))
+    for bracket in brackets:
+        heights.setdefault(bracket, 0)  # if only the chart has it
     brackets.sort(key=lambda one: (one.start, -one.stop, -heights[one]))
     homes = _find_homes(likeliest, is_counted)
     constituents = [
@@ -93,13 +106,25 @@ def find_consensus(trees, weights):
     return Tree(likeliest.label, tuple(children))
 
 
-def estimate_f1(tree, trees, weights):
-    """Returns the mean F1, 0 to 100, of a tree with parses as gold trees."""
+def estimate_f1(tree, trees, weights, chart=()):
+    """Returns the mean F1, 0 to 100, of a tree with parses as gold trees.
+
+    With a chart it is the mean of this F1 and that with the chart, where a
+    constituent counts as its probability.
+    """
     total = sum(
         weight * parseval([gold], [tree]).f1
         for gold, weight in zip(trees, weights, strict=True)
     )
-    return total / sum(weights)
+    mean = total / sum(weights)
+    if not chart:
+        return mean
+    is_counted = [tag not in DELETED for tag in tree.tags()]
+    shares = _share_chart(chart, is_counted)
+    brackets = [bracket for bracket, *_ in _brackets(tree, is_counted)]
+    matched = sum(shares[bracket] for bracket in brackets)
+    of_chart = 200 * matched / (len(brackets) + sum(shares.values()))
+    return (mean + of_chart) / 2
 
 
 def _brackets(tree, is_counted):
@@ -117,6 +142,18 @@ def _brackets(tree, is_counted):
             yield Bracket(start, stop, label, copy), height, places
             copies[start, stop, label] += 1
             heights[start, stop] += 1
+
+
+def _share_chart(chart, is_counted, factor=1.0):
+    """Returns the share of each bracket in a chart, times a factor."""
+    shares = collections.Counter()
+    num_before = [0, *itertools.accumulate(is_counted)]
+    for label, first, end, share in chart:
+        start, stop = num_before[first], num_before[end]
+        if start < stop:
+            # Spans that differ in their punctuation alone exclude each other.
+            shares[Bracket(start, stop, label, 0)] += factor * share
+    return shares
 
 
 def _select_brackets(shares, num_words):

@@ -91,9 +91,18 @@ class DatasetTest:
         assert history[-1] < history[0]
 
 
-def updates_of(problem, layout=Layout()):
+def updates_of(problem, layout=Layout(), guidance=None):
     plan = problem.batches("train", 100)
-    return UpdateBatches(problem.token_pairs("train"), plan, layout)
+    pairs = problem.token_pairs("train")
+    return UpdateBatches(pairs, plan, layout, guidance=guidance)
+
+
+class Positions:
+    """Guidance by the number of the pair and the position of a target."""
+
+    def read(self, token_pairs, rows, shape):
+        places = np.broadcast_arrays(rows[:, None], np.arange(shape[2]))
+        return np.stack(places, axis=-1).astype("int32")
 
 
 class UpdateDatasetTest:
@@ -101,10 +110,13 @@ class UpdateDatasetTest:
         "layout", [Layout(), Layout(2, 3, 0, 3), Layout(2, 3, 1, 2)], ids=str
     )
     @pytest.mark.parametrize("start", [0, 2])
+    @pytest.mark.parametrize(
+        "guidance", [None, Positions()], ids=["", "guided"]
+    )
     def test_replicas_take_the_parts_of_each_batch_in_turn(
-        self, problem, layout, start
+        self, problem, layout, start, guidance
     ):
-        updates = updates_of(problem, layout)
+        updates = updates_of(problem, layout, guidance)
         parts = make_update_dataset(updates, start).as_numpy_iterator()
         for number in range(start, len(updates)):
             for replica in range(layout.local_replicas):

@@ -1,9 +1,12 @@
 """Links between words become links between their tokens."""
 
+import os
+
 import numpy as np
 import pytest
 
 from keras_transformer.data import token_links
+from keras_transformer.data.token_arrays import TokenArray
 from keras_transformer.data.token_arrays import TokenSequences
 from keras_transformer.problems.translate_files import TranslateFiles
 from keras_transformer.token_ids import WORD_START
@@ -50,7 +53,9 @@ class WriteLinksTest:
         self, files, tmp_path, shared
     ):
         problem = generated(files, tmp_path / "d", shared_vocabulary=shared)
-        links = token_links.read_links(problem)
+        token_links.read_links(problem)
+        path = os.path.join(problem.directory, token_links.FILE)
+        links = TokenArray(path)
         pairs = problem.token_pairs("train")
         # The pair with an empty side is left out, together with its line.
         expected = [line for line, text in zip(LINKS, SOURCES) if text]
@@ -107,13 +112,33 @@ class WriteLinksTest:
                 token_links.read_links(other)
 
 
-class DenseLinksTest:
+class TokenLinksTest:
     def test_each_row_has_the_links_of_its_pair(self):
         links = TokenSequences(
             np.array([0, 1, 2, 0, 1, 1]), np.array([0, 4, 4, 6])
         )
-        dense = token_links.densify_links(
-            links, np.array([2, -1, 1, 0]), (4, 4, 3)
-        )
+        rows = np.array([2, -1, 1, 0])
+        dense = token_links.TokenLinks(links).read(None, rows, (4, 4, 3))
         assert dense.shape == (4, 3, 4)
+        assert dense.dtype == np.int32
+        assert dense.max() == 1
         assert np.argwhere(dense).tolist() == [[0, 1, 1], [3, 0, 2], [3, 1, 0]]
+
+    def test_a_generated_pair_has_the_links_of_its_file(self, files, tmp_path):
+        problem = generated(files, tmp_path / "d")
+        pairs = problem.token_pairs("train")
+        sizes = [int(side.lengths.max()) for side in pairs]
+        dense = token_links.read_links(problem).read(
+            pairs, np.array([0]), (1, *sizes)
+        )
+        words = [
+            texts_of_words(vocabulary, side[0])
+            for vocabulary, side in zip(
+                (problem.source_vocabulary, problem.vocabulary), pairs
+            )
+        ]
+        # Line 0 links the words of both sides in order.
+        linked = np.equal.outer(words[1], words[0])
+        height, width = linked.shape
+        np.testing.assert_array_equal(dense[0, :height, :width], linked)
+        assert dense.sum() == linked.sum()

@@ -110,6 +110,44 @@ class LayoutTest:
         assert not update["targets"][0, -2:].any()
 
 
+class RowNumbers:
+    """Guidance that shows for which rows and in which shape it was read."""
+
+    def read(self, token_pairs, rows, shape):
+        return np.tile(rows[:, None, None], (1, shape[2], 2)).astype("int32")
+
+
+class GuidanceTest:
+    @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+    def test_each_row_has_that_of_its_pair(self, pairs, layout):
+        plan = batch_plan.plan_batches(*LENGTHS, 800)
+        updates = UpdateBatches(pairs, plan, layout, guidance=RowNumbers())
+        for update in updates:
+            shape = *update["targets"].shape, 2
+            assert update["guidance"].shape == shape
+            for row, ids in zip(
+                rows_of(update["guidance"]), rows_of(update["targets"])
+            ):
+                # An empty row has no pair.
+                number = row[0, 0]
+                expected = pairs.targets[number] if number >= 0 else []
+                assert ids[ids > 0].tolist() == list(expected)
+                assert (row == number).all()
+
+    def test_a_worker_reads_that_of_its_parts(self, pairs):
+        plan = batch_plan.plan_batches(*LENGTHS, 800)
+        whole, part = (
+            UpdateBatches(pairs, plan, layout, guidance=RowNumbers())[0]
+            for layout in (Layout(2, 3, 0, 3), Layout(2, 3, 2, 1))
+        )
+        np.testing.assert_array_equal(
+            part["guidance"], whole["guidance"][:, 2:]
+        )
+
+    def test_without_it_there_is_none(self, pairs, plan):
+        assert "guidance" not in batches(pairs, plan)[0]
+
+
 class SeedsTest:
     def seeds(self, pairs, plan, **options):
         updates = batches(pairs, plan, **options)

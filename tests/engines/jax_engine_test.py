@@ -226,8 +226,10 @@ class EnginesTest:
     @pytest.mark.slow
     def test_the_engine_works_on_jax(self):
         pytest.importorskip("jax")
-        beside = pathlib.Path(__file__).with_name("consistency_engine_test.py")
-        files = (__file__, str(beside))
+        files = [
+            str(pathlib.Path(__file__).with_name(f"{name}_engine_test.py"))
+            for name in ("jax", "consistency", "guided_alignment")
+        ]
         run = start_on_jax("-m", "pytest", "-q", "--tb=short", *files)
         output = run.communicate()[0]
         assert run.returncode == 0, output[-3000:]

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from engine_updates import make_batch
+from engine_updates import make_spans
 from keras import ops
 from layer_checks import to_numpy
 from small_transformer import make_transformer
@@ -13,6 +14,7 @@ from small_transformer import make_transformer
 from keras_transformer.engines.objective import _keep_tokens
 from keras_transformer.engines.objective import objective
 from keras_transformer.hparam import HParams
+from keras_transformer.losses import span_loss
 
 HPARAMS = HParams(consistency_weight=2.0, token_cutoff=0.3)
 KINDS = pytest.mark.parametrize("kind", ["none", "simcut", "r_drop"])
@@ -34,13 +36,19 @@ def part_of(batch, rows=slice(None)):
     return [batch[name][0, 0, rows] for name in ("inputs", "targets", "seeds")]
 
 
-def figures(model, kind, part, num_positions=64, links=None, **changes):
+def part_with_other_targets():
+    """Returns a part whose sides differ in their lengths."""
+    inputs, targets, seeds = part_of(make_batch())
+    return inputs, targets[::-1, 1:], seeds
+
+
+def figures(model, kind, part, num_positions=64, guidance=None, **changes):
     """Returns loss, cross-entropy and divergence."""
     hparams = dataclasses.replace(HPARAMS, consistency=kind, **changes)
     # In eager mode a custom gradient of TensorFlow may use no variable.
     weights = [(w, ops.convert_to_tensor(to_numpy(w))) for w in model.weights]
     with keras.StatelessScope(state_mapping=weights):
-        loss, sums = objective(model, hparams, *part, num_positions, links)
+        loss, sums = objective(model, hparams, *part, num_positions, guidance)
     values = (loss, sums["loss_sum"], sums["consistency_sum"])
     return [float(to_numpy(x)) for x in values]
 
@@ -104,10 +112,10 @@ class ObjectiveTest:
     ):
         batch = make_batch()
         part = inputs, targets, _ = part_of(batch)
-        links = np.eye(inputs.shape[1], dtype=bool) & (inputs > 1)[..., None]
+        links = np.eye(inputs.shape[1], dtype=int) * (inputs > 1)[..., None]
         plain, *_ = figures(plain_model, "none", part)
         loss, cross_entropy, _ = figures(
-            plain_model, "none", part, guided_alignment=0.7, links=links
+            plain_model, "none", part, guided_alignment=0.7, guidance=links
         )
         _, weights = plain_model(
             {"inputs": inputs, "targets": targets}, return_weights=True
@@ -117,6 +125,53 @@ class ObjectiveTest:
         expected = -np.log(shares[links.any(axis=-1)]).sum()
         assert cross_entropy == pytest.approx(plain, rel=1e-5)
         assert loss - plain == pytest.approx(0.7 * expected, rel=1e-3)
+
+    def test_a_model_with_spans_adds_their_loss(self, plain_model):
+        part = inputs, *_ = part_with_other_targets()
+        model = make_transformer(vocab_size=30, dropout=0.0, span_labels=3)
+        # The weights of the classifier are the last ones.
+        for weight, value in zip(model.weights, plain_model.get_weights()):
+            weight.assign(value)
+        spans = make_spans(inputs, num_labels=3)
+        plain, *_ = figures(plain_model, "none", part)
+        loss, cross_entropy, _ = figures(model, "none", part, guidance=spans)
+        encoded, padding_mask = model.encode(inputs)
+        expected = span_loss(model.spans(encoded), spans, padding_mask)
+        assert cross_entropy == pytest.approx(plain, rel=1e-5)
+        assert loss - plain == pytest.approx(
+            float(to_numpy(expected)), rel=1e-4
+        )
+        assert loss - plain > 10
+
+    def test_dropout_falls_on_the_vectors_of_spans_in_training(self):
+        model = make_transformer(vocab_size=30, dropout=0.0, span_labels=3)
+        part = part_of(make_batch())
+        spans = make_spans(part[0], num_labels=3)
+        plain, cross_entropy, _ = figures(model, "none", part, guidance=spans)
+        model.spans.dropout_layer.rate = 0.5
+        loss, same, _ = figures(model, "none", part, guidance=spans)
+        assert same == cross_entropy
+        assert abs(loss - plain) > 1e-2
+
+    def test_neither_parts_nor_padding_change_the_loss_of_spans(self):
+        model = make_transformer(vocab_size=30, dropout=0.3, span_labels=3)
+        part = part_with_other_targets()
+        spans = make_spans(part[0], num_labels=3)
+        expected = figures(model, "none", part, guidance=spans)
+        parts = [
+            figures(
+                model, "none", [x[rows] for x in part], guidance=spans[rows]
+            )
+            for rows in (slice(0, 3), slice(3, 7))
+        ]
+        np.testing.assert_allclose(np.sum(parts, axis=0), expected, rtol=1e-5)
+        wide = [np.pad(ids, [(0, 2), (0, 3)]) for ids in part[:2]]
+        wide.append(np.pad(part[2], [(0, 2)]))
+        widths = [(0, 2), (0, 3), (0, 0)]
+        spans = np.pad(spans, widths, constant_values=-1)
+        np.testing.assert_allclose(
+            figures(model, "none", wide, guidance=spans), expected, rtol=1e-5
+        )
 
     @KINDS
     def test_parts_add_up_to_the_whole(self, model, kind):

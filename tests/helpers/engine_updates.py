@@ -56,6 +56,23 @@ def make_batch(number=0, num_rounds=1, num_replicas=1, num_rows=7, length=8):
     }
 
 
+def make_spans(ids, num_labels):
+    """Returns labelled spans for `span_loss`, one for each real token.
+
+    Args:
+        ids: Integer array of shape `(..., length)`, with rows of `make_batch`.
+        num_labels: Number of labels.
+
+    Returns:
+        Array of shape `(..., length, 3)`: the span from the first to each
+        token, and a label that depends on the token.
+    """
+    is_token = ids > 1
+    last = np.arange(ids.shape[-1]) * is_token
+    spans = np.stack([np.zeros_like(ids), last, ids % num_labels], axis=-1)
+    return np.where(is_token[..., None], spans, -1).astype("int32")
+
+
 class GivenBatches:
     """Batches that an engine takes in the place of `UpdateBatches`.
 
@@ -67,7 +84,7 @@ class GivenBatches:
         self._batches = batches
         num_rounds, num_replicas, _ = batches[0]["seeds"].shape
         self.layout = Layout(num_rounds, num_replicas, 0, num_replicas)
-        self.links = batches[0].get("links")
+        self.guidance = "guidance" in batches[0]
 
     def __len__(self):
         return len(self._batches)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from layer_checks import to_numpy
 
+from keras_transformer.transformer import ParsingTransformer
 from keras_transformer.transformer import Transformer
 
 INPUTS = np.array([[3, 4, 5, 1, 0, 0], [6, 7, 8, 9, 10, 1]], "int32")
@@ -39,7 +40,8 @@ VARIANTS = pytest.mark.parametrize(
 
 def make_transformer(**options):
     sizes = {"num_layers": 2, "d_model": 8, "num_heads": 2, "d_ff": 16}
-    model = Transformer(**{"vocab_size": 11, **sizes, **options})
+    cls = ParsingTransformer if "span_labels" in options else Transformer
+    model = cls(**{"vocab_size": 11, **sizes, **options})
     model.build()
     return model
 

@@ -4,6 +4,7 @@ import collections
 import itertools
 import os
 
+import numpy as np
 import pytest
 from small_treebank import SIZES
 from small_treebank import TREES
@@ -12,6 +13,7 @@ from small_treebank import write_sections
 from small_treebank import write_trees
 
 from keras_transformer import registry
+from keras_transformer.hparam import HParams
 from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.problems.parsing import ParsingWsj
 from keras_transformer.problems.parsing import ParsingWsjSemi
@@ -79,6 +81,23 @@ class ParsingProblemTest:
             ]
             has_words = problem.linearization in WITH_WORDS
             assert (known_symbols == symbols) == (not has_words)
+
+    def test_it_is_guided_by_spans_of_the_sources(self, problem):
+        pairs = problem.token_pairs("train")
+        rows = np.arange(5)
+        shape = 5, *(int(side.lengths.max()) for side in pairs)
+        assert problem.make_guidance(HParams()) is None
+        guidance = problem.make_guidance(HParams(span_labels=20))
+        for row, spans in enumerate(guidance.read(pairs, rows, shape)):
+            first, last, label = spans[spans[:, 2] >= 0].T
+            assert (first <= last).all() and label.max() < 20
+            # The sentence is the largest constituent.
+            assert first.min() == 0
+            assert last.max() == pairs.inputs.lengths[row] - 2
+
+    def test_too_few_labels_of_spans_are_an_error(self, problem):
+        with pytest.raises(ValueError, match="Use --hparams=span_labels="):
+            problem.make_guidance(HParams(span_labels=1))
 
     def test_output_is_the_inverse_of_target_text(self, problem):
         for tree in split_of("test"):

@@ -3,6 +3,9 @@ import dataclasses
 import keras
 import numpy as np
 import pytest
+from layer_checks import randomize
+from layer_checks import to_numpy
+from small_transformer import INPUTS
 from small_transformer import VARIANTS
 from small_transformer import logits_of
 from small_transformer import make_transformer
@@ -12,6 +15,7 @@ from keras_transformer.hparam import HParams
 from keras_transformer.losses import SmoothedCrossEntropy
 from keras_transformer.metrics import MaskedAccuracy
 from keras_transformer.metrics import Perplexity
+from keras_transformer.model_config import ModelConfig
 from keras_transformer.transformer import build_transformer
 
 
@@ -23,6 +27,18 @@ class SavingTest:
         loaded = keras.saving.load_model(tmp_path / "model.keras")
         assert loaded.get_config() == model.get_config()
         np.testing.assert_array_equal(logits_of(loaded), logits_of(model))
+
+    def test_a_classifier_of_spans_is_saved_with_it(self, tmp_path):
+        model = make_transformer(span_labels=3)
+        randomize(model.spans)
+        model.save(tmp_path / "model.keras")
+        loaded = keras.saving.load_model(tmp_path / "model.keras")
+        assert loaded.get_config() == model.get_config()
+        before, after = (
+            to_numpy(one.spans(one.encode(INPUTS)[0]))
+            for one in (model, loaded)
+        )
+        np.testing.assert_array_equal(after, before)
 
     @pytest.mark.slow
     def test_inside_somebody_elses_functional_model(self, tmp_path):
@@ -91,8 +107,8 @@ class SavingTest:
 
 
 class BuildTest:
-    def test_every_field_of_the_hparams_arrives(self):
-        hparams = HParams(
+    def test_every_field_of_the_config_arrives(self):
+        config = ModelConfig(
             num_layers=1,
             num_decoder_layers=2,
             d_model=8,
@@ -116,15 +132,16 @@ class BuildTest:
             scale_embeddings=False,
             output_bias=True,
             decoder_start="padding",
+            span_labels=3,
         )
-        config = build_transformer(hparams.model, vocab_size=11).get_config()
-        fields = dataclasses.asdict(hparams)
-        shared = fields.keys() & config.keys()
-        assert len(shared) == 23
-        assert {name: config[name] for name in shared} == {
+        arrived = build_transformer(config, vocab_size=11).get_config()
+        fields = dataclasses.asdict(config)
+        shared = fields.keys() & arrived.keys()
+        assert len(shared) == 24
+        assert {name: arrived[name] for name in shared} == {
             name: fields[name] for name in shared
         }
-        assert config["vocab_size"] == 11
+        assert arrived["vocab_size"] == 11
 
     def test_zero_stands_for_the_defaults(self):
         hparams = HParams(num_layers=1, d_model=8, num_heads=2, d_ff=12)

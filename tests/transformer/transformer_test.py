@@ -303,6 +303,16 @@ class DecodedTest:
             to_numpy(projected), logits_of(model), atol=1e-6
         )
 
+    def test_spans_are_classified_along_with_it(self):
+        model = make_transformer(span_labels=3)
+        features = {"inputs": INPUTS, "targets": TARGETS}
+        spans = model.spans(model.encode(INPUTS)[0])
+        expected = model.decode(features), spans
+        for one, other in zip(model.decode_and_classify(features), expected):
+            np.testing.assert_allclose(
+                to_numpy(one), to_numpy(other), atol=1e-6
+            )
+
     @pytest.mark.parametrize("packed", [False, True])
     def test_a_token_without_its_embedding_leaves_no_trace(self, packed):
         model = make_transformer(packed=packed)

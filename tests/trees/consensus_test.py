@@ -12,6 +12,7 @@ from tree_examples import random_trees
 from tree_examples import sample
 
 from keras_transformer.trees.consensus import THRESHOLD
+from keras_transformer.trees.consensus import LabelledSpan
 from keras_transformer.trees.consensus import estimate_f1
 from keras_transformer.trees.consensus import find_consensus
 from keras_transformer.trees.parseval import parseval
@@ -203,6 +204,62 @@ class ConsensusTest:
             find_consensus(parses, weights)
 
 
+class ChartTest:
+    @pytest.mark.parametrize("seed", range(30))
+    def test_it_counts_as_much_as_all_parses(self, seed):
+        # Each parse has every bracket once, as a chart does.
+        parses = [
+            Tree("TOP", (Tree("S", (parse,)),))
+            for parse in _without_chains(random_parses(seed, 3)[0])
+        ]
+        *others, last = parses
+        chart = [
+            LabelledSpan(label, start, stop, 1.0)
+            for label, start, stop in constituents(last)
+            if label != "TOP"
+        ]
+        expected = find_consensus(parses, [0.3, 0.2, 0.5])
+        found = find_consensus(others, [0.3, 0.2], chart)
+        assert numbered_brackets(found) == numbered_brackets(expected)
+
+    def test_a_constituent_that_no_parse_has_needs_most_of_the_chart(self):
+        flat = parse_tree("(TOP (S (X I) (X saw) (X her)))")
+        for share, expected in (
+            (0.9, "(TOP (S (X I) (VP (X saw) (X her))))"),
+            (0.7, str(flat)),
+        ):
+            chart = [LabelledSpan("VP", 1, 3, share)]
+            chart.append(LabelledSpan("S", 0, 3, 1.0))
+            assert find_consensus([flat], [1], chart) == parse_tree(expected)
+
+    def test_spans_that_differ_in_punctuation_support_each_other(self):
+        flat = parse_tree("(TOP (S (X I) (X saw) (X her) (. .)))")
+        chart = [LabelledSpan("S", 0, 4, 1.0)]
+        chart += [LabelledSpan("VP", 1, end, 0.45) for end in (3, 4)]
+        assert find_consensus([flat], [1], chart) == parse_tree(
+            "(TOP (S (X I) (VP (X saw) (X her)) (. .)))"
+        )
+
+    def test_nothing_but_punctuation_is_no_constituent(self):
+        tree = parse_tree("(TOP (S (X Go) (. !) (. !)))")
+        chart = [LabelledSpan("S", 0, 3, 1.0), LabelledSpan("X", 1, 3, 1.0)]
+        assert find_consensus([tree], [1], chart) == tree
+
+
+def _without_chains(trees):
+    """Returns trees where no bracket is above one with the same words."""
+
+    def strip(tree):
+        if tree.is_preterminal:
+            return tree
+        children = tuple(map(strip, tree.children))
+        if len(children) == 1 and not children[0].is_preterminal:
+            return children[0]
+        return Tree(tree.label, children)
+
+    return [Tree("Y", strip(tree).children) for tree in trees]
+
+
 class ExpectedF1Test:
     def test_it_is_the_mean_of_parseval_by_weight(self):
         parses, weights = random_parses(1)
@@ -212,3 +269,14 @@ class ExpectedF1Test:
         assert 0 < mean < 100
         assert estimate_f1(tree, parses, [2, 2, 2]) == pytest.approx(mean)
         assert estimate_f1(tree, [tree, *parses], [1, 0, 0, 0]) == 100
+
+    def test_a_chart_counts_as_much_as_all_parses(self):
+        tree = parse_tree("(TOP (S (X I) (VP (X saw) (X her)) (. .)))")
+        sure = [LabelledSpan("S", 0, 4, 1.0), LabelledSpan("VP", 1, 3, 1.0)]
+        other = [LabelledSpan("S", 0, 4, 1.0), LabelledSpan("NP", 0, 2, 1.0)]
+        unsure = [span._replace(share=0.5) for span in sure]
+        assert estimate_f1(tree, [tree], [1], sure) == 100
+        assert estimate_f1(tree, [tree], [1], other) == 75
+        # Two halves are found of three brackets in all.
+        expected = (100 + 200 * 1 / 3) / 2
+        assert estimate_f1(tree, [tree], [1], unsure) == pytest.approx(expected)

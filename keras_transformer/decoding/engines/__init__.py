@@ -14,6 +14,7 @@ from keras_transformer.search.options import DecodeOptions
 
 if typing.TYPE_CHECKING:
     from keras_transformer.decoding.batching import Sentences
+    from keras_transformer.decoding.chart import Chart
     from keras_transformer.decoding.pos_tagger import Tagger
     from keras_transformer.decoding.texts import Codec
 
@@ -71,6 +72,7 @@ class Engine(typing.Protocol):
     capabilities: Capabilities
     options: DecodeOptions  # those that apply unless a call changes them
     linearization: str | None  # that of the trees that a parsing model writes
+    chart: "Chart | None"  # finds constituents for a parser
     tagger: "Tagger | None"  # names parts of speech for a parser
     trained_length: int  # tokens up to which the model was trained
     max_length: int | None  # maximum number of tokens of a translation

@@ -124,7 +124,7 @@ class AutomaticEngine:
     """
 
     capabilities = keras_engine.RUN
-    linearization = max_length = tagger = None
+    linearization = max_length = tagger = chart = None
 
     def __init__(self, fast, load):
         self._fast = fast

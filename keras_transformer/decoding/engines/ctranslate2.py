@@ -35,12 +35,14 @@ _SETTINGS = {
     "multi_query_attention?": bool,
 }
 TOKENS_FILE = "{}_vocabulary.json"
-# The fields of a model that `RunConverter` lays out for CTranslate2.
+# The fields of a model that `RunConverter` lays out for CTranslate2, and
+# `span_labels`, which the search of a parser does without.
 UNDERSTOOD = dict.fromkeys(
     (
         *TRAINING_ONLY,
         *("num_layers", "num_decoder_layers", "d_model", "d_ff"),
         *("num_heads", "d_k", "d_v", "max_length", "norm_epsilon"),
+        "span_labels",
         *("attention_bias", "output_bias", "scale_embeddings"),
     ),
     exported.ANY,
@@ -81,7 +83,7 @@ class CTranslate2Engine:
     device computes without overflow.
     """
 
-    tagger = None
+    tagger = chart = None
     trained_length = 256  # an export does not record that of its run
 
     def __init__(self, path, device="auto", compute_type="default"):

@@ -38,7 +38,8 @@ class KerasEngine:
     """
 
     max_length = None
-    tagger = None  # the `Tagger` of a run that parses, if it has one
+    # The `Chart` and the `Tagger` of a run that parses, if it has them.
+    chart = tagger = None
 
     def __init__(
         self,
@@ -80,12 +81,14 @@ class KerasEngine:
             replicas,
         )
         if engine.linearization:
-            # Imported here because it loads Keras.
+            # Imported here because they load Keras.
+            from keras_transformer.decoding.chart import make_chart
             from keras_transformer.decoding.pos_tagger import load_tagger
 
-            first, *_ = getattr(model, "models", [model])
+            models = getattr(model, "models", [model])
+            engine.chart = make_chart(models, engine.codec.vocabularies)
             step, *_ = find_steps(runs, step)
-            engine.tagger = load_tagger(runs[0], step, first)
+            engine.tagger = load_tagger(runs[0], step, models[0])
         return engine
 
     @classmethod

@@ -44,7 +44,7 @@ class SavedModelEngine:
     path is that of a version, or of several, of which the newest is loaded.
     """
 
-    max_length = tagger = None
+    max_length = tagger = chart = None
     trained_length = 256  # an export does not record that of its run
 
     def __init__(self, path):

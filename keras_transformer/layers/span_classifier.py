@@ -1,0 +1,103 @@
+"""Finds the constituents of a sentence among all its spans."""
+
+import keras
+from keras import ops
+
+from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.projection import project
+from keras_transformer.layers.residual import make_layer_norm
+from keras_transformer.layers.sequence_layer import SequenceLayer
+from keras_transformer.serialization import serializable
+
+# Otherwise the first updates would be spent on learning that a span rarely is a
+# constituent (Lin et al., 2017, "Focal Loss for Dense Object Detection").
+_RARE = -6.0
+
+
+@serializable
+class SpanClassifier(SequenceLayer):
+    """Predicts the labels of every span of positions.
+
+    The logit of a label for the span from position `i` to position `j`,
+    inclusive, is
+
+        ReLU(LayerNorm(A x_i + B x_j)) W + b
+
+    of the vectors at both ends. A span can have several labels, so the logistic
+    function of a logit is the probability of one label. After Stern, Andreas
+    and Klein (2017), "A Minimal Span-Based Neural Constituency Parser", whose
+    network has the difference of two vectors in place of the sum of two
+    projections. It takes no mask: the logits of spans that include padding, or
+    that end before they start, are meaningless.
+
+    Args:
+        num_labels: Integer number of labels.
+        width: Integer width of the hidden layer. Defaults to 256.
+        dropout: Float, the share of each vector that is dropped. Defaults to
+            0.1.
+
+    Call arguments:
+        encoded: Tensor of shape `(batch, length, d_model)`.
+
+    Returns:
+        Float32 logits of shape `(batch, length, length, num_labels)`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> SpanClassifier(num_labels=5)(np.ones((1, 3, 8), "float32")).shape
+    TensorShape([1, 3, 3, 5])
+    """
+
+    def __init__(self, num_labels, width=256, dropout=0.1, **kwargs):
+        super().__init__(**kwargs)
+        self.num_labels = num_labels
+        self.width = width
+        self.dropout = dropout
+        self.dropout_layer = Dropout(
+            dropout, dtype=self.dtype_policy, name="dropout"
+        )
+        self.norm_layer = make_layer_norm("norm", self.dtype_policy)
+        self.freeze_parts(self.norm_layer)
+
+    def build(self, input_shape):
+        d_model = input_shape[-1]
+        self.first, self.last = (
+            self.add_weight(name=name, shape=(d_model, self.width))
+            for name in ("first", "last")
+        )
+        self.norm_layer.build((None, None, None, self.width))
+        self.labels = self.add_weight(
+            name="labels", shape=(self.width, self.num_labels)
+        )
+        self.labels_bias = self.add_weight(
+            name="labels_bias",
+            shape=(self.num_labels,),
+            initializer=keras.initializers.Constant(_RARE),
+        )
+
+    def call(self, encoded, training=None):
+        length = ops.shape(encoded)[1]
+        encoded = self.dropout_layer(encoded, training=training)
+        first = project(encoded, self.first)  # (batch, length, width)
+        last = project(encoded, self.last)
+        # (batch, length, length, width)
+        summed = first[:, :, None] + last[:, None]
+        hidden = ops.relu(self.norm_layer(summed, training=training))
+        rows = ops.reshape(hidden, (-1, self.width))
+        logits = ops.add(ops.matmul(rows, self.labels), self.labels_bias)
+        return ops.reshape(
+            ops.cast(logits, "float32"), (-1, length, length, self.num_labels)
+        )
+
+    def compute_output_shape(self, input_shape):
+        batch, length, _ = input_shape
+        return batch, length, length, self.num_labels
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_labels": self.num_labels,
+            "width": self.width,
+            "dropout": self.dropout,
+        }

@@ -75,7 +75,7 @@ demo-parsing: .venv/installed
 	$(BIN)/kt-trainer --problem=parsing_toy --generate_data \
 		--data_dir=demo/data --output_dir=demo/parser \
 		--hparams_set=transformer_parsing_small \
-		--train_steps=1500 --eval_frequency=500
+		--hparams=decay_steps=1500 --train_steps=1500 --eval_frequency=500
 	@echo "Three sentences of the test set, and their trees:"
 	@head -n 3 demo/data/parsing_toy/test.source.txt
 	@head -n 3 demo/data/parsing_toy/test.source.txt \

@@ -56,7 +56,10 @@ class LearningTest:
         run = RunDirectory.create(
             str(tmp_path / "run"),
             {"problem": "parsing_toy", "random_seed": 0},
-            registry.get_hparams("transformer_parsing_small"),
+            dataclasses.replace(
+                registry.get_hparams("transformer_parsing_small"),
+                decay_steps=1500,
+            ),
             problem.vocabulary.model_bytes,
         )
         Trainer(problem, run, eval_frequency=500).train(1500)

@@ -16,6 +16,9 @@ from keras_transformer.masks import padding_mask
 # Number of target positions whose logits are in memory at once. Smaller chunks
 # are slower, since each one adds to the gradient of the whole softmax matrix.
 CHUNK_ROWS = 1024
+# With half of it, a small parser had F1 83.7 in place of 84.0 by its chart,
+# 84.9 in place of 84.8 by its decoder, and 85.8 in place of 86.0 by both.
+SPAN_WEIGHT = 2.0
 SUMS = ("loss_sum", "consistency_sum")
 # Purposes of the seeds that follow from the seed of a row.
 SECOND_PASS, CUTOFF = 1, 2
@@ -43,7 +46,7 @@ def objective(
     target_len, input_len)`. The `alignment_loss` of the decoder's last layer,
     from which word links are read, is added that many times. With a
     `ParsingTransformer`, the guidance is the spans of `span_loss`, `(rows,
-    target_len, 3)`, and this loss is added.
+    target_len, 3)`, and this loss is added `SPAN_WEIGHT` times.
 
     The ids have the shapes `(rows, input_len)` and `(rows, target_len)`, and
     the seeds for `dropout_noise` have `(rows,)`. `num_positions` is the
@@ -73,7 +76,8 @@ def _single_pass(model, hparams, inputs, targets, seeds, num_chunks, guidance):
     with dropout_noise(seeds):
         if hasattr(model, "spans"):
             decoded, logits = model.decode_and_classify(features, training=True)
-            added = span_loss(logits, guidance, padding_mask(inputs))
+            loss = span_loss(logits, guidance, padding_mask(inputs))
+            added = SPAN_WEIGHT * loss
         elif hparams.guided_alignment:
             decoded, weights = model.decode(
                 features, training=True, return_weights=True

@@ -136,9 +136,7 @@ class HParams(DecodingConfig, TrainingConfig, ModelConfig):
                 is_set = guide != name and getattr(self, guide)
                 if is_set and value != neutral:
                     raise UserError(
-                        f"`{guide}` must be 0 with `{name}`, because a "
-                        "training takes guidance of one kind, for the stored "
-                        "tokens of single pairs. Received: "
+                        f"`{guide}` must be 0 with `{name}`. Received: "
                         f"{guide}={getattr(self, guide)}, {name}={value}. "
                         "Leave one of them out."
                     )

@@ -3,12 +3,14 @@
 import numpy as np
 from keras import ops
 
+from keras_transformer.decoding.batching import pad
 from keras_transformer.decoding.words import batch_by_length
 from keras_transformer.decoding.words import encode_words
 from keras_transformer.trees.consensus import LabelledSpan
 from keras_transformer.trees.span_targets import find_labels
 from keras_transformer.trees.tree import ROOT
 
+MAX_TOKENS = 500  # whose spans take 1 to 2 GB
 SMALLEST = 0.01  # probability below which a constituent is left out
 
 
@@ -16,8 +18,8 @@ class Chart:
     """Finds the probabilities of the constituents of sentences.
 
     They are those of the `SpanClassifier` of a parser, which sees all spans at
-    once while the decoder writes one tree after the other. Of several models
-    with the same `Vocabularies`, as in an ensemble, they are the means.
+    once, while the decoder writes symbol by symbol. Of several models with the
+    same `Vocabularies`, as in an ensemble, they are the means.
     """
 
     def __init__(self, models, vocabularies):
@@ -29,18 +31,18 @@ class Chart:
     def __call__(self, sentences):
         """Returns a list of `LabelledSpan` for each sentence, a list of words.
 
-        The root is not among them.
+        The root is not among them. The list is empty for a sentence of more
+        than `MAX_TOKENS`, whose spans are too many for the memory.
         """
+        encoded = encode_words(self.vocabularies.sources, sentences)
         charts = [[] for _ in sentences]
-        for batch in batch_by_length(sentences):
-            words = encode_words(
-                self.vocabularies.sources, [sentences[i] for i in batch]
-            )
-            shares = self._compute(words.ids)
-            for row, i in enumerate(batch):
-                of_row = words.rows == row
-                places = np.ix_(words.firsts[of_row], words.lasts[of_row])
-                charts[i] = list(self._list_spans(shares[row][places]))
+        for batch in batch_by_length(encoded):
+            if len(encoded[batch[-1]].ids) > MAX_TOKENS:
+                break  # it is alone in its batch, and all others are longer
+            shares = self._compute(pad([encoded[i].ids for i in batch]))
+            for i, shares_of_row in zip(batch, shares):
+                places = np.ix_(encoded[i].firsts, encoded[i].lasts)
+                charts[i] = list(self._list_spans(shares_of_row[places]))
         return charts
 
     def _compute(self, ids):

@@ -204,16 +204,16 @@ class Parser(Translator):
     ) -> list[Step]:
         steps = super().combine_steps(options, *others, **constraints)
         # The first step finishes last, when the samples are trees.
-        if options.mbr_samples or self._has_chart(options):
+        if options.mbr_samples or self._uses_chart(options):
             return [Consensus(self, options), *steps]
         return steps
 
     def choose_search(self, options: DecodeOptions) -> DecodeOptions:
-        if options.mbr_samples or not self._has_chart(options):
+        if options.mbr_samples or not self._uses_chart(options):
             return options
         return options.replace(num_hypotheses=options.num_beams)
 
-    def _has_chart(self, options):
+    def _uses_chart(self, options):
         # Where several trees or samples are wanted, they are the decoder's.
         is_single = options.num_hypotheses == 1 and not options.temperature
         return bool(self.engine.chart) and is_single

@@ -7,6 +7,7 @@ import numpy as np
 from keras import layers
 from keras import ops
 
+from keras_transformer.decoding.batching import pad
 from keras_transformer.decoding.words import batch_by_length
 from keras_transformer.decoding.words import encode_words
 from keras_transformer.files.reading import file_error
@@ -34,10 +35,9 @@ class Tagger:
     def __call__(self, sentences):
         """Returns a list of tags for each sentence, a list of words."""
         tagged = [[] for _ in sentences]
-        for batch in batch_by_length(sentences):
-            states = word_states(
-                self.model, self.vocabulary, [sentences[i] for i in batch]
-            )
+        encoded = encode_words(self.vocabulary, sentences)
+        for batch in batch_by_length(encoded):
+            states = word_states(self.model, [encoded[i] for i in batch])
             logits = ops.convert_to_numpy(self.head(states, training=False))
             tags = iter(logits.argmax(axis=-1))
             for i in batch:
@@ -58,18 +58,21 @@ def make_head(num_inputs, num_tags):
     )
 
 
-def word_states(model, vocabulary, sentences):
+def word_states(model, sentences):
     """Returns the outputs of the encoder at the ends of each word.
 
     They are a float32 array of shape `(num_words, 2 * d_model)`: the outputs at
     the first and at the last subword of each word of all sentences, which are
-    lists of words and not empty.
+    `WordTokens`.
     """
-    words = encode_words(vocabulary, sentences)
-    encoded, _ = model.encode(words.ids)
+    encoded, _ = model.encode(pad([tokens.ids for tokens in sentences]))
     encoded = ops.convert_to_numpy(ops.cast(encoded, "float32"))
-    ends = words.firsts, words.lasts
-    return np.concatenate([encoded[words.rows, end] for end in ends], axis=1)
+    return np.concatenate(
+        [
+            np.concatenate([row[tokens.firsts], row[tokens.lasts]], axis=1)
+            for row, tokens in zip(encoded, sentences)
+        ]
+    )
 
 
 def tagger_path(run, step):

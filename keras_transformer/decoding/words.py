@@ -2,53 +2,52 @@
 
 import typing
 
-import numpy as np
-
-from keras_transformer.decoding.batching import pad
 from keras_transformer.token_ids import END_ID
 
 MAX_ROWS = 32
-MAX_CELLS = 100_000  # pairs of words, whose arrays then fill about 0.5 GB
+MAX_CELLS = 200_000  # pairs of tokens, whose chart takes about 1 GB
 
 
 class WordTokens(typing.NamedTuple):
-    """The tokens of a batch of sentences, and where the words are in them."""
+    """The tokens of a sentence, and the places of its words among them."""
 
-    ids: np.ndarray  # (batch, length), padded with 0
-    rows: np.ndarray  # the sentence of each word, (num_words,)
-    firsts: np.ndarray  # position of the first token of each word
-    lasts: np.ndarray  # that of the last token
-
-
-def batch_by_length(sentences):
-    """Yields lists of the numbers of sentences with similar numbers of words.
-
-    An empty sentence is in none.
-    """
-    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
-    batch = []
-    for i in order:
-        cells = (len(batch) + 1) * len(sentences[i]) ** 2
-        if len(batch) == MAX_ROWS or (batch and cells > MAX_CELLS):
-            yield batch
-            batch = []
-        if sentences[i]:
-            batch.append(i)
-    if batch:
-        yield batch
+    ids: list[int]  # with the end id
+    firsts: list[int]  # position of the first token of each word
+    lasts: list[int]  # position of the last token of each word
 
 
 def encode_words(vocabulary, sentences):
-    """Returns the `WordTokens` of sentences, lists of words, none empty."""
+    """Returns the `WordTokens` of each sentence, a list of words."""
     # The subwords of a word are the same in every sentence.
     words = iter(vocabulary.encode([w for words in sentences for w in words]))
-    sources, places = [], []
-    for row, sentence in enumerate(sentences):
-        source = []
+    encoded = []
+    for sentence in sentences:
+        tokens = WordTokens([], [], [])
         for _ in sentence:
-            first = len(source)
-            source += next(words)[:-1]
+            first = len(tokens.ids)
+            tokens.ids.extend(next(words)[:-1])
+            tokens.firsts.append(first)
             # A word without subwords takes the place of what follows it.
-            places.append((row, first, max(first, len(source) - 1)))
-        sources.append([*source, END_ID])
-    return WordTokens(pad(sources), *np.array(places).T)
+            tokens.lasts.append(max(first, len(tokens.ids) - 1))
+        tokens.ids.append(END_ID)
+        encoded.append(tokens)
+    return encoded
+
+
+def batch_by_length(encoded):
+    """Yields lists of the numbers of `WordTokens` with similar lengths.
+
+    A sentence without words is in none.
+    """
+    order = sorted(range(len(encoded)), key=lambda i: len(encoded[i].ids))
+    batch = []
+    for i in order:
+        if not encoded[i].firsts:
+            continue
+        cells = (len(batch) + 1) * len(encoded[i].ids) ** 2
+        if len(batch) == MAX_ROWS or (batch and cells > MAX_CELLS):
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch

@@ -18,16 +18,17 @@ _RARE = -6.0
 class SpanClassifier(SequenceLayer):
     """Predicts the labels of every span of positions.
 
-    The logit of a label for the span from position `i` to position `j`,
-    inclusive, is
+    For the span from position `i` to position `j`, inclusive, the logits of the
+    labels are
 
         ReLU(LayerNorm(A x_i + B x_j)) W + b
 
-    of the vectors at both ends. A span can have several labels, so the logistic
-    function of a logit is the probability of one label. After Stern, Andreas
-    and Klein (2017), "A Minimal Span-Based Neural Constituency Parser", whose
-    network has the difference of two vectors in place of the sum of two
-    projections. It takes no mask: the logits of spans that include padding, or
+    where `x_i` and `x_j` are the vectors at its ends. A span can have several
+    labels, so the logistic function turns each logit into a probability. Stern,
+    Andreas and Klein (2017), "A Minimal Span-Based Neural Constituency Parser",
+    have the difference of two vectors in place of the sum of two projections.
+
+    It takes no mask: the logits of spans that include padding, or
     that end before they start, are meaningless.
 
     Args:

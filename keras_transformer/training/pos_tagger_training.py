@@ -7,6 +7,7 @@ from keras_transformer.decoding.pos_tagger import Tagger
 from keras_transformer.decoding.pos_tagger import make_head
 from keras_transformer.decoding.pos_tagger import word_states
 from keras_transformer.decoding.words import MAX_ROWS
+from keras_transformer.decoding.words import encode_words
 
 NUM_UPDATES = 10_000
 MAX_WORDS = 400_000  # whose states fill 1.6 GB if `d_model` is 1,024
@@ -75,11 +76,9 @@ def _draw_sentences(sentences, generator):
 
 def _compute_states(model, vocabulary, sentences):
     """Returns the word states of all sentences, in half precision."""
-    starts = range(0, len(sentences), MAX_ROWS)
-    batches = [sentences[start : start + MAX_ROWS] for start in starts]
+    encoded = encode_words(vocabulary, sentences)
+    starts = range(0, len(encoded), MAX_ROWS)
+    batches = [encoded[start : start + MAX_ROWS] for start in starts]
     return np.concatenate(
-        [
-            word_states(model, vocabulary, batch).astype("float16")
-            for batch in batches
-        ]
+        [word_states(model, batch).astype("float16") for batch in batches]
     )

@@ -1,4 +1,4 @@
-"""A Transformer that parses twice: with its decoder, and by its encoder."""
+"""A Transformer with a classifier of spans, for parsing."""
 
 from keras_transformer.layers import SpanClassifier
 from keras_transformer.serialization import serializable

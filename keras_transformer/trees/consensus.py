@@ -85,7 +85,7 @@ def find_consensus(trees, weights, chart=()):
     is_counted = [tag not in DELETED for tag in likeliest.tags()]
     if likeliest.is_preterminal or not any(is_counted):
         return likeliest
-    # The chart and the parses are either half of the votes.
+    # The chart has half of the votes, and the parses have the other half.
     shares, heights = _share_chart(chart, is_counted, 0.5), {}
     total = sum(weight for _, weight in ranked) * (2 if chart else 1)
     for tree, weight in ranked:
@@ -109,8 +109,8 @@ def find_consensus(trees, weights, chart=()):
 def estimate_f1(tree, trees, weights, chart=()):
     """Returns the mean F1, 0 to 100, of a tree with parses as gold trees.
 
-    With a chart it is the mean of this F1 and that with the chart, where a
-    constituent counts as its probability.
+    With a chart, it is the mean of this F1 and of the F1 with the chart, where
+    each constituent counts by its probability.
     """
     total = sum(
         weight * parseval([gold], [tree]).f1

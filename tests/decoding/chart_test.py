@@ -10,7 +10,9 @@ from small_translators import HPARAMS
 from small_translators import make_run
 from small_translators import make_tree_vocabulary
 
+from keras_transformer.decoding import chart as chart_module
 from keras_transformer.decoding import load
+from keras_transformer.decoding import words as words_module
 from keras_transformer.decoding.chart import SMALLEST
 from keras_transformer.decoding.chart import Chart
 from keras_transformer.decoding.parser import Parser
@@ -93,6 +95,16 @@ class ChartTest:
                 atol=1e-5,
             )
 
+    def test_a_sentence_too_long_for_the_memory_has_none(
+        self, charts, monkeypatch
+    ):
+        monkeypatch.setattr(words_module, "MAX_CELLS", 20 * 20)
+        monkeypatch.setattr(chart_module, "MAX_TOKENS", 30)
+        # A word "a" is one token, and the end is another.
+        sentences = [["a"] * length for length in (30, 3, 29, 50, 28)]
+        found = charts[0](sentences)
+        assert list(map(bool, found)) == [False, True, True, False, True]
+
     def test_several_models_have_the_mean(self, runs, charts):
         models = [chart.models[0] for chart in charts]
         (joined,) = Chart(models, runs[0].vocabularies)([SENTENCES[0]])
@@ -139,7 +151,7 @@ class ParserTest:
         assert with_chart != without_chart(runs[0])(TEXTS)
 
     def test_several_trees_and_samples_are_those_of_the_decoder(self, runs):
-        parser, alone = load(runs[0].path, tokenized=True), None
+        parser = load(runs[0].path, tokenized=True)
         alone = without_chart(runs[0])
         for options in ({"num_hypotheses": 3}, {"temperature": 1.0}):
             options = {"beam_size": 4, **options}

@@ -17,6 +17,7 @@ from keras_transformer.decoding.pos_tagger import make_head
 from keras_transformer.decoding.pos_tagger import save_tagger
 from keras_transformer.decoding.pos_tagger import tagger_path
 from keras_transformer.decoding.pos_tagger import word_states
+from keras_transformer.decoding.words import encode_words
 from keras_transformer.runs.weights import load_model
 from keras_transformer.token_ids import WORD_START
 from keras_transformer.trees.tree import parse_tree
@@ -46,7 +47,8 @@ def tagger(run):
 class WordStatesTest:
     def test_they_are_the_outputs_at_the_ends_of_words(self, run, tagger):
         sentences = [words for words in SENTENCES if words]
-        states = iter(word_states(tagger.model, tagger.vocabulary, sentences))
+        encoded = encode_words(tagger.vocabulary, sentences)
+        states = iter(word_states(tagger.model, encoded))
         for words in sentences:
             (ids,) = tagger.vocabulary.encode([" ".join(words)])
             encoded, _ = tagger.model.encode(np.array([ids]))
@@ -63,7 +65,8 @@ class WordStatesTest:
     def test_a_word_without_subwords_has_a_state(self, tagger):
         # SentencePiece drops this character.
         sentences = [["dogs", "\u200b"], ["\u200b"]]
-        states = word_states(tagger.model, tagger.vocabulary, sentences)
+        encoded = encode_words(tagger.vocabulary, sentences)
+        states = word_states(tagger.model, encoded)
         assert states.shape == (3, 2 * HPARAMS.d_model)
         assert np.isfinite(states).all()
 

@@ -100,17 +100,11 @@ def _is_tree(all_steps, num_words):
 
 
 def delinearize(symbols, words):
-    """Returns the tree, with the root TOP, that well-formed symbols make.
+    """Returns the tree, with the root TOP, of symbols that `repair` returned.
 
     The inverse of `linearize`, except that all tags are XX unless the symbols
     are of a tagged tree. TOP may be present where `linearize` leaves it out.
     """
-    if not is_well_formed(symbols, len(words)):
-        raise ValueError(
-            "Symbols must be one tree over the words. Received: "
-            f"{len(symbols):,} symbols that are no tree over {len(words):,} "
-            "words. Use `repair` first."
-        )
     # Trees with their words arrive here with XX in the place of each word.
     remaining = iter(words)
     all_steps = [read_symbol(symbol)[:2] for symbol in symbols]

@@ -72,6 +72,9 @@ def _find_words(text, has_capitals):
     The list is empty for a text that is certainly in the usual case. Without
     capitals in the vocabulary, small letters are the usual case.
     """
+    is_sentence = has_capitals and _ends_sentence(text.rstrip())
+    if not is_sentence and text == text.lower():
+        return []
     matches = []
     for match in WORD.finditer(text):
         if not LETTER.search(match[0]) or CODE.search(match[0]):
@@ -85,7 +88,6 @@ def _find_words(text, has_capitals):
     if not matches:
         return []
     if _is_in_small_letters(matches):
-        is_sentence = has_capitals and _ends_sentence(text.rstrip())
         is_enough = is_sentence and len(matches) >= MIN_SENTENCE_WORDS
     elif _is_in_capitals(matches):
         is_enough = len(matches) >= MIN_WORDS

@@ -141,14 +141,13 @@ class BatchRunner:
         self.num_threads = num_threads
         self._share = math.inf  # of the budget, that a batch may have
 
-    def run(self, workers, prepare, read, costs, budget, describe, **options):
+    def run(self, workers, costs, budget, describe, **options):
         """Yields pairs of a batch and the list of its results.
 
         The `workers` are functions, one for each device, which share the
-        threads evenly. `prepare` turns a batch, a list of numbers of sentences,
-        into their arguments, and `read` what they return into a list with the
-        result of each sentence. `describe` names a sentence in an error
-        message. All else is as for `plan_batches`.
+        threads evenly. They turn a batch, a list of numbers of sentences, into
+        a list with the result of each sentence. `describe` names a sentence in
+        an error message. All else is as for `plan_batches`.
         """
         idle = queue.SimpleQueue()
         for worker in itertools.islice(
@@ -168,8 +167,7 @@ class BatchRunner:
                     share = len(part) * max(costs[i] for i in part) / budget
                     if len(part) == 1 or share <= self._share:
                         try:
-                            results = read(worker(*prepare(part)))
-                            finished.append((part, results))
+                            finished.append((part, worker(part)))
                             continue
                         except Exception as error:
                             self._note(error, part, share, describe)

@@ -122,10 +122,6 @@ class TranslatorTest:
             small.score(TEXTS, TEXTS)
 
 
-def prepare(batch):
-    return [batch]
-
-
 class BatchRunnerTest:
     @pytest.mark.parametrize("num_threads", [1, 2, 3])
     @pytest.mark.parametrize("memory", [4, 5, 9, 30, 100])
@@ -143,7 +139,7 @@ class BatchRunnerTest:
         for _ in range(2):
             found = {}
             for batch, results in runner.run(
-                [square], prepare, list, costs, 100, describe=str
+                [square], costs, 100, describe=str
             ):
                 found |= dict(zip(batch, results, strict=True))
             costly = [i for i, cost in enumerate(costs) if cost]
@@ -154,4 +150,4 @@ class BatchRunnerTest:
             raise KeyError("key")
 
         with pytest.raises(KeyError):
-            list(BatchRunner(1).run([fail], prepare, list, [1, 1], 9, str))
+            list(BatchRunner(1).run([fail], [1, 1], 9, str))

@@ -84,7 +84,8 @@ class SharedOutTest:
         lock, busy, most = threading.Lock(), {"a": 0, "b": 0}, {"a": 0, "b": 0}
 
         def make_worker(name):
-            def work(item):
+            def work(batch):
+                (item,) = batch
                 with lock:
                     busy[name] += 1
                     most[name] = max(most[name], busy[name])
@@ -98,8 +99,6 @@ class SharedOutTest:
         results = list(
             BatchRunner(num_threads).run(
                 list(map(make_worker, "ab")),
-                lambda batch: batch,
-                list,
                 costs=[1] * 30,
                 budget=1,
                 describe=str,
@@ -111,14 +110,10 @@ class SharedOutTest:
         assert max(most.values()) <= -(-num_threads // 2)
 
     def test_an_error_reaches_the_caller(self):
-        def fail(item):
-            raise ValueError(f"item {item}")
+        def fail(batch):
+            raise ValueError(f"item {batch[0]}")
 
         for num_threads in (1, 2):
             runner = BatchRunner(num_threads)
             with pytest.raises(ValueError, match="item 0"):
-                list(
-                    runner.run(
-                        [fail, fail], lambda batch: batch, list, [1, 1], 1, str
-                    )
-                )
+                list(runner.run([fail, fail], [1, 1], 1, str))

@@ -1,6 +1,6 @@
 """Searches with the model of a run, or an ensemble of runs, on Keras."""
 
-import numpy as np
+import functools
 
 from keras_transformer.data.vocabularies import Vocabularies
 from keras_transformer.decoding import batching
@@ -109,24 +109,22 @@ class KerasEngine:
 
         `scored` is ignored, since scores cost nothing here.
         """
+
+        def translate(search, batch):
+            arrays = sentences.make_arrays(batch, options.extra_length)
+            return read_hypotheses(*search(*arrays))
+
         searches = [
             replica.search(
                 options, self.codec.vocabularies, bool(self.linearization)
             )
             for replica in self.replicas
         ]
-        lengths = map(len, sentences.sources)
         costs = batching.estimate_search_costs(
-            lengths, options, self.linearization
+            map(len, sentences.sources), options, self.linearization
         )
-        return self._run(
-            searches,
-            lambda batch: sentences.make_arrays(batch, options.extra_length),
-            read_hypotheses,
-            sentences.sources,
-            costs,
-            self._min_positions(options),
-        )
+        budget = self._min_positions(options)
+        return self._run(translate, searches, sentences.sources, costs, budget)
 
     def score(self, sources, targets, options):
         """Yields pairs of a batch and the list of its scores.
@@ -135,22 +133,19 @@ class KerasEngine:
         blank one has none. Of the options, `alpha` counts.
         """
 
-        def pad_pairs(batch):
+        def score_pairs(scorer, batch):
             # A blank translation is the end alone.
-            return [
+            pairs = [
                 batching.pad([side[i] or [END_ID] for i in batch])
                 for side in (sources, targets)
             ]
+            return scorer(*pairs).tolist()
 
-        return self._run(
-            [replica.get_scorer(options.alpha) for replica in self.replicas],
-            pad_pairs,
-            np.ndarray.tolist,
-            sources,
-            batching.estimate_scoring_costs(sources, targets),
-            # Encoder and decoder hold all positions at once.
-            max(1, self._min_positions(options) // 2),
-        )
+        scorers = [each.get_scorer(options.alpha) for each in self.replicas]
+        costs = batching.estimate_scoring_costs(sources, targets)
+        # Encoder and decoder hold all positions at once.
+        budget = max(1, self._min_positions(options) // 2)
+        return self._run(score_pairs, scorers, sources, costs, budget)
 
     def attend(self, sources, target_ids):
         """Returns the `Attention` of each sentence and its translation."""
@@ -179,11 +174,9 @@ class KerasEngine:
     def _min_positions(self, options):
         return min(one.count_cache_positions(options) for one in self.replicas)
 
-    def _run(self, workers, prepare, read, sources, costs, budget):
+    def _run(self, function, compiled, sources, costs, budget):
         return self._runner.run(
-            workers,
-            prepare,
-            read,
+            [functools.partial(function, one) for one in compiled],
             costs,
             budget,
             lambda i: self.codec.describe(sources[i]),
@@ -191,13 +184,12 @@ class KerasEngine:
         )
 
 
-def read_hypotheses(arrays):
+def read_hypotheses(sequences, scores):
     """Returns the hypotheses of each sentence of a batch, without texts.
 
-    The arrays are ids of shape `(batch, num_hypotheses, length)`, and scores of
-    shape `(batch, num_hypotheses)`.
+    The arguments are arrays: ids of shape `(batch, num_hypotheses, length)`,
+    and scores of shape `(batch, num_hypotheses)`.
     """
-    sequences, scores = arrays
     # A score of -inf fills the place of a hypothesis that does not exist.
     return [
         [

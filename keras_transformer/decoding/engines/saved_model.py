@@ -1,7 +1,6 @@
 """Searches with an exported SavedModel, whose vocabulary is inside it."""
 
 import dataclasses
-import functools
 import itertools
 import os
 
@@ -70,15 +69,15 @@ class SavedModelEngine:
         Of the options, `num_hypotheses` counts. All else is as exported.
         """
         sources, terms = sentences.sources, sentences.terms
-        name = "with_terms" if terms else "serving_default"
+        signature = self._signatures[
+            "with_terms" if terms else "serving_default"
+        ]
 
-        def prepare(batch):
+        def translate(batch):
             texts = {"text": [sources[i].text for i in batch]}
             if terms:
                 texts["terms"] = fill_rows([terms[i] for i in batch])
-            return [texts]
-
-        def read(outputs):
+            outputs = _call(signature, texts)
             rows = zip(outputs["translations"], outputs["scores"].tolist())
             # A score of -inf fills the place of a missing hypothesis.
             found = [
@@ -92,9 +91,7 @@ class SavedModelEngine:
             return [each[: options.num_hypotheses] for each in found]
 
         return self._runner.run(
-            [functools.partial(_call, self._signatures[name])],
-            prepare,
-            read,
+            [translate],
             batching.estimate_search_costs(
                 map(len, sources), self.options, self.linearization
             ),
@@ -105,18 +102,15 @@ class SavedModelEngine:
     def score(self, sources, targets, options):
         """Scores translations of sentences, see `KerasEngine.score`."""
 
-        def prepare(batch):
-            return [
-                {
-                    "text": [sources[i].text for i in batch],
-                    "targets": [targets[i].text for i in batch],
-                }
-            ]
+        def score_pairs(batch):
+            texts = {
+                "text": [sources[i].text for i in batch],
+                "targets": [targets[i].text for i in batch],
+            }
+            return _call(self._signatures["score"], texts)["scores"].tolist()
 
         return self._runner.run(
-            [functools.partial(_call, self._signatures["score"])],
-            prepare,
-            lambda outputs: outputs["scores"].tolist(),
+            [score_pairs],
             batching.estimate_scoring_costs(sources, targets),
             # Texts and translations are in memory at once.
             batching.CACHE_POSITIONS // 2,

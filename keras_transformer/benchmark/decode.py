@@ -48,7 +48,7 @@ def time_decoding(
         # The end comes on top of the minimum. Together with the limit of
         # `target_length` in each batch, this forces the length.
         options = dataclasses.replace(options, min_length=target_length - 1)
-    search = Replica(model).search(options, vocabularies, is_parser=True)
+    search = Replica(model).search(options, vocabularies)
     # kt-decoder sorts too: similar lengths need less padding.
     order = sorted(sources, key=len) if by_length else sources
     batches = [

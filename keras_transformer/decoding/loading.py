@@ -123,8 +123,8 @@ def check_loadable(path, step=None):
         from keras_transformer.runs.weights import check_checkpoint
 
         runs = keras_engine.open_runs(paths)
-        for run, step_of_run in zip(runs, keras_engine.list_steps(runs, step)):
-            check_checkpoint(run, step_of_run)
+        for run, found in zip(runs, keras_engine.find_steps(runs, step)):
+            check_checkpoint(run, found)
     return format
 
 

@@ -39,18 +39,17 @@ class Replica:
         self._free_bytes = read_free_bytes(device)
         self._compiled = {}  # by `DecodeOptions` and by alpha
 
-    def search(self, options, vocabularies=None, is_parser=False):
+    def search(self, options, vocabularies=None):
         """Returns the compiled search, constrained to trees for a parser."""
         # The limits of the outputs are arrays, so one search serves them all.
         options = options.replace(extra_length=0)
         if options not in self._compiled:
-            vocabulary, constraint = None, None
+            targets, constraint = None, None
             if vocabularies:
-                vocabulary = vocabularies.targets
-                if is_parser:
-                    constraint = make_constraint(options, *vocabularies)
+                targets = vocabularies.targets
+                constraint = make_constraint(options, *vocabularies)
             self._compiled[options] = compile_search(
-                self.model, options, vocabulary, constraint, self._device
+                self.model, options, targets, constraint, self._device
             )
         return self._compiled[options]
 

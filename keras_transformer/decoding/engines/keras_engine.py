@@ -68,8 +68,9 @@ class KerasEngine:
     def load(cls, paths, step=None, precision="float32"):
         """Opens a list of runs, with a copy of the model on each GPU."""
         runs = open_runs(paths)
+        steps = find_steps(runs, step)
         replicas = _compiler().load_replicas(
-            lambda: load_model(runs, step, precision)
+            lambda: _load_model(runs, steps, precision)
         )
         model = replicas[0].model
         engine = cls(
@@ -87,8 +88,7 @@ class KerasEngine:
 
             models = getattr(model, "models", [model])
             engine.chart = make_chart(models, engine.codec.vocabularies)
-            step, *_ = find_steps(runs, step)
-            engine.tagger = load_tagger(runs[0], step, models[0])
+            engine.tagger = load_tagger(runs[0], steps[0], models[0])
         return engine
 
     @classmethod
@@ -115,9 +115,7 @@ class KerasEngine:
             return read_hypotheses(*search(*arrays))
 
         searches = [
-            replica.search(
-                options, self.codec.vocabularies, bool(self.linearization)
-            )
+            replica.search(options, self.codec.vocabularies)
             for replica in self.replicas
         ]
         costs = batching.estimate_search_costs(
@@ -219,7 +217,7 @@ def open_runs(paths):
     return [first, *others]
 
 
-def load_model(runs, step=None, precision="float32"):
+def _load_model(runs, steps, precision):
     """Builds the model of a list of opened runs, an `Ensemble` if several."""
     # Imported here because they load Keras.
     from keras_transformer.runs import weights
@@ -227,31 +225,24 @@ def load_model(runs, step=None, precision="float32"):
 
     models = [
         weights.load_model(run, step, precision)
-        for run, step in zip(runs, list_steps(runs, step))
+        for run, step in zip(runs, steps)
     ]
     return models[0] if len(models) == 1 else Ensemble(models)
-
-
-def list_steps(runs, step):
-    """Returns the step of each run: a list as it is, or one step for all."""
-    steps = list(step) if isinstance(step, list | tuple) else [step] * len(runs)
-    if len(steps) != len(runs):
-        raise UserError(
-            "`step` must have one entry for each run. Received: "
-            f"{len(steps)} steps of {len(runs)} runs. Pass equally many."
-        )
-    return steps
 
 
 def find_steps(runs, step=None):
     """Returns the integer step of each run's checkpoint.
 
-    The numbers stay the same while the runs train on.
+    `step` is one for all runs, or a list with an entry for each. The numbers
+    stay the same while the runs train on.
     """
-    return [
-        run.checkpoints.find(step)
-        for run, step in zip(runs, list_steps(runs, step))
-    ]
+    steps = step if isinstance(step, list | tuple) else [step] * len(runs)
+    if len(steps) != len(runs):
+        raise UserError(
+            "`step` must have one entry for each run. Received: "
+            f"{len(steps)} steps of {len(runs)} runs. Pass equally many."
+        )
+    return [run.checkpoints.find(one) for run, one in zip(runs, steps)]
 
 
 def _compiler():

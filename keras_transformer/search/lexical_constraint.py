@@ -51,15 +51,25 @@ class LexicalConstraint:
 
     def begin(self, beam_size):
         """Returns the `TermState` of beams that have not written anything."""
-        real = ops.cast(self._terms > PAD_ID, "int32")
-        last = ops.sum(real, axis=-1, keepdims=True) - 1
-        is_last = ops.equal(ops.arange(ops.shape(real)[2]), last)
-        ids = ops.sum(ops.where(is_last, self._terms, 0), axis=-1)
-        return TermState.begin(
-            self._terms,
-            ops.take(self._ends_word, ids),
-            self._continues(self._terms),
-            beam_size,
+        last = _lengths(self._terms)[..., None] - 1
+        is_last = ops.equal(ops.arange(ops.shape(self._terms)[2]), last)
+        last_ids = ops.sum(ops.where(is_last, self._terms, 0), axis=-1)
+        ends_word = ops.take(self._ends_word, last_ids)  # (batch, num_terms)
+        terms, times = _merge_repetitions(
+            self._terms, ends_word, self._continues(self._terms)
+        )
+        lengths = _lengths(terms)
+        zeros = ops.zeros_like(lengths)[:, None]  # (batch, 1, num_terms)
+        zeros = ops.repeat(zeros, beam_size, axis=1)  # (batch, beam, num_terms)
+        borders = _find_borders(terms)
+        return TermState(
+            terms,
+            lengths,
+            times,
+            ends_word,
+            borders,
+            written=zeros,
+            counts=zeros,
         )
 
     def advance(self, term_state, beams, ids):
@@ -169,22 +179,6 @@ class TermState(typing.NamedTuple):
     written: typing.Any  # ids of begun terms, int32 (batch, beam, num_terms)
     counts: typing.Any  # of whole terms, int32 (batch, beam, num_terms)
 
-    @classmethod
-    def begin(cls, terms, ends_word, continues, beam_size):
-        """Returns the state of beams that have not written anything.
-
-        `terms` and `continues`, whether each id continues a word, are `(batch,
-        num_terms, term_len)`. `ends_word`, `(batch, num_terms)`, tells whether
-        a term ends in a letter, so that further letters make another word.
-        """
-        terms, times = _merge_repetitions(terms, ends_word, continues)
-        lengths = _lengths(terms)
-        zeros = ops.zeros_like(lengths)[:, None]  # (batch, 1, num_terms)
-        zeros = ops.repeat(zeros, beam_size, axis=1)  # (batch, beam, num_terms)
-        return cls(
-            terms, lengths, times, ends_word, _find_borders(terms), zeros, zeros
-        )
-
     def reorder(self, beams):
         return self._replace(
             written=select(self.written, beams),
@@ -260,6 +254,8 @@ def _lengths(terms):
 def _merge_repetitions(terms, ends_word, continues):
     """Returns terms without repetitions, and how often each is needed."""
     # A repetition becomes padding. The counts are int32 `(batch, num_terms)`.
+    # `continues`, `(batch, num_terms, term_len)`, tells whether each id
+    # continues a word.
     places = ops.arange(ops.shape(terms)[2])
     windows = places[:, None] + places[None, :]  # (start, place)
     is_inside = windows < ops.shape(terms)[2]

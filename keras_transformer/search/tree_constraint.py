@@ -38,29 +38,6 @@ class TreeState(typing.NamedTuple):
     labels: typing.Any  # of open brackets, int32 (batch, beam, MAX_DEPTH)
     source: typing.Any  # ids that leaves repeat, int32 (batch, beam, input_len)
 
-    @classmethod
-    def begin(cls, leaves, limits, source, beam_size):
-        """Returns the state of beams that have not written anything.
-
-        `leaves` and `limits`, the numbers of leaves and of ids, are int32
-        `(batch,)`; `source`, `(batch, input_len)`, has the ids of the leaves.
-        """
-        leaves = ops.repeat(leaves[:, None], beam_size, axis=1)  # (batch, beam)
-        zeros = ops.zeros_like(leaves)
-        return cls(
-            leaves=leaves,
-            room=zeros + limits[:, None],
-            depth=zeros,
-            opened=zeros,
-            last=zeros + NOTHING,
-            labels=ops.repeat(
-                zeros[:, :, None], MAX_DEPTH, axis=2
-            ),  # (batch, beam, MAX_DEPTH)
-            source=ops.repeat(
-                source[:, None, :], beam_size, axis=1
-            ),  # (batch, beam, input_len)
-        )
-
     def write(self, opens, closes, leaves, label):
         """Returns the state after one more symbol.
 
@@ -152,7 +129,7 @@ def make_constraint(options, vocabulary, source_vocabulary=None):
     `source_vocabulary` both are one. A vocabulary without symbols of trees has
     no constraint. A minimum length of trees is a `UserError`.
     """
-    if vocabulary is None or not options.constrained:
+    if not options.constrained:
         return None
     constraint = TreeConstraint.from_vocabulary(vocabulary, source_vocabulary)
     if constraint and options.min_length:
@@ -259,10 +236,24 @@ class TreeConstraint:
         return ops.maximum(ops.cast(limits, "int32"), minimum)
 
     def begin(self, inputs, limits, beam_size):
+        """Returns the `TreeState` of beams that have not written anything."""
+        leaves = self.count_leaves(inputs)
+        leaves = ops.repeat(leaves[:, None], beam_size, axis=1)  # (batch, beam)
+        zeros = ops.zeros_like(leaves)
         # Only trees with their words repeat the source.
         source = inputs if self._repeats_words else inputs[:, :1]
-        return self._state.begin(
-            self.count_leaves(inputs), limits, source, beam_size
+        return self._state(
+            leaves=leaves,
+            room=zeros + limits[:, None],
+            depth=zeros,
+            opened=zeros,
+            last=zeros + NOTHING,
+            labels=ops.repeat(
+                zeros[:, :, None], MAX_DEPTH, axis=2
+            ),  # (batch, beam, MAX_DEPTH)
+            source=ops.repeat(
+                source[:, None, :], beam_size, axis=1
+            ),  # (batch, beam, input_len)
         )
 
     def advance(self, tree_state, ids):

@@ -339,5 +339,4 @@ class VocabularyTest:
             symbols,
         )
         assert find_linearization(vocabulary) is None
-        assert TreeConstraint.from_vocabulary(vocabulary) is None
-        assert make_constraint(DecodeOptions(), None) is None
+        assert make_constraint(DecodeOptions(), vocabulary) is None

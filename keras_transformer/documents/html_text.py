@@ -3,7 +3,6 @@
 import collections
 import functools
 import html
-import itertools
 import re
 from html.parser import HTMLParser
 
@@ -59,13 +58,13 @@ def escape(text, bare=(), following=None):
 
     Characters of `bare` stood unescaped in the source sentence.
     """
-    return "".join(
+    entities = {
+        character: entity
+        for character, entity in _ENTITIES.items()
         # A bare `<` could become the start of a tag beside another word.
-        character
-        if character in bare and character != "<"
-        else _ENTITIES.get(character, character)
-        for character in text
-    )
+        if character not in bare or character == "<"
+    }
+    return text.translate(str.maketrans(entities))
 
 
 class _Reader(HTMLParser):
@@ -108,7 +107,7 @@ class _Reader(HTMLParser):
                 if kind == Kind.TEXT
                 else [Piece(kind, raw)]
             )
-        return _join_outer(piece for piece in pieces if piece.raw)
+        return [piece for piece in pieces if piece.raw]
 
     def handle_starttag(self, tag, attributes):
         if self._kept:
@@ -273,13 +272,3 @@ def _make_text_pieces(raw):
     if text == raw or not raw.startswith("&"):
         return text_pieces(raw)
     return [Piece(Kind.TEXT, raw, text)]
-
-
-def _join_outer(pieces):
-    """Joins neighbouring pieces of the kind `OUTER` into one."""
-    result = []
-    for kind, group in itertools.groupby(pieces, lambda piece: piece.kind):
-        if kind == Kind.OUTER:
-            group = [Piece(kind, "".join(piece.raw for piece in group))]
-        result += group
-    return result

@@ -107,7 +107,9 @@ class _Reader:
             kind = Kind.BREAK if token_type == "softbreak" else Kind.OUTER
             self._take(kind, self._match(_BREAKS[token_type]))
         elif token_type == "code_inline":
-            self._take(Kind.ATOM, self._find_code_end(child.markup))
+            fence = child.markup
+            code = re.compile(f"{fence}.*?(?<!`){fence}(?!`)", re.DOTALL)
+            self._take(Kind.ATOM, self._match(code))
         elif token_type == "html_inline":
             self._take(
                 _choose_tag_kind(child.content), self._after(child.content)
@@ -159,14 +161,6 @@ class _Reader:
 
     def _match(self, pattern):
         match = pattern.match(self._source, self.place)
-        if not match:
-            raise _MisfitError
-        return match.end()
-
-    def _find_code_end(self, fence):
-        start = self._after(fence)
-        pattern = re.compile(f"(?<!`){fence}(?!`)")
-        match = pattern.search(self._source, start)
         if not match:
             raise _MisfitError
         return match.end()

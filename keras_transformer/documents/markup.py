@@ -27,15 +27,16 @@ _MAX_DEPTH = 200  # of tags within tags
 INLINE_MARKUP = (Kind.OPEN, Kind.CLOSE, Kind.ATOM)
 
 LINE_END = re.compile(r"\r\n?|\n")
-# The lookbehinds here and below keep a search linear: without them, it would be
-# tried again at each character of a run.
-_BREAK = re.compile(r"((?<![^\S\r\n])[^\S\r\n]*(?:\r\n?|\n)\s*)")
-# An address must reach the translation as it is. Punctuation at its end is not
-# part of it, but brackets in pairs are: https://example.org/Mercury_(planet).
-_ADDRESS = re.compile(
-    r"((?:https?|ftp)://(?:\([^\s<>\"()]*\)|[^\s<>\"()])*"
+# What is no text, by its kind. The lookbehinds keep a search linear: without
+# them, it would be tried again at each character of a run. An address must
+# reach the translation as it is. Punctuation at its end is not part of it, but
+# brackets in pairs are: https://example.org/Mercury_(planet).
+_NO_TEXT = re.compile(
+    r"(?P<BREAK>(?<![^\S\r\n])[^\S\r\n]*(?:\r\n?|\n)\s*)"
+    r"|(?P<ATOM>(?:https?|ftp)://(?:\([^\s<>\"()]*\)|[^\s<>\"()])*"
     r"(?:\([^\s<>\"()]*\)|[^\s<>\".,;:!?'()\[\]*_])"
-    r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
+    r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    rf"|{stand_ins.ATOM}+)|(?P<OUTER>{stand_ins.WALL}+)"
 )
 
 
@@ -89,23 +90,14 @@ def text_pieces(raw):
     >>> [piece.kind.value for piece in pieces]
     ['text', 'atom', 'break', 'text']
     """
-    pieces = []
-    for number, line in enumerate(_BREAK.split(raw)):
-        if number % 2:
-            pieces.append(Piece(Kind.BREAK, line))
-            continue
-        for place, part in enumerate(_ADDRESS.split(line)):
-            if part and place % 2:
-                pieces.append(Piece(Kind.ATOM, part))
-                continue
-            for text in filter(None, stand_ins.RUN.split(part)):
-                if text[0] in stand_ins.ATOM + stand_ins.WALL:
-                    is_wall = text[0] == stand_ins.WALL
-                    kind = Kind.OUTER if is_wall else Kind.ATOM
-                    pieces.append(Piece(kind, text))
-                else:
-                    pieces.append(Piece(Kind.TEXT, text, text))
-    return pieces
+    pieces, done = [], 0
+    for match in _NO_TEXT.finditer(raw):
+        text = raw[done : match.start()]
+        pieces.append(Piece(Kind.TEXT, text, text))
+        pieces.append(Piece(Kind[match.lastgroup], match[0]))
+        done = match.end()
+    pieces.append(Piece(Kind.TEXT, raw[done:], raw[done:]))
+    return [piece for piece in pieces if piece.raw]
 
 
 def pair_tags(pieces):

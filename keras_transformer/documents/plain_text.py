@@ -1,5 +1,6 @@
 """Plain text as pieces: paragraphs, and lines that are wrapped or not."""
 
+import itertools
 import re
 
 from keras_transformer.documents import markup
@@ -56,12 +57,8 @@ def _lines(text):
 
 def _widths(lines):
     """Returns for each line the length of its paragraph's longest line."""
-    widths = [0] * len(lines)
-    start = 0
-    for number, line in enumerate([*lines, ""]):
-        if line.strip():
-            continue
-        longest = max(map(len, lines[start:number]), default=0)
-        widths[start:number] = [longest] * (number - start)
-        start = number + 1
+    widths = []
+    for _, paragraph in itertools.groupby(lines, lambda one: not one.strip()):
+        lengths = [len(line) for line in paragraph]
+        widths += [max(lengths)] * len(lengths)
     return widths

@@ -12,7 +12,6 @@ import re
 # Characters that Unicode will never assign. `ATOM` stands within a sentence,
 # `WALL` between two sentences.
 ATOM, WALL = "\ufdd2", "\ufdd3"
-RUN = re.compile(f"({ATOM}+|{WALL}+)")
 _MAX_SIZE = 1000  # of a template, in characters; keeps the search linear
 
 # Jinja, Liquid, Handlebars, Vue, Go and Hugo; ERB, JSP and PHP.

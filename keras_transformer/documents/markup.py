@@ -188,17 +188,17 @@ def arrange_marks(marks, find_span, first, last, key=None, fit_span=None):
     Each mark goes where its words went, the range of `find_span`. Marks between
     the same tags go from left to right, each in what its left neighbours and
     the enclosing pair, `first` to `last`, leave free. So pairs never overlap
-    and keep their content. Marks are sorted by `key` of their range, by default
-    the range itself. `fit_span` takes a mark, the places of atoms on its level,
-    its range, `first` and `last`, and returns its new range.
+    and keep their content. Marks are sorted by `key` of their range; by default
+    by the range itself, unless one of them is a tag without a partner, which
+    must stay between its neighbours. `fit_span` takes a mark, the places of
+    atoms on its level, its range, `first` and `last`; it returns the new range.
     """
     # From left to right, each mark takes its span as far as it is still free.
     # Clipping rather than searching keeps the tags well nested in linear time,
     # even where an alignment crosses.
     spans = [find_span(mark) for mark in marks]
     order = range(len(marks))
-    # A tag without a partner must stay between its neighbours.
-    if all(
+    if key or all(
         mark.end or mark.piece.kind in (Kind.ATOM, Kind.BREAK) for mark in marks
     ):
         ranks = list(map(key, spans)) if key else spans

@@ -1,7 +1,6 @@
 """Puts the markup or the tags of a sentence into its translation."""
 
 import bisect
-import dataclasses
 import re
 
 from keras_transformer.documents import markup
@@ -239,15 +238,6 @@ def insert_marks(text, marks, find_span):
         starts, stops = zip(*spans)
         return min(starts), max(stops)
 
-    partners = markup.pair_tags([mark.piece for mark in marks])
-    marks = [
-        mark
-        if number in partners
-        else dataclasses.replace(
-            mark, piece=mark.piece._replace(kind=markup.Kind.ATOM)
-        )
-        for number, mark in enumerate(marks)
-    ]
     placed = markup.arrange_marks(
         markup.nest_marks(marks),
         find_mark_span,

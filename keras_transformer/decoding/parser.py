@@ -29,11 +29,11 @@ class Trees(Step):
     `num_malformed` counts the outputs so far that were no trees.
     """
 
-    def __init__(self, linearization, tokenized, tagger, normalize):
-        self._linearization = linearization
+    def __init__(self, engine, tokenized):
+        self._linearization = engine.linearization
+        self._tagger = engine.tagger
+        self._normalize = engine.codec.normalize
         self._tokenized = tokenized
-        self._tagger = tagger
-        self._normalize = normalize
         self.num_malformed = 0
 
     def prepare(self, texts):
@@ -170,12 +170,7 @@ class Parser(Translator):
                 "Received: one without brackets in its vocabulary. Use it as "
                 "a `Translator`."
             )
-        self.trees = Trees(
-            engine.linearization,
-            tokenized,
-            engine.tagger,
-            engine.codec.normalize,
-        )
+        self.trees = Trees(engine, tokenized)
         super().__init__(engine, [*steps, self.trees])
 
     def change_options(self, **changes) -> DecodeOptions:

@@ -170,16 +170,10 @@ class Reranker:
             ]
             for text, each in zip(texts, hypotheses)
         ]
-        pairs = [
-            (text, one.text)
-            for text, each in zip(texts, candidates)
-            for one in each
-        ]
         scores = iter(
-            pairs
-            and self._score_texts(
-                [text for text, _ in pairs],
-                [translation for _, translation in pairs],
+            self._score_texts(
+                [text for text, each in zip(texts, candidates) for _ in each],
+                [one.text for each in candidates for one in each],
                 options.alpha,
             )
         )

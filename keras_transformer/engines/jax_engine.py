@@ -46,8 +46,7 @@ class JaxEngine(Engine):
     It uses `num_devices`, or with 0 all devices of the machine. Every device
     holds all weights (`keras.distribution.DataParallel`), and an update is one
     compiled function. Each device sums the gradients of its rounds; the sums of
-    all devices are added once. Later processes reuse the compiled functions in
-    `cache_dir`, if one is given.
+    all devices are added once.
 
     The variables of the model, and an evaluation, are on the devices of this
     worker alone. The arrays of an update are on those of all workers, and share
@@ -60,11 +59,7 @@ class JaxEngine(Engine):
 
     compiles_each_shape = True
 
-    def __init__(
-        self, hparams, precision="float32", num_devices=0, cache_dir=None
-    ):
-        if cache_dir is not None:
-            jax.config.update("jax_compilation_cache_dir", cache_dir)
+    def __init__(self, hparams, precision="float32", num_devices=0):
         cluster = read_cluster()
         devices = [
             f"{device.platform}:{device.id}" for device in connect_workers()

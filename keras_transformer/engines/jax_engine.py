@@ -77,14 +77,11 @@ class JaxEngine(Engine):
         self._state = None
 
     def build(self, vocab_size, input_vocab_size=None):
-        try:
-            with self.distribution.scope():
-                self._make_model_and_optimizer(vocab_size, input_vocab_size)
-                if self.num_workers > 1:
-                    self._take_over_from_chief(self.model.variables)
-        except jax.errors.JaxRuntimeError as error:
-            _raise_unless_memory(error)
-            raise ModelTooLarge(self.hparams) from error
+        too_large = ModelTooLarge(self.hparams)
+        with self._explain_errors(too_large), self.distribution.scope():
+            self._make_model_and_optimizer(vocab_size, input_vocab_size)
+            if self.num_workers > 1:
+                self._take_over_from_chief(self.model.variables)
         self._gradients = self._on_each_device(
             self._add_rounds, self.mesh, [EVERYWHERE] * 3 + [BY_REPLICA]
         )
@@ -118,27 +115,23 @@ class JaxEngine(Engine):
             lambda part: jax.make_array_from_process_local_data(sharding, part),
             (parts, stops),
         )
-        with self._explain_lost_workers():
-            try:
-                self._state, figures = self._update(
-                    self._state, self._fixed, parts, batch["num_tokens"], stops
-                )
-                # Updates run asynchronously. Waiting for the first one of each
-                # shape raises the error of missing memory here.
-                if shapes not in self._tried:
-                    jax.block_until_ready(figures)
-                    self._tried.add(shapes)
-            except jax.errors.JaxRuntimeError as error:
-                _raise_unless_memory(error)
-                raise OutOfMemory(self.hparams.batch_tokens) from error
+        with self._explain_errors():
+            self._state, figures = self._update(
+                self._state, self._fixed, parts, batch["num_tokens"], stops
+            )
+            # Updates run asynchronously. Waiting for the first one of each
+            # shape raises the error of missing memory here.
+            if shapes not in self._tried:
+                jax.block_until_ready(figures)
+                self._tried.add(shapes)
         return figures
 
     def read_figures(self, figures):
-        with self._explain_lost_workers():
+        with self._explain_errors():
             return super().read_figures(figures)
 
     def broadcast_from_chief(self, number):
-        with self._explain_lost_workers():
+        with self._explain_errors():
             return int(multihost_utils.broadcast_one_to_all(np.int32(number)))
 
     def wait_for_workers(self):
@@ -210,18 +203,23 @@ class JaxEngine(Engine):
 
     def _take_over_from_chief(self, variables):
         # Unlike machines may round the first weights of a seed differently.
-        values = [variable.value for variable in variables]
-        with self._explain_lost_workers():
-            values = multihost_utils.broadcast_one_to_all(values)
+        values = multihost_utils.broadcast_one_to_all(
+            [variable.value for variable in variables]
+        )
         for variable, value in zip(variables, values):
             variable.assign(value)
 
     @contextlib.contextmanager
-    def _explain_lost_workers(self):
+    def _explain_errors(self, too_large=None):
+        """Raises our errors of memory and of lost workers for JAX's."""
         try:
             yield
-        # Gloo's errors are a ValueError.
+        # JAX has one class for all errors of a device. Gloo's are a ValueError.
         except (jax.errors.JaxRuntimeError, ValueError) as error:
+            if "RESOURCE_EXHAUSTED" in str(error):
+                raise too_large or OutOfMemory(
+                    self.hparams.batch_tokens
+                ) from error
             is_lost = any(word in str(error) for word in _LOST_WORKER)
             if self.num_workers == 1 or not is_lost:
                 raise
@@ -345,9 +343,3 @@ def _choose_compiler_options():
 def _end_process():
     sys.stdout.flush()
     os._exit(2)  # the status of a command after a `UserError`
-
-
-def _raise_unless_memory(error):
-    # JAX has one class for all errors of a device.
-    if "RESOURCE_EXHAUSTED" not in str(error):
-        raise error

@@ -1,5 +1,7 @@
 """The engine of TensorFlow, for one device, all GPUs or several machines."""
 
+import contextlib
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -60,25 +62,19 @@ class TensorflowEngine(Engine):
         )
 
     def build(self, vocab_size, input_vocab_size=None):
-        try:
-            with self.strategy.scope():
-                self._make_model_and_optimizer(vocab_size, input_vocab_size)
-        except tf.errors.ResourceExhaustedError as error:
-            raise ModelTooLarge(self.hparams) from error
-        except LOST_WORKER as error:
-            raise self._explain_lost_worker(error) from error
+        too_large = ModelTooLarge(self.hparams)
+        with self._explain_errors(too_large), self.strategy.scope():
+            self._make_model_and_optimizer(vocab_size, input_vocab_size)
 
     def broadcast_from_chief(self, number):
         if self.num_workers == 1:
             return number
-        try:
+        with self._explain_errors():
             # A variable begins with the chief's value everywhere.
             with self.strategy.scope():
                 variable = tf.Variable(number, trainable=False, dtype=tf.int64)
             (value, *_) = self.strategy.experimental_local_results(variable)
             return int(value.numpy())
-        except LOST_WORKER as error:
-            raise self._explain_lost_worker(error) from error
 
     def feed(self, batches, start=0):
         # The function makes the dataset of one worker, whose elements go to
@@ -97,31 +93,31 @@ class TensorflowEngine(Engine):
         num_rounds = len(seeds)
         if num_rounds not in self._updates:
             self._updates[num_rounds] = self._compile_update(num_rounds)
-        try:
+        with self._explain_errors():
             return self._updates[num_rounds](batch, np.float32(stop))
-        except tf.errors.ResourceExhaustedError as error:
-            raise OutOfMemory(self.hparams.batch_tokens) from error
-        except LOST_WORKER as error:
-            raise self._explain_lost_worker(error) from error
 
-    def _explain_lost_worker(self, error):
-        """Returns what to raise in the place of an error of `LOST_WORKER`."""
-        # A single process raises these errors for other reasons.
-        if self.num_workers == 1:
-            return error
-        beginnings = ("Graph execution error", "Detected at node", "  File")
-        reasons = (
-            line
-            for line in error.message.splitlines()
-            if line.strip() and not line.startswith(beginnings)
-        )
-        return WorkerLost(next(reasons, ""))
+    @contextlib.contextmanager
+    def _explain_errors(self, too_large=None):
+        """Raises our errors of memory and of lost workers for TensorFlow's."""
+        try:
+            yield
+        except tf.errors.ResourceExhaustedError as error:
+            raise too_large or OutOfMemory(self.hparams.batch_tokens) from error
+        except LOST_WORKER as error:
+            # A single process raises these errors for other reasons.
+            if self.num_workers == 1:
+                raise
+            beginnings = ("Graph execution error", "Detected at node", "  File")
+            reasons = (
+                line
+                for line in error.message.splitlines()
+                if line.strip() and not line.startswith(beginnings)
+            )
+            raise WorkerLost(next(reasons, "")) from error
 
     def evaluate(self, inputs, targets):
-        try:
+        with self._explain_errors():
             return self._evaluate(inputs, targets)
-        except tf.errors.ResourceExhaustedError as error:
-            raise OutOfMemory(self.hparams.batch_tokens) from error
 
     def device_name(self):
         gpus = list_gpus()

@@ -262,7 +262,7 @@ def _extend_beams(candidates, search, position, alpha, lexical):
     # each new beam continues, and may reorder a table instead of its tensors.
     return search._replace(
         alive=Alive(select(sequences, best), log_probs),
-        finished=_keep_best(search.finished, sequences, scores),
+        finished=_keep_best(search.finished, Finished(sequences, scores)),
         state=search.state.reorder(select(candidates.beams, best)),
         terms=terms.reorder(best) if lexical else terms,
     )
@@ -275,17 +275,14 @@ def _append(alive, candidates, position):
     return ops.where(here[None, None, :], candidates.ids[:, :, None], sequences)
 
 
-def _keep_best(finished, sequences, scores):
+def _keep_best(finished, found):
     """Keeps the best of the earlier hypotheses and the new ones."""
-    sequences = ops.concatenate(
-        [finished.sequences, sequences], axis=1
-    )  # (batch, num_hypotheses + candidates, length)
-    scores = ops.concatenate(
-        [finished.scores, scores], axis=1
-    )  # (batch, num_hypotheses + candidates)
+    both = tree.map_structure(
+        lambda *parts: ops.concatenate(parts, axis=1), finished, found
+    )  # (batch, num_hypotheses + candidates, ...)
     # Among equals `top_k` takes the first, so `NEVER` replaces nothing.
-    scores, best = ops.top_k(scores, finished.scores.shape[1])
-    return Finished(select(sequences, best), scores)
+    scores, best = ops.top_k(both.scores, finished.scores.shape[1])
+    return Finished(select(both.sequences, best), scores)
 
 
 def _find_candidates(

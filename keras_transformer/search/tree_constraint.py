@@ -333,10 +333,6 @@ class TreeConstraint:
         places = ops.cumsum(ops.cast(is_piece, "int32"), axis=-1) - 1
         # A sequence without probability may have more pieces than the source.
         places = ops.clip(places, 0, ops.shape(inputs)[1] - 1)
-        shape = ops.shape(sequences)
-        places = ops.reshape(
-            places, (shape[0], -1)
-        )  # (batch, num_hypotheses x length)
-        pieces = ops.take_along_axis(inputs, places, axis=1)
-        pieces = ops.reshape(pieces, shape)  # (batch, num_hypotheses, length)
+        # (batch, num_hypotheses, length)
+        pieces = ops.take_along_axis(inputs[:, None], places, axis=2)
         return ops.where(is_piece, pieces, sequences)

@@ -4,7 +4,6 @@ import functools
 
 import numpy as np
 
-from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding import exported
 from keras_transformer.decoding.batching import pad
 from keras_transformer.decoding.batching import run_in_parallel
@@ -166,11 +165,9 @@ class CTranslate2Model:
         return {"scores": np.array(scores, "float32")}
 
     def _count_tokens(self, text, of_targets=False):
-        texts = self._decode(text)
-        # A blank text is the end alone.
-        lengths = [
-            len(ids) or 1 for ids in self._encode(texts, None, of_targets)
-        ]
+        lengths = self._translator.codec.count_tokens(
+            self._decode(text), of_targets
+        )
         return {"lengths": np.array(lengths, "int32")}
 
     def _scores(self, sources, rows):
@@ -191,21 +188,13 @@ class CTranslate2Model:
             raise InvalidRequest(exported.NOT_UTF8) from error
 
     def _encode(self, texts, name, of_targets=False):
-        """Returns the ids of texts; a blank one has none.
-
-        With the name of an input, their lengths are checked.
-        """
-        texts = ["" if is_blank(text) else text for text in texts]
+        """Returns the ids of the texts of an input; a blank one has none."""
         encoded = self._translator.codec.encode_texts(texts, of_targets)
-        longest = max(map(len, encoded), default=0)
-        if name and longest > self.max_tokens:
+        if max(map(len, encoded), default=0) > self.max_tokens:
             raise InvalidRequest(
                 exported.describe_long_sentence(name, self.max_tokens)
             )
-        return [
-            ids if text and len(ids) > 1 else []
-            for text, ids in zip(texts, encoded)
-        ]
+        return encoded
 
     def _check_ids(self, inputs, lengths):
         vocab_size = self._sources.vocab_size

@@ -122,7 +122,8 @@ class Codec:
 
     def count_tokens(self, texts, of_targets=False):
         """Returns the number of tokens of each text, however long it is."""
-        return list(map(len, self.encode_texts(texts, of_targets)))
+        encoded = self.encode_texts(texts, of_targets)
+        return [len(ids) or 1 for ids in encoded]  # a blank text has an end
 
     def encode(self, numbered, of_targets=False):
         """Encodes (number, text) pairs, and checks their lengths.
@@ -132,12 +133,7 @@ class Codec:
         encoded = self.encode_texts([text for _, text in numbered], of_targets)
         for (number, text), ids in zip(numbered, encoded):
             check_length(number, text, len(ids), self.max_tokens)
-        # Of a blank text, or one of invisible marks, the end id may be left
-        # alone, which is not worth a search.
-        return [
-            [] if is_blank(text) or len(ids) < 2 else ids
-            for (_, text), ids in zip(numbered, encoded)
-        ]
+        return encoded
 
     def encode_prefixes(self, window, prefixes):
         """Encodes a list of prefixes, or None, without the end id."""
@@ -172,11 +168,21 @@ class Codec:
         return f"one of {len(source):,} tokens, {text[:20]!r}..."
 
     def encode_texts(self, texts, of_targets=False):
-        """Returns lists of ids with the end id, however long they are."""
+        """Returns lists of ids with the end id, however long they are.
+
+        That of a blank text is empty.
+        """
         if of_targets:
-            return self.vocabulary.encode(texts)
-        texts = restore_case(texts, self.source_vocabulary)
-        return self.source_vocabulary.encode(texts)
+            encoded = self.vocabulary.encode(texts)
+        else:
+            texts = restore_case(texts, self.source_vocabulary)
+            encoded = self.source_vocabulary.encode(texts)
+        # Of a blank text, or one of invisible marks, the end id may be left
+        # alone, which is not worth a search.
+        return [
+            [] if is_blank(text) or len(ids) < 2 else ids
+            for text, ids in zip(texts, encoded)
+        ]
 
 
 def prepare_texts(steps, texts):

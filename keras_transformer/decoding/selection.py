@@ -86,15 +86,13 @@ def _count_matches(counters):
 
     # N-grams become numbers, so that a text is a column of counts. Two texts
     # have in common the sum of the smaller counts.
-    numbers = {}
-    for counter in counters:
-        for ngram in counter:
-            numbers.setdefault(ngram, len(numbers))
+    numbers = {ngram: row for row, ngram in enumerate(set().union(*counters))}
+    rows_of_texts = [
+        np.array([numbers[ngram] for ngram in counter], "int64")
+        for counter in counters
+    ]
     counts = np.zeros((len(numbers), len(counters)), "int64")
-    rows_of_texts = []
-    for column, counter in enumerate(counters):
-        rows = np.array([numbers[ngram] for ngram in counter], "int64")
-        rows_of_texts.append(rows)
+    for column, (rows, counter) in enumerate(zip(rows_of_texts, counters)):
         counts[rows, column] = list(counter.values())
     return np.stack(
         [

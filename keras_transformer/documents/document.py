@@ -288,7 +288,7 @@ def _slice(piece, start, stop):
 
 def _trim(pieces):
     """Divides pieces into raw texts, a sentence without edges, raw texts."""
-    pieces = _cut_off_outer_space(pieces)
+    pieces = [part for piece in pieces for part in _split_off_space(piece)]
     partners = markup.pair_tags(pieces)
     start, stop = 0, len(pieces)
     while start < stop:
@@ -312,19 +312,9 @@ def _is_edge(pieces, place, partners):
     return not any(pieces[n].text.strip() for n in range(start, stop + 1))
 
 
-def _cut_off_outer_space(pieces):
-    """Puts the white space at both ends of the text into separate pieces."""
-    places = [n for n, piece in enumerate(pieces) if piece.text.strip()]
-    if not places:
-        return pieces
-    pieces = list(pieces)
-    for place, side in ((places[-1], -1), (places[0], 0)):
-        piece = pieces[place]
-        if piece.raw != piece.text:
-            continue
-        size = len(piece.text)
-        inner = len(piece.text.rstrip() if side else piece.text.lstrip())
-        cut = inner if side else size - inner
-        halves = [_slice(piece, 0, cut), _slice(piece, cut, size)]
-        pieces[place : place + 1] = [half for half in halves if half.raw]
-    return pieces
+def _split_off_space(piece):
+    """Divides text into the white space at its ends, and what is between."""
+    if piece.raw != piece.text:
+        return [piece]
+    parts = re.findall(r"\S(?:.*\S)?|\s+", piece.text, re.DOTALL)
+    return [piece._replace(raw=part, text=part) for part in parts]

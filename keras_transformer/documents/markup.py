@@ -27,10 +27,10 @@ _MAX_DEPTH = 200  # of tags within tags
 INLINE_MARKUP = (Kind.OPEN, Kind.CLOSE, Kind.ATOM)
 
 LINE_END = re.compile(r"\r\n?|\n")
-# What is no text, by its kind. The lookbehinds keep a search linear: without
-# them, it would be tried again at each character of a run. An address must
-# reach the translation as it is. Punctuation at its end is not part of it, but
-# brackets in pairs are: https://example.org/Mercury_(planet).
+# What is no text; a group has the name of its kind. The lookbehinds keep a
+# search linear: without them, it would be tried again at each character of a
+# run. An address must reach the translation as it is. Punctuation at its end is
+# not part of it, but brackets in pairs are: https://example.org/Mercury_(planet).
 _NO_TEXT = re.compile(
     r"(?P<BREAK>(?<![^\S\r\n])[^\S\r\n]*(?:\r\n?|\n)\s*)"
     r"|(?P<ATOM>(?:https?|ftp)://(?:\([^\s<>\"()]*\)|[^\s<>\"()])*"

@@ -166,9 +166,8 @@ def _choose_gaps(marks, space, is_first, has_word):
             gaps[-1] = ""
         elif space and has_word:
             _separate_from_words(gaps, marks, space, is_first)
-    if (
-        markup.Kind.BREAK in kinds
-    ):  # a line end takes the place of the white space
+    if markup.Kind.BREAK in kinds:
+        # A line end takes the place of the white space.
         for number, kind in enumerate(kinds):
             if kind == markup.Kind.BREAK:
                 gaps[number] = gaps[number + 1] = ""

@@ -155,28 +155,25 @@ class BatchRunner:
         ):
             idle.put(worker)
 
+        def run_halving(worker, batch):
+            """Returns pairs of a batch, or of its parts, and its results."""
+            share = len(batch) * max(costs[i] for i in batch) / budget
+            if len(batch) == 1 or share <= self._share:
+                try:
+                    return [(batch, worker(batch))]
+                except Exception as error:
+                    self._note(error, batch, share, describe)
+            # The exception held memory, so it is gone by now.
+            middle = len(batch) // 2
+            first, second = batch[:middle], batch[middle:]
+            return run_halving(worker, first) + run_halving(worker, second)
+
         def run_batch(batch):
-            """Returns pairs of a part of the batch and its results."""
-            # A part that does not fit is halved, and its halves wait. They are
-            # taken from the end, so the results keep the order of the batch.
-            finished, waiting = [], [batch]
             worker = idle.get()
             try:
-                while waiting:
-                    part = waiting.pop()
-                    share = len(part) * max(costs[i] for i in part) / budget
-                    if len(part) == 1 or share <= self._share:
-                        try:
-                            finished.append((part, worker(part)))
-                            continue
-                        except Exception as error:
-                            self._note(error, part, share, describe)
-                    # The exception held memory, so it is gone by now.
-                    middle = len(part) // 2
-                    waiting += [part[middle:], part[:middle]]
+                return run_halving(worker, batch)
             finally:
                 idle.put(worker)
-            return finished
 
         fitting = max(1, int(min(1, self._share) * budget))
         planned = plan_batches(costs, fitting, self.num_threads, **options)

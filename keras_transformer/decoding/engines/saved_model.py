@@ -80,15 +80,14 @@ class SavedModelEngine:
             outputs = _call(signature, texts)
             rows = zip(outputs["translations"], outputs["scores"].tolist())
             # A score of -inf fills the place of a missing hypothesis.
-            found = [
+            return [
                 [
                     Hypothesis(text.decode(), score)
                     for text, score in zip(*row)
                     if score > float("-inf")
-                ]
+                ][: options.num_hypotheses]
                 for row in rows
             ]
-            return [each[: options.num_hypotheses] for each in found]
 
         return self._runner.run(
             [translate],

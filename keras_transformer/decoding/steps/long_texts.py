@@ -99,16 +99,13 @@ def _join(parts):
     """Returns the translation of a text from those of its parts."""
     if len(parts) == 1:
         return parts[0]
-    num_hypotheses = min(len(part.hypotheses) for part in parts)
-    hypotheses = []
-    for rank in range(num_hypotheses):
-        ranked = [part.hypotheses[rank] for part in parts]
-        hypotheses.append(
-            Hypothesis(
-                " ".join(one.text for one in ranked if one.text),
-                sum(one.score for one in ranked) / len(ranked),
-            )
+    hypotheses = [
+        Hypothesis(
+            " ".join(one.text for one in ranked if one.text),
+            sum(one.score for one in ranked) / len(ranked),
         )
+        for ranked in zip(*(part.hypotheses for part in parts))
+    ]
     warnings = [warning for part in parts for warning in part.warnings]
     return Translation(hypotheses, [SPLIT, *dict.fromkeys(warnings)])
 

@@ -202,11 +202,7 @@ class Reranker:
     def _score_texts(self, texts, translations, alpha):
         """Scores the texts as translations of their translations."""
         # Even an empty translation has to explain its text, by the end alone.
-        sources, targets = (
-            [ids or [END_ID] for ids in encode(list(enumerate(side, 1)))]
-            for encode, side in (
-                (self.reverse.encode, translations),
-                (self.reverse.encode_targets, texts),
-            )
-        )
+        sources = self.reverse.encode(list(enumerate(translations, 1)))
+        sources = [ids or [END_ID] for ids in sources]
+        targets = self.reverse.encode_targets(list(enumerate(texts, 1)))
         return self.reverse.score_ids(sources, targets, alpha)

@@ -13,7 +13,7 @@ from keras_transformer.layers.initializer import check_initializer
 from keras_transformer.layers.initializer import make_branch_end_initializer
 from keras_transformer.layers.initializer import make_projection_initializer
 from keras_transformer.layers.local_attention import attend_to_neighbours
-from keras_transformer.layers.projection import project_from_heads
+from keras_transformer.layers.projection import project
 from keras_transformer.layers.projection import project_to_heads
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_width
@@ -344,7 +344,9 @@ class MultiHeadAttention(SequenceLayer):
     def _project_heads(self, heads):
         bias = self._cast(self.biases["output"]) if self.biases else None
         kernel = self._cast(self.merge(self.output_kernel))
-        return project_from_heads(heads, kernel, bias)
+        # (batch, query_len, num_heads, d_v)
+        heads = ops.transpose(heads, (0, 2, 1, 3))
+        return project(heads, kernel, bias)
 
     def _cast(self, weight):
         # `step` runs outside `__call__`, where Keras does not cast weights.

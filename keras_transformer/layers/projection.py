@@ -9,7 +9,8 @@ from keras_transformer.masks import check_padded
 def project(x, kernel, bias=None, activation=None):
     """Multiplies `x` `(batch, length, rows)` by a `(rows, columns)` kernel.
 
-    Adds the bias, `(columns,)`, and applies the activation.
+    Adds the bias, `(columns,)`, and applies the activation. The `rows` of `x`
+    may also stand on several axes, such as those of heads and of their widths.
     """
     check_padded(x)
     rows, columns = kernel.shape
@@ -52,25 +53,6 @@ def project_to_heads(x, kernels, num_heads, biases=None):
         split_heads(part, length, num_heads)
         for part in ops.split(product, places, axis=-1)
     )
-
-
-def project_from_heads(heads, kernel, bias=None):
-    """Multiplies what all heads computed, side by side, by a matrix.
-
-    The shapes are `(batch, num_heads, length, width)` of `heads`, `(num_heads x
-    width, d_model)` of `kernel`, `(d_model,)` of a bias and `(batch, length,
-    d_model)` of the result.
-    """
-    heads = ops.transpose(heads, (0, 2, 1, 3))
-    # (batch, length, num_heads, width)
-    length = _count_positions(heads)
-    rows, columns = kernel.shape
-    x = ops.reshape(heads, (-1, rows))  # (batch x length, rows)
-    product = ops.matmul(x, kernel)
-    if bias is not None:
-        product = ops.add(product, bias)
-    # (batch, length, d_model)
-    return ops.reshape(product, (-1, length, columns))
 
 
 def split_heads(rows, length, num_heads):

@@ -70,11 +70,7 @@ class DecoderLayer(TransformerLayer):
         self.self_residual = self.make_residual("self_attention")
         self.cross_residual = self.make_residual("cross_attention")
         self.feed_forward_residual = self.make_residual("feed_forward")
-        self.freeze_parts(
-            *(self.self_attention, self.self_residual),
-            *(self.cross_attention, self.cross_residual),
-            *(self.feed_forward, self.feed_forward_residual),
-        )
+        self.freeze_parts()
 
     def build(self, x_shape, encoded_shape=None):
         # The order matters: each kernel takes the next numbers of a seed.

@@ -87,10 +87,7 @@ class EncoderLayer(TransformerLayer):
         # Files of version 0.1 contain the names of these attributes.
         self.attention_residual = self.make_residual("self_attention")
         self.feed_forward_residual = self.make_residual("feed_forward")
-        self.freeze_parts(
-            *(self.self_attention, self.attention_residual),
-            *(self.feed_forward, self.feed_forward_residual),
-        )
+        self.freeze_parts()
 
     def build(self, input_shape):
         # The order matters: each kernel takes the next numbers of a seed.

@@ -147,7 +147,7 @@ class Residual(SequenceLayer):
         self.dropout_layer = Dropout(
             dropout, dtype=self.dtype_policy, name="dropout"
         )
-        self.freeze_parts(self.norm_layer)
+        self.freeze_parts()
 
     def build(self, input_shape):
         self.norm_layer.build(input_shape)

@@ -20,13 +20,13 @@ class SequenceLayer(LoraLayer):
         """Adds a vector of weights that starts at zero."""
         return self.add_weight(name=name, shape=(width,), initializer="zeros")
 
-    def freeze_parts(self, *parts):
-        """Gives the parts of this layer, or None, the layer's `trainable`.
+    def freeze_parts(self):
+        """Gives the layers that this one is made of its own `trainable`.
 
         Keras does so when `trainable` is set later, but not when it is an
         argument of a new layer, for example while a model is loaded.
         """
-        for part in filter(None, parts):
+        for part in self._layers:
             part.trainable = self.trainable
 
     def compute_mask(self, inputs, previous_mask):

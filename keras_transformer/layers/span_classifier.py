@@ -59,7 +59,7 @@ class SpanClassifier(SequenceLayer):
             dropout, dtype=self.dtype_policy, name="dropout"
         )
         self.norm_layer = make_layer_norm("norm", self.dtype_policy)
-        self.freeze_parts(self.norm_layer)
+        self.freeze_parts()
 
     def build(self, input_shape):
         d_model = input_shape[-1]

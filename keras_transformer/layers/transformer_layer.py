@@ -260,7 +260,7 @@ class LayerStack(SequenceLayer):
             self.final_norm = make_layer_norm(
                 *("final_norm", self.dtype_policy), self.options["norm_epsilon"]
             )
-        self.freeze_parts(*self.stack, self.final_norm)
+        self.freeze_parts()
 
     def build(self, input_shape):
         for layer in self.stack:

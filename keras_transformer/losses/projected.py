@@ -38,16 +38,6 @@ def replace_at_targets(values, targets, replacements):
     )
 
 
-def compute_log_sums(scores, probabilities, targets):
-    """Returns the logarithm of the sum of the exponentials of each row.
-
-    It is computed from the exponential of the target alone, since passes over
-    all logits take time. A probability below `SMALLEST` counts as `SMALLEST`.
-    """
-    probability = ops.maximum(gather_targets(probabilities, targets), SMALLEST)
-    return gather_targets(scores, targets) - ops.log(probability)
-
-
 def compute_product_gradients(slopes, rows, kernel, targets, scale=1.0):
     """Turns the gradient by logits into those by the states and the kernel.
 
@@ -179,17 +169,14 @@ def _compute_chunk(rows, targets, kernel, kept):
     its gradient by the rows, and that by the kernel in float32.
     """
     real = ops.cast(padding_mask(targets), "float32")
-    scores = ops.matmul(rows, ops.transpose(kernel))  # (rows, vocab_size)
-    # The softmax takes a third of the time of its single operations.
-    probabilities = ops.softmax(ops.cast(scores, "float32"), axis=-1)
-    log_sums = compute_log_sums(scores, probabilities, targets)
+    output = _compute_output(rows, kernel, targets)
     # By the logits, the gradient of a cross-entropy is the probabilities minus
     # the target distribution. All of that but one value a row is the softmax.
-    loss = log_sums - kept * gather_targets(scores, targets)
+    loss = output.log_sums - kept * gather_targets(output.scores, targets)
     slopes = replace_at_targets(
-        ops.cast(probabilities, rows.dtype),
+        ops.cast(output.probabilities, output.dtype),
         targets,
-        gather_targets(probabilities, targets) - kept,
+        gather_targets(output.probabilities, targets) - kept,
     )
     return (
         ops.sum(loss * real),
@@ -317,8 +304,12 @@ def _compute_output(states, kernel, targets):
     """Computes the `_Output` of a pass from its states."""
     scores = ops.matmul(states, ops.transpose(kernel))  # (rows, vocab_size)
     scores = ops.cast(scores, "float32")
+    # The softmax takes a third of the time of its single operations.
     probabilities = ops.softmax(scores, axis=-1)
-    log_sums = compute_log_sums(scores, probabilities, targets)
+    # From the probability of the target alone, since passes over all logits
+    # take time.
+    probability = ops.maximum(gather_targets(probabilities, targets), SMALLEST)
+    log_sums = gather_targets(scores, targets) - ops.log(probability)
     return _Output(scores, probabilities, log_sums, states.dtype)
 
 

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.sequence_layer import SequenceLayer
+from keras_transformer.layers.sequence_layer import check_choice
 from keras_transformer.masks import check_padded
 from keras_transformer.serialization import serializable
 
@@ -163,15 +164,10 @@ class TokenEmbeddings(SharedEmbedding):
     ):
         super().__init__(vocab_size, d_model, scale_embeddings, **kwargs)
         self.output_bias = output_bias
-        self.tied_embeddings = tied_embeddings
+        self.tied_embeddings = check_choice(
+            "tied_embeddings", tied_embeddings, TIED_EMBEDDINGS, "all"
+        )
         self.input_vocab_size = input_vocab_size or vocab_size
-        if tied_embeddings not in TIED_EMBEDDINGS:
-            raise ValueError(
-                "`tied_embeddings` must be one of "
-                f"{', '.join(TIED_EMBEDDINGS)}. Received: "
-                f"tied_embeddings={tied_embeddings!r}. "
-                'Use "all" for the model of the paper.'
-            )
         if tied_embeddings == "all" and self.input_vocab_size != vocab_size:
             raise ValueError(
                 "One matrix for inputs and targets needs one vocabulary. "

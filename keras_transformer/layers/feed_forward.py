@@ -10,6 +10,7 @@ from keras_transformer.layers.initializer import check_initializer
 from keras_transformer.layers.initializer import make_branch_end_initializer
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.sequence_layer import SequenceLayer
+from keras_transformer.layers.sequence_layer import check_choice
 from keras_transformer.layers.sequence_layer import check_width
 from keras_transformer.serialization import serializable
 
@@ -65,13 +66,9 @@ class FeedForward(SequenceLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if activation not in ACTIVATIONS:
-            raise ValueError(
-                f"`activation` must be one of {', '.join(ACTIVATIONS)}. "
-                f"Received: activation={activation!r}. "
-                'Use "relu" for the model of the paper.'
-            )
-        self.activation = activation
+        self.activation = check_choice(
+            "activation", activation, ACTIVATIONS, "relu"
+        )
         self.d_model = d_model
         self.d_ff = d_ff
         self.activation_dropout = activation_dropout

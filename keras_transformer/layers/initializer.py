@@ -24,6 +24,8 @@ import math
 
 import keras
 
+from keras_transformer.layers.sequence_layer import check_choice
+
 SMALL_BRANCH_ENDS = "small_branch_ends"
 TENSOR2TENSOR = "tensor2tensor"
 INITIALIZERS = (SMALL_BRANCH_ENDS, TENSOR2TENSOR)
@@ -31,13 +33,7 @@ INITIALIZERS = (SMALL_BRANCH_ENDS, TENSOR2TENSOR)
 
 def check_initializer(initializer):
     """Returns `initializer` if it is one of `INITIALIZERS`."""
-    if initializer not in INITIALIZERS:
-        raise ValueError(
-            f"`initializer` must be one of {', '.join(INITIALIZERS)}. "
-            f"Received: initializer={initializer!r}. Use "
-            f'"{TENSOR2TENSOR}" for the model of the paper.'
-        )
-    return initializer
+    return check_choice("initializer", initializer, INITIALIZERS, TENSOR2TENSOR)
 
 
 def make_projection_initializer(initializer, rows, joint_columns):

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.sequence_layer import SequenceLayer
+from keras_transformer.layers.sequence_layer import check_choice
 from keras_transformer.masks import check_padded
 from keras_transformer.serialization import serializable
 
@@ -132,17 +133,16 @@ class LearnedPositionalEncoding(SequenceLayer):
 
 def make_positions(positional_encoding, max_length, d_model, **options):
     """Makes the layer that one of `POSITIONAL_ENCODINGS` stands for."""
-    if positional_encoding in ("sinusoidal", "tensor2tensor"):
-        tensor2tensor = positional_encoding == "tensor2tensor"
-        return SinusoidalPositionalEncoding(tensor2tensor, **options)
+    check_choice(
+        "positional_encoding",
+        positional_encoding,
+        POSITIONAL_ENCODINGS,
+        "sinusoidal",
+    )
     if positional_encoding == "learned":
         return LearnedPositionalEncoding(max_length, d_model, **options)
-    raise ValueError(
-        "`positional_encoding` must be one of "
-        f"{', '.join(POSITIONAL_ENCODINGS)}. Received: "
-        f"positional_encoding={positional_encoding!r}. "
-        'Use "sinusoidal" for the model of the paper.'
-    )
+    tensor2tensor = positional_encoding == "tensor2tensor"
+    return SinusoidalPositionalEncoding(tensor2tensor, **options)
 
 
 def _add_rows(x, table, positions):

@@ -6,6 +6,7 @@ from keras import ops
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.lora_layer import Quantizable
 from keras_transformer.layers.sequence_layer import SequenceLayer
+from keras_transformer.layers.sequence_layer import check_choice
 from keras_transformer.serialization import serializable
 
 
@@ -93,7 +94,6 @@ def _compute_slopes(slopes, normed, scale, gamma, dtype):
     return ops.cast(by_rows * scale, dtype), by_gamma, by_beta
 
 
-NORMS = ("post", "pre")
 NORM_EPSILON = 1e-6  # that of Tensor2Tensor; Keras' default is 1e-3
 
 
@@ -133,13 +133,8 @@ class Residual(SequenceLayer):
         self, dropout=0.1, norm="post", norm_epsilon=NORM_EPSILON, **kwargs
     ):
         super().__init__(**kwargs)
-        if norm not in NORMS:
-            raise ValueError(
-                f'`norm` must be "post" or "pre". Received: norm={norm!r}. '
-                'Use "post" for the model of the paper.'
-            )
         self.dropout = dropout
-        self.norm = norm
+        self.norm = check_choice("norm", norm, ("post", "pre"), "post")
         self.norm_epsilon = norm_epsilon
         self.norm_layer = make_layer_norm(
             "norm", self.dtype_policy, norm_epsilon

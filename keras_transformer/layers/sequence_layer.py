@@ -49,6 +49,19 @@ class SequenceLayer(LoraLayer):
         return keras.Operation.compute_output_spec(self, *args, **kwargs)
 
 
+def check_choice(name, value, choices, papers):
+    """Returns the argument of a layer if it is one of the choices.
+
+    The error proposes `papers`, the choice of the paper.
+    """
+    if value in choices:
+        return value
+    raise ValueError(
+        f"`{name}` must be one of {', '.join(choices)}. Received: "
+        f'{name}={value!r}. Use "{papers}" for the model of the paper.'
+    )
+
+
 def check_width(shape, d_model):
     """Raises a ValueError if an input has another width than `d_model`."""
     width = shape[-1]

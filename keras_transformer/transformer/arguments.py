@@ -1,5 +1,7 @@
 """Checks of what a `Transformer` is made of and called with."""
 
+from keras_transformer.layers.sequence_layer import check_choice
+
 PARTS = ("embedding", "encoder", "decoder")
 DECODER_STARTS = ("zero", "padding")
 
@@ -22,13 +24,7 @@ def get_ids(features):
 
 def check_start(decoder_start):
     """Returns the start of the decoder if it is one of `DECODER_STARTS`."""
-    if decoder_start not in DECODER_STARTS:
-        raise ValueError(
-            '`decoder_start` must be "zero" or "padding". Received: '
-            f'decoder_start={decoder_start!r}. Use "zero" for the model of '
-            "the paper."
-        )
-    return decoder_start
+    return check_choice("decoder_start", decoder_start, DECODER_STARTS, "zero")
 
 
 def check_parts(frozen):

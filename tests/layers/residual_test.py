@@ -71,7 +71,7 @@ class ResidualTest:
         np.testing.assert_allclose(output, expected, atol=0.02)
 
     def test_unknown_norm_is_an_error_with_the_choices(self):
-        with pytest.raises(ValueError, match='"post" or "pre".*norm=\'mid\''):
+        with pytest.raises(ValueError, match="post, pre.*norm='mid'"):
             Residual(norm="mid")
 
     def test_config_round_trip(self):

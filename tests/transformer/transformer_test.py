@@ -83,7 +83,7 @@ class FormulaTest:
 
 
 def test_an_unknown_start_is_an_error_with_the_choices():
-    with pytest.raises(ValueError, match='"zero" or "padding".*\'end\''):
+    with pytest.raises(ValueError, match="zero, padding.*'end'"):
         make_transformer(decoder_start="end")
 
 

@@ -2,10 +2,7 @@
 
 import os
 
-import numpy as np
-
 from keras_transformer.errors import UserError
-from keras_transformer.files.reading import file_error
 from keras_transformer.model_config import ADAPTER_SUFFIXES
 from keras_transformer.model_config import list_adapters
 from keras_transformer.model_config import list_weights
@@ -76,10 +73,7 @@ def _check_arrays(run, arrays, path):
     expected |= {adapters.ALPHA: (), adapters.BASE: ()}
     shapes = {name: array.shape for name, array in arrays.items()}
     checkpoint_file.check_shapes(expected, shapes, path, _REMEDY)
-    for name, array in arrays.items():
-        if not np.isfinite(np.sum(array, dtype="float64")):
-            fault = f"where {name!r} holds infinity or NaN"
-            raise file_error(path, fault, _REMEDY)
+    checkpoint_file.check_finite(arrays, path, _REMEDY)
 
 
 def _find_languages(run):

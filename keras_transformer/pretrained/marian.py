@@ -14,6 +14,8 @@ from keras_transformer.pretrained import marian_weights
 from keras_transformer.pretrained import tensor_files
 from keras_transformer.pretrained.imported_run import check_output_dir
 from keras_transformer.pretrained.imported_run import write_run
+from keras_transformer.runs.checkpoint_file import check_finite
+from keras_transformer.runs.checkpoint_file import check_shapes
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 
@@ -21,7 +23,6 @@ WEIGHTS_FILE = "model.safetensors"
 PICKLE_FILE = "pytorch_model.bin"
 INDEX_FILE = "model.safetensors.index.json"
 _REMEDY = "Get the files of the model again."
-_POSITIONS = "model.{}.embed_positions.weight"
 # A table of positions in float16 differs from the formula by half of this.
 _MAX_DIFFERENCE = 1e-3
 
@@ -63,7 +64,7 @@ def import_marian(source, output_dir, origin=None, problem="translate_files"):
         name: place.import_array(_read(headers, place.name))
         for name, place in places.items()
     }
-    _check_arrays(arrays, path)
+    check_finite(arrays, path, _REMEDY)
     if _has_start(config, arrays, vocabularies, source):
         hparams = marian_config.make_hparams(config, "padding")
     record = {
@@ -114,39 +115,33 @@ def _check_ids(config, vocabularies, source):
 def _check_headers(headers, places, config, path):
     """Checks the names and the shapes of all arrays by their headers."""
     expected = {place.name: place.shape for place in places.values()}
-    copies = marian_weights.list_copies(config)
-    # The bias is absent where it is zero, and copies need not be stored.
-    optional = {name: expected[of] for name, of in copies.items()}
-    for side in ("encoder", "decoder"):
-        name = _POSITIONS.format(side)
-        if name in headers:
-            # Any number of positions will do.
-            optional[name] = (*headers[name].shape[:1], config.d_model)
-    for name in sorted({*expected, *headers}):
-        found = headers[name].shape if name in headers else None
-        wanted = expected.get(name, optional.get(name))
-        if found == wanted or name == marian_weights.LOGITS_BIAS and not found:
-            continue
-        shown = f"of shape {found}" if found else "absent"
-        must = f"of shape {wanted}" if wanted else "absent"
-        fault = f"where {name[:80]!r} is {shown} but must be {must}"
-        raise file_error(path, fault, _REMEDY)
+    if marian_weights.LOGITS_BIAS not in headers:
+        del expected[marian_weights.LOGITS_BIAS]  # it is zero
+    # Neither copies nor positions need be stored.
+    copies = marian_weights.list_copies(config).items()
+    copies = {name: of for name, of in copies if name in headers}
+    tables = headers.keys() & {
+        f"model.{side}.embed_positions.weight"
+        for side in ("encoder", "decoder")
+    }
+    expected |= {name: expected[of] for name, of in copies.items()}
+    for name in tables:
+        # Any number of positions will do.
+        expected[name] = (*headers[name].shape[:1], config.d_model)
+    shapes = {name: header.shape for name, header in headers.items()}
+    check_shapes(expected, shapes, path, _REMEDY)
     for name, other in copies.items():
-        if name in headers:
-            # Bitwise, since a model that untied them would be another one.
-            pair = (_read(headers, one) for one in (name, other))
-            if not np.array_equal(*pair):
-                fault = f"where {name!r} differs from {other!r}"
-                raise file_error(path, fault, "Such a model cannot be used.")
-    for side in ("encoder", "decoder"):
-        name = _POSITIONS.format(side)
-        if name in headers:
-            table = _read(headers, name)
-            usual = marian_weights.make_positions(*table.shape)
-            if not np.abs(table - usual).max(initial=0) <= _MAX_DIFFERENCE:
-                fault = f"where {name!r} is not the table of sinusoids"
-                remedy = "Models with learned positions cannot be imported."
-                raise file_error(path, fault, remedy)
+        # Bitwise, since a model that untied them would be another one.
+        if not np.array_equal(_read(headers, name), _read(headers, other)):
+            fault = f"where {name!r} differs from {other!r}"
+            raise file_error(path, fault, "Such a model cannot be used.")
+    for name in sorted(tables):
+        table = _read(headers, name)
+        usual = marian_weights.make_positions(*table.shape)
+        if not np.abs(table - usual).max(initial=0) <= _MAX_DIFFERENCE:
+            fault = f"where {name!r} is not the table of sinusoids"
+            remedy = "Models with learned positions cannot be imported."
+            raise file_error(path, fault, remedy)
 
 
 def _read(headers, name):
@@ -156,14 +151,6 @@ def _read(headers, name):
     matrices = (marian_weights.SHARED, marian_weights.TARGETS)
     matrix = next(matrix for matrix in matrices if matrix in headers)
     return np.zeros((1, headers[matrix].shape[0]), "float32")
-
-
-def _check_arrays(arrays, path):
-    for name, array in arrays.items():
-        # The sum is finite only if all numbers are.
-        if not np.isfinite(np.sum(array, dtype="float64")):
-            fault = f"where {name!r} holds infinity or NaN"
-            raise file_error(path, fault, _REMEDY)
 
 
 def _has_start(config, arrays, vocabularies, source):

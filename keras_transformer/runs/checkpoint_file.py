@@ -1,5 +1,6 @@
-"""Reading of one checkpoint, a `.npz` file, whose headers are checked first."""
+"""A checkpoint, a `.npz` file, whose headers are checked before its arrays."""
 
+import contextlib
 import io
 import os
 import zipfile
@@ -8,6 +9,7 @@ import numpy as np
 
 from keras_transformer.files import npy
 from keras_transformer.files import reading
+from keras_transformer.files.writing import atomic_write
 
 MAX_DIRECTORY_BYTES = 2**24  # of the list of arrays at the end of the file
 
@@ -19,22 +21,14 @@ def read_headers(path):
     writes each array uncompressed. Anything else is refused, because a small
     file could then fill the memory.
     """
-    reading.check_file(path, remedy=_find_remedy(path))
-    try:
-        with _File(path) as file, zipfile.ZipFile(file) as archive:
-            return _parse_headers(archive, os.path.getsize(path))
-    except Exception as error:  # zipfile raises many kinds
-        raise _make_error(path, error) from error
+    with _open(path) as archive:
+        return _parse_headers(archive, os.path.getsize(path))
 
 
 def read_checksums(path):
     """Returns the CRC-32 that the file holds of each array, by name."""
-    reading.check_file(path, remedy=_find_remedy(path))
-    try:
-        with _File(path) as file, zipfile.ZipFile(file) as archive:
-            return {info.filename: info.CRC for info in archive.infolist()}
-    except Exception as error:
-        raise _make_error(path, error) from error
+    with _open(path) as archive:
+        return {info.filename: info.CRC for info in archive.infolist()}
 
 
 def read_arrays(path, kinds=None):
@@ -42,24 +36,47 @@ def read_arrays(path, kinds=None):
 
     `kinds` are beginnings of names, such as `{"model"}`; None reads all arrays.
     """
-    names = [
-        name
-        for name in read_headers(path)
-        if kinds is None or name.partition("/")[0] in kinds
-    ]
     arrays = {}
-    try:
-        with _File(path) as file, zipfile.ZipFile(file) as archive:
-            for name in names:
+    with _open(path) as archive:
+        for name in _parse_headers(archive, os.path.getsize(path)):
+            if kinds is None or name.partition("/")[0] in kinds:
                 with archive.open(name + ".npy") as member:
                     # A pickle could execute code.
                     arrays[name] = np.lib.format.read_array(
                         member, allow_pickle=False
                     )
                     member.read()  # to the end, where the checksum is compared
-    except Exception as error:
-        raise _make_error(path, error) from error
     return arrays
+
+
+def write_arrays(path, arrays):
+    """Writes arrays by name to a file that appears once it is complete."""
+    # An open file, since NumPy adds `.npz` to a path that ends otherwise.
+    with atomic_write(path, "wb") as file:
+        np.savez(file, **arrays)
+
+
+def check_finite(arrays, path, remedy):
+    """Checks that the arrays of a file hold neither infinity nor NaN."""
+    for name, array in arrays.items():
+        # The sum is finite only if all numbers are, and it takes no memory.
+        if not np.isfinite(np.sum(array, dtype="float64")):
+            fault = f"where {name!r} holds infinity or NaN"
+            raise reading.file_error(path, fault, remedy)
+
+
+@contextlib.contextmanager
+def _open(path):
+    """Opens a file to read, with one form of error for whatever it holds."""
+    reading.check_file(path, remedy=_find_remedy(path))
+    try:
+        with _File(path) as file, zipfile.ZipFile(file) as archive:
+            yield archive
+    except Exception as error:  # zipfile raises many kinds
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        reason = reason.removeprefix("which is ")
+        fault = f"which is not a complete .npz file of numbers ({reason})"
+        raise reading.file_error(path, fault, _find_remedy(path)) from error
 
 
 class _File(io.FileIO):
@@ -108,13 +125,6 @@ def check_shapes(expected, stored, path, remedy):
             )
             fault = f"where {name[:80]!r} is {found} but must be {wanted}"
             raise reading.file_error(path, fault, remedy)
-
-
-def _make_error(path, error):
-    reason = " ".join(str(error).split())[:200] or type(error).__name__
-    reason = reason.removeprefix("which is ")
-    fault = f"which is not a complete .npz file of numbers ({reason})"
-    return reading.file_error(path, fault, _find_remedy(path))
 
 
 def _find_remedy(path):

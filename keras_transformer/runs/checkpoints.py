@@ -10,8 +10,6 @@ import re
 import shutil
 import typing
 
-import numpy as np
-
 from keras_transformer.errors import UserError
 from keras_transformer.files import writing
 from keras_transformer.files.reading import file_error
@@ -55,7 +53,7 @@ class Checkpoints:
 
     >>> import tempfile
     >>> checkpoints = Checkpoints(tempfile.mkdtemp())
-    >>> path = checkpoints.save(7, {"model/bias": np.zeros(3)})
+    >>> path = checkpoints.save(7, {"model/bias": [0.0, 0.0, 0.0]})
     >>> checkpoints.steps, checkpoints.load(7)["model/bias"].shape
     ([7], (3,))
     """
@@ -123,9 +121,7 @@ class Checkpoints:
         """Writes a checkpoint to the disk completely; returns its path."""
         os.makedirs(self.directory, exist_ok=True)
         path = self.path(step)
-        # An open file, since NumPy adds `.npz` to a path that ends otherwise.
-        with writing.atomic_write(path, "wb") as file:
-            np.savez(file, **arrays)
+        checkpoint_file.write_arrays(path, arrays)
         return path
 
     def add_evaluations(self, *evaluations):
@@ -185,39 +181,30 @@ class Checkpoints:
 
         `kinds` are beginnings of names, such as `{"model"}`; None reads all.
         """
-        arrays = {}
-        for path in self._list_files(step):
-            arrays |= checkpoint_file.read_arrays(path, kinds)
-        return arrays
+        return self._read(step, checkpoint_file.read_arrays, kinds)
 
     def headers(self, step=None):
         """Returns the `npy.Header` of each array by name, reading no array."""
-        headers = {}
-        for path in self._list_files(step):
-            headers |= checkpoint_file.read_headers(path)
-        return headers
+        return self._read(step, checkpoint_file.read_headers)
 
     def checksums(self, step=None):
         """Returns a checksum of each array by name, reading no array."""
-        checksums = {}
-        for path in self._list_files(step):
-            checksums |= checkpoint_file.read_checksums(path)
-        return checksums
+        return self._read(step, checkpoint_file.read_checksums)
 
     def save_base(self, arrays):
         """Writes the weights that do not change in a run with adapters."""
         os.makedirs(self.directory, exist_ok=True)
         path = os.path.join(self.directory, adapters.BASE_FILE)
-        with writing.atomic_write(path, "wb") as file:
-            np.savez(file, **arrays)
+        checkpoint_file.write_arrays(path, arrays)
 
-    def _list_files(self, step):
-        """Lists the files that make up a checkpoint."""
+    def _read(self, step, read, *options):
+        """Reads the file of a checkpoint, or joins two with what they hold."""
         path = self.path(self.find(step))
         if adapters.ALPHA not in checkpoint_file.read_headers(path):
-            return [path]
+            return read(path, *options)
         # Missing, it gets the message of `files.reading`.
-        return [os.path.join(self.directory, adapters.BASE_FILE), path]
+        base = os.path.join(self.directory, adapters.BASE_FILE)
+        return read(base, *options) | read(path, *options)
 
     def remove_incomplete(self):
         """Deletes the files that a killed process did not complete."""
@@ -264,7 +251,7 @@ class CheckpointWriter:
     >>> import tempfile
     >>> checkpoints = Checkpoints(tempfile.mkdtemp())
     >>> writer = CheckpointWriter(checkpoints)
-    >>> writer.save(7, {"model/bias": np.zeros(3)}, is_evaluated=True)
+    >>> writer.save(7, {"model/bias": [0.0, 0.0, 0.0]}, is_evaluated=True)
     >>> writer.score(7, 28.4)
     >>> checkpoints.best_step
     7

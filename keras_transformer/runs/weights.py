@@ -1,15 +1,14 @@
 """Loading the weights of a run into a model."""
 
-import math
-
 import numpy as np
 
 from keras_transformer.errors import UserError
-from keras_transformer.files.writing import atomic_write
 from keras_transformer.model_config import list_adapters
 from keras_transformer.model_config import list_weights
 from keras_transformer.runs import adapters
+from keras_transformer.runs.checkpoint_file import check_finite
 from keras_transformer.runs.checkpoint_file import check_shapes
+from keras_transformer.runs.checkpoint_file import write_arrays
 from keras_transformer.token_ids import UNKNOWN_ID
 
 EMBEDDING = "model/embedding/"  # prefix of the embedding matrices
@@ -113,14 +112,11 @@ def read_weights(checkpoints, step=None):
     if adapters.ALPHA in arrays:
         pairs = _prefer_averages(arrays)
         adapters.merge_adapters(used, pairs, arrays[adapters.ALPHA])
-    for name, array in used.items():
-        # The sum is finite only if all numbers are, and it takes no memory.
-        if not math.isfinite(np.sum(array, dtype="float64")):
-            raise UserError(
-                f"{name!r} in {checkpoints.path(step)} holds infinity or NaN. "
-                "Use an earlier checkpoint, or train again with a lower "
-                "learning_rate."
-            )
+    check_finite(
+        used,
+        checkpoints.path(step),
+        "Use an earlier checkpoint, or train again with a lower learning_rate.",
+    )
     return used
 
 
@@ -135,8 +131,7 @@ def write_adapter(run):
     content[adapters.ALPHA] = arrays[adapters.ALPHA]
     base = select_decoding_weights(arrays)
     content[adapters.BASE] = adapters.compute_checksum(base)
-    with atomic_write(run.file(adapters.ADAPTER_FILE), "wb") as file:
-        np.savez(file, **content)
+    write_arrays(run.file(adapters.ADAPTER_FILE), content)
 
 
 def _assign_weights(model, arrays, source):
@@ -159,12 +154,11 @@ def select_decoding_weights(arrays):
 
 
 def _prefer_averages(arrays):
-    used = {}
-    for name, array in arrays.items():
-        kind, _, place = name.partition("/")
-        if kind == "model":
-            used[name] = arrays.get(f"average/{place}", array)
-    return used
+    return {
+        name: arrays.get(name.replace("model/", "average/", 1), array)
+        for name, array in arrays.items()
+        if name.startswith("model/")
+    }
 
 
 def carry_over(embeddings, earlier, vocabulary):

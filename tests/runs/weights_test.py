@@ -81,7 +81,7 @@ class ReadWeightsTest:
         arrays["model/embedding/embeddings"][3, 4] = value
         run.checkpoints.save(1, arrays)
         with pytest.raises(
-            ValueError, match="embeddings' in .*ckpt-1.npz holds"
+            ValueError, match="ckpt-1.npz, where .*embeddings' holds"
         ):
             read_weights(run.checkpoints)
 

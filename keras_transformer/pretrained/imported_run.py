@@ -27,7 +27,6 @@ def write_run(path, record, hparams, vocabularies, arrays, step=0):
     `record` becomes `run.json`, with the hashes of the `Vocabularies`, and the
     arrays are weights by our names.
     """
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     check = functools.partial(check_output_dir, path)
     with replace_directory(path, check) as aside:
         run = RunDirectory.create(

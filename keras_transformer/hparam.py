@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import json
 import typing
 
 from keras_transformer import fields
@@ -247,20 +246,15 @@ def parse_overrides(hparams: HParams, text: str) -> HParams:
     return dataclasses.replace(hparams, **changes)
 
 
-def to_json(hparams: HParams) -> str:
-    """Returns `hparams` as JSON text with one line for each field."""
-    return json.dumps(dataclasses.asdict(hparams), indent=2) + "\n"
-
-
 def from_dict(values: dict) -> HParams:
-    """Returns the `HParams` whose JSON text `to_json` wrote.
+    """Returns the `HParams` that a run records, from its dictionary of fields.
 
     A field that is absent gets its default. The default of a new field must
     therefore reproduce the behaviour from before the field existed. Version 0.1
     wrote `neighbourhood`, the distance that a neighbourhood reaches to either
     side; it becomes `neighbourhood_size`.
 
-    >>> from_dict(json.loads(to_json(HParams(d_ff=1024)))).d_ff
+    >>> from_dict(dataclasses.asdict(HParams(d_ff=1024))).d_ff
     1024
     """
     values = dict(values)

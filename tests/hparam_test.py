@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from keras_transformer.hparam import HParams
 from keras_transformer.hparam import from_dict
 from keras_transformer.hparam import parse_overrides
-from keras_transformer.hparam import to_json
 
 ANY_VALUES = st.fixed_dictionaries(
     {},
@@ -263,6 +262,11 @@ class ParseOverridesTest:
     def test_range_is_checked(self):
         with pytest.raises(ValueError, match="dropout=1.5"):
             parse_overrides(HParams(), "dropout=1.5")
+
+
+def to_json(hparams):
+    """Returns the content of the file `hparams.json`."""
+    return json.dumps(dataclasses.asdict(hparams))
 
 
 class JsonTest:

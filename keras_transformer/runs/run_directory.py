@@ -1,16 +1,15 @@
 """The directory of a run: everything that decoding and resuming need."""
 
 import dataclasses
-import json
 import os
 import typing
 
 from keras_transformer import hparam
-from keras_transformer.data import subwords
 from keras_transformer.data import vocabularies
 from keras_transformer.errors import UserError
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
+from keras_transformer.files.records import write_record
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.metrics_table import COSTS
@@ -102,15 +101,15 @@ class RunDirectory(vocabularies.HasVocabularies):
         os.makedirs(path, exist_ok=True)
         # Copies of the vocabulary and of all hyperparameters: the run decodes
         # even if its data are gone or its hparams set has changed.
-        _write(os.path.join(path, subwords.VOCABULARY_FILE), model_bytes)
-        if source_model_bytes is not None:
-            source_path = os.path.join(path, subwords.SOURCE_VOCABULARY_FILE)
-            _write(source_path, source_model_bytes)
-        text = hparam.to_json(hparams)
-        _write(os.path.join(path, HPARAMS_FILE), text.encode())
-        text = json.dumps(record, indent=2) + "\n"
+        sides = model_bytes, source_model_bytes
+        for name, content in zip(vocabularies.FILES, sides):
+            if content is not None:
+                with atomic_write(os.path.join(path, name), "wb") as file:
+                    file.write(content)
+        values = dataclasses.asdict(hparams)
+        write_record(os.path.join(path, HPARAMS_FILE), values)
         # Written last, because its presence marks the directory of a run.
-        _write(os.path.join(path, RUN_FILE), text.encode())
+        write_record(os.path.join(path, RUN_FILE), record)
         return cls(path)
 
     @staticmethod
@@ -215,8 +214,3 @@ def _read_hparams(path):
         return hparam.from_dict(values)
     except UserError as error:
         raise UserError(f"{error} The value is in {path}.") from error
-
-
-def _write(path, content):
-    with atomic_write(path, "wb") as file:
-        file.write(content)

@@ -22,12 +22,6 @@ def model_variables(model):
     }
 
 
-def fixed_variables(model):
-    """Returns those of the `model_variables` that training does not change."""
-    named = model_variables(model)
-    return {n: v for n, v in named.items() if not v.trainable}
-
-
 def average_variables(model, optimizer):
     """Returns the moving averages (EMA) of weights, if the optimizer keeps any.
 

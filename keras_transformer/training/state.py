@@ -44,7 +44,8 @@ class TrainingState:
         self._restore()
         self._mark()
         # What a run with adapters never changes is written once.
-        self._fixed = variables.fixed_variables(engine.model)
+        named = variables.model_variables(engine.model)
+        self._fixed = {n: v for n, v in named.items() if not v.trainable}
         is_new = not run.checkpoints.steps
         if run.hparams.lora_rank and is_new and engine.is_chief:
             run.checkpoints.save_base(variables.read(self._fixed))

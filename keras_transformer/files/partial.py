@@ -3,13 +3,13 @@
 import contextlib
 import hashlib
 import itertools
-import json
 import os
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import locks
 from keras_transformer.files import writing
 from keras_transformer.files.records import read_record
+from keras_transformer.files.records import write_record
 
 PARTIAL = ".partial"  # the suffix of an output that is not complete
 
@@ -193,8 +193,7 @@ class PartialFile:
             lines=self.num_lines,
             sha256=self._hash.hexdigest(),
         )
-        with writing.atomic_write(_record_path(self._partial)) as file:
-            json.dump(self._record, file, indent=2)
+        write_record(_record_path(self._partial), self._record)
 
 
 def _record_path(partial):

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import itertools
 import os
+import pathlib
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import locks
@@ -53,9 +54,9 @@ def open_resumable(path, settings, resume=False):
             # Only while the lock is held, so that the file is ours.
             locks.close_before_move(file)
             if os.path.exists(partial) and not os.path.getsize(partial):
-                _remove(partial)
+                os.remove(partial)
             if not os.path.exists(partial):
-                _remove(_record_path(partial))
+                pathlib.Path(_record_path(partial)).unlink(missing_ok=True)
 
 
 class PartialFile:
@@ -198,8 +199,3 @@ class PartialFile:
 
 def _record_path(partial):
     return f"{partial}.json"
-
-
-def _remove(path):
-    with contextlib.suppress(FileNotFoundError):
-        os.remove(path)

@@ -7,6 +7,7 @@ the new one, never a half-written file.
 import contextlib
 import errno
 import os
+import pathlib
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import locks
@@ -67,8 +68,7 @@ def check_space(directory, num_bytes):
         if error.errno in CANNOT_WRITE:
             raise
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(path)
+        pathlib.Path(path).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -110,8 +110,7 @@ def atomic_write(path, mode="w"):
         except BaseException:
             locks.close_before_move(file)
             # Only while the lock is held, so that the file is ours.
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(aside)
+            pathlib.Path(aside).unlink(missing_ok=True)
             raise
 
 
@@ -132,8 +131,7 @@ def atomic_write_together(paths):
                 file.flush()
                 os.fsync(file.fileno())
         for path in paths:
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(resolve_link(path))
+            pathlib.Path(resolve_link(path)).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from keras_transformer.decoding.exported import ANY
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import check_understood
 from keras_transformer.errors import UserError
+from keras_transformer.files.directories import check_replaceable
 from keras_transformer.files.directories import replace_directory
 from keras_transformer.files.records import write_record
 from keras_transformer.model_config import TRAINING_ONLY
@@ -96,16 +97,13 @@ def check_model(run):
 
 def check_export_dir(path):
     """Checks that a directory is new, empty or holds an earlier export."""
-    if not os.path.lexists(path):
-        return
-    names = os.listdir(path) if os.path.isdir(path) else None
     files = {WEIGHTS_FILE, marian_config.CONFIG_FILE}
-    if names is None or names and not files <= set(names):
-        raise UserError(
-            "`export_dir` must be new, empty or hold an earlier export. "
-            f"Received: export_dir={path!r}, which holds other files or is a "
-            "file. Name another directory."
-        )
+    check_replaceable(
+        path,
+        "export_dir",
+        "new, empty or hold an earlier export",
+        lambda names: files <= set(names),
+    )
 
 
 def make_arrays(config, vocabularies, arrays):

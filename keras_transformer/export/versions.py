@@ -115,9 +115,6 @@ def check_saved_model(precision, backend, of_text):
 
 
 def _check_content(export_dir):
-    if not os.path.lexists(export_dir):
-        return
-    names = os.listdir(export_dir) if os.path.isdir(export_dir) else None
     # Versions beside the files of a model would be overlooked.
     if exported.is_ctranslate2(export_dir):
         raise UserError(
@@ -126,13 +123,12 @@ def _check_content(export_dir):
             f"model without one. Move its files to {export_dir}/1, or name "
             "another directory."
         )
-    # One version suffices: a model card or notes may lie beside it.
-    if names == [] or (names and any(map(_is_ours, names))):
-        return
-    what = "which is a file" if names is None else "which holds other files"
-    raise UserError(
-        "`export_dir` must be new, empty or hold earlier versions. Received: "
-        f"export_dir={export_dir!r}, {what}. Name another directory."
+    directories.check_replaceable(
+        export_dir,
+        "export_dir",
+        "new, empty or hold earlier versions",
+        # One version suffices: a model card or notes may lie beside it.
+        lambda names: any(map(_is_ours, names)),
     )
 
 

@@ -31,6 +31,22 @@ def check_directory(path, name="An output"):
         )
 
 
+def check_replaceable(path, name, rule, is_earlier=lambda names: False):
+    """Checks that a directory is new or empty, or holds what may be replaced.
+
+    `is_earlier` tells by the names in it whether it does. The `rule` says in
+    words what the argument `name` must be.
+    """
+    names = os.listdir(path) if os.path.isdir(path) else None
+    if not os.path.lexists(path) or names == [] or names and is_earlier(names):
+        return
+    fault = "which is a file" if names is None else "which holds other files"
+    raise UserError(
+        f"`{name}` must be {rule}. Received: {name}={path!r}, {fault}. Name "
+        "another directory."
+    )
+
+
 def shorten_paths(paths):
     """Returns paths without the folders that all begin or end with.
 

@@ -1,23 +1,15 @@
 """Directories of runs that were imported instead of trained."""
 
 import functools
-import os
 
-from keras_transformer.errors import UserError
-from keras_transformer.files.directories import check_directory
-from keras_transformer.files.directories import replace_directory
+from keras_transformer.files import directories
 from keras_transformer.runs.run_directory import RunDirectory
 
 
 def check_output_dir(path):
     """Checks that an imported run can be written to a directory."""
-    check_directory(path, "`output_dir`")
-    if os.path.isdir(path) and os.listdir(path):
-        raise UserError(
-            "`output_dir` must be new or empty. Received: "
-            f"output_dir={path!r}, which holds other files. Name another "
-            "directory."
-        )
+    directories.check_directory(path, "`output_dir`")
+    directories.check_replaceable(path, "output_dir", "new or empty")
 
 
 def write_run(path, record, hparams, vocabularies, arrays, step=0):
@@ -28,7 +20,7 @@ def write_run(path, record, hparams, vocabularies, arrays, step=0):
     arrays are weights by our names.
     """
     check = functools.partial(check_output_dir, path)
-    with replace_directory(path, check) as aside:
+    with directories.replace_directory(path, check) as aside:
         run = RunDirectory.create(
             aside,
             {**record, **vocabularies.hashes},

@@ -176,14 +176,10 @@ def _contains(outer, inner):
 
 
 def _check_replaceable(path):
-    # Only an average may be replaced, since it can be computed again.
-    if not os.path.lexists(path):
-        return
-    is_average = RunDirectory.exists(path) and RunDirectory(path).averaged_steps
-    is_empty = os.path.isdir(path) and not os.listdir(path)
-    if not is_average and not is_empty:
-        raise UserError(
-            "`averaged_dir` must be new or hold an earlier average, which is "
-            f"replaced. Received: averaged_dir={path!r}, which holds other "
-            "files or is itself a file. Name another directory."
-        )
+    directories.check_replaceable(
+        path,
+        "averaged_dir",
+        "new, empty or hold an earlier average, which is replaced",
+        # An average can be computed again.
+        lambda names: RUN_FILE in names and RunDirectory(path).averaged_steps,
+    )

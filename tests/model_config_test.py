@@ -6,7 +6,7 @@ import pytest
 from keras_transformer.decoding.engines import ctranslate2
 from keras_transformer.decoding.exported import check_understood
 from keras_transformer.errors import UserError
-from keras_transformer.export import saved_model
+from keras_transformer.export import marian
 from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.model_config import ModelConfig
 from keras_transformer.model_config import list_weights
@@ -100,7 +100,7 @@ class ArchitectureTest:
 class LaterFieldTest:
     """No part may overlook a field of a model that it does not know."""
 
-    @pytest.mark.parametrize("exporter", [ctranslate2, saved_model])
+    @pytest.mark.parametrize("exporter", [ctranslate2, marian])
     def test_an_exporter_refuses_it_unless_it_has_its_default(self, exporter):
         arguments = exporter.UNDERSTOOD, "in an export", "Use the run."
         check_understood(LaterConfig(), *arguments)
@@ -126,7 +126,7 @@ class LaterFieldTest:
 
 
 def test_exporters_understand_what_changes_a_training_alone():
-    exporters = ctranslate2, saved_model
+    exporters = ctranslate2, marian
     for exporter, name in itertools.product(exporters, TRAINING_ONLY):
         config = dataclasses.replace(TINY, **{name: DIFFERENT[name]})
         check_understood(config, exporter.UNDERSTOOD, "there", "No.")

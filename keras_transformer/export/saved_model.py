@@ -1,7 +1,6 @@
 """Writes a run's model as a SavedModel, for TensorFlow and its servers."""
 
 import contextlib
-import dataclasses
 import logging
 import os
 import re
@@ -9,12 +8,9 @@ import re
 import keras
 from absl import logging as absl_logging
 
-from keras_transformer.decoding.exported import ANY
 from keras_transformer.decoding.exported import check_exportable
-from keras_transformer.decoding.exported import check_understood
 from keras_transformer.export import versions
 from keras_transformer.files.quiet import silence_stderr
-from keras_transformer.model_config import ModelConfig
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.model_card.facts import count_parameters
 from keras_transformer.runs.weights import load_model
@@ -26,8 +22,6 @@ from keras_transformer.trees.target_text import find_linearization
 
 _log = logging.getLogger(__name__)
 EXTRA = "assets.extra"  # TensorFlow leaves this folder to other programs
-# A SavedModel holds the graphs of the Keras model, which has all these fields.
-UNDERSTOOD = {field.name: ANY for field in dataclasses.fields(ModelConfig)}
 WARMUP_FILE = "tf_serving_warmup_requests"
 WARMUP_BATCHES = (1, 4, 16)  # sizes of the requests in it
 PACKAGES = ("keras-t2t", "keras", "tensorflow")
@@ -49,13 +43,6 @@ def export_saved_model(
     step = run.checkpoints.find(step)
     num_bytes = 4 * count_parameters(run, step)  # its weights are in float32
     versions.check_export_dir(export_dir, "saved_model", num_bytes)
-    if not run.hparams.model_class:  # whose graph holds all it computes
-        check_understood(
-            run.hparams.model,
-            UNDERSTOOD,
-            "in a SavedModel",
-            "Translate with the run itself.",
-        )
     options = options or DecodeOptions.from_hparams(run.hparams)
     check_exportable(options)
     model = load_model(run, step, precision)

@@ -192,8 +192,10 @@ class StudioApp:
 
 def list_files():
     """Returns the files of the page by their names."""
-    folder = importlib.resources.files("keras_transformer.studio") / "page"
-    return {file.name: file for file in folder.iterdir()}
+    package = importlib.resources.files("keras_transformer")
+    shared = package / "visualization" / "elements.js"
+    files = [*(package / "studio" / "page").iterdir(), shared]
+    return {file.name: file for file in files}
 
 
 async def _race(work, receive):

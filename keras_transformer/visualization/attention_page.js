@@ -1,9 +1,7 @@
 const SCALE = 65535;
 const PALETTE = ["#3f7fd9", "#e07b1a", "#2e9f4f", "#d64545", "#8f62d4",
   "#97633f", "#d957a8", "#1c9fa6"];
-const SVG = "http://www.w3.org/2000/svg";
 
-const find = (id) => document.getElementById(id);
 const range = (count) => [...Array(count).keys()];
 const data = JSON.parse(find("data").textContent);
 const colours = range(data.heads).map((head) => data.heads <= PALETTE.length
@@ -68,26 +66,8 @@ const isMaskedFor = (token, other) =>
 const isSame = (token, side, index) => Boolean(token)
   && token.side === side && token.index === index;
 
-function make(name, attributes = {}, ...children) {
-  return fill(document.createElement(name), attributes, children);
-}
-
-function draw(name, attributes = {}, ...children) {
-  return fill(document.createElementNS(SVG, name), attributes, children);
-}
-
 // Text in smaller letters beside a heading.
 const small = (...words) => make("small", {}, ...words);
-
-function fill(element, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name === "style") for (const [key, text] of Object.entries(value)) {
-      element.style.setProperty(key, text);
-    } else element.setAttribute(name, value);
-  }
-  element.append(...children);
-  return element;
-}
 
 // A token as readable text: pieces that begin a word lose SentencePiece's mark,
 // and the others get a faint dot in front.
@@ -168,8 +148,8 @@ function change(changes) {
 
 function makeChoices(name, labels, choose) {
   labels.forEach((label, index) => {
-    const input = make("input", {type: "radio", name, value: index});
-    input.addEventListener("change", () => choose(index));
+    const input = make("input", {type: "radio", name, value: index,
+      onchange: () => choose(index)});
     find(name).append(make("label", {}, input, label));
   });
 }
@@ -187,25 +167,21 @@ function makeControls() {
   makeChoices("layers", range(most).map((layer) => `${layer + 1}`),
     (layer) => change({layer}));
   for (const head of range(data.heads)) {
-    const button = make("button", {type: "button", class: "head",
+    find("heads").append(make("button", {type: "button", class: "head",
       "data-head": head, "aria-label": `Head ${head + 1}`,
-      style: {"--colour": colours[head]}}, `${head + 1}`);
-    button.addEventListener("click", (e) => setHead(head, e.shiftKey));
-    button.addEventListener("dblclick", () => setHead(head, true));
-    find("heads").append(button);
+      "--colour": colours[head], onclick: (e) => setHead(head, e.shiftKey),
+      ondblclick: () => setHead(head, true)}, `${head + 1}`));
   }
   for (const [text, heads] of [["All", range(data.heads)], ["None", []]]) {
-    const button = make("button", {type: "button"}, text);
-    button.addEventListener("click", () => change({heads: new Set(heads)}));
-    find("heads").append(button);
+    find("heads").append(make("button", {type: "button",
+      onclick: () => change({heads: new Set(heads)})}, text));
   }
-  find("raise").addEventListener("click",
-    () => change({raised: !state.raised}));
-  find("controls").addEventListener("submit", (e) => e.preventDefault());
-  find("theme").addEventListener("click", () => {
+  fill(find("raise"), {onclick: () => change({raised: !state.raised})});
+  fill(find("controls"), {onsubmit: (e) => e.preventDefault()});
+  fill(find("theme"), {onclick: () => {
     const isDark = document.documentElement.dataset.theme === "dark";
     change({theme: isDark ? "light" : "dark"});
-  });
+  }});
 }
 
 function showControls() {
@@ -244,15 +220,13 @@ function showAll() {
   showFocus();
 }
 
-addEventListener("DOMContentLoaded", () => {
-  makeControls();
-  makeColumns();
-  readAddress();
-  show();
-  addEventListener("hashchange", () => { readAddress(); show(); });
-  systemIsDark.addEventListener("change", show);
-  isNarrow.addEventListener("change", show);
-  addEventListener("keydown", (e) => {
-    if (e.key === "Escape") change({kept: null, pointed: null});
-  });
+makeControls();
+makeColumns();
+readAddress();
+show();
+addEventListener("hashchange", () => { readAddress(); show(); });
+systemIsDark.addEventListener("change", show);
+isNarrow.addEventListener("change", show);
+addEventListener("keydown", (e) => {
+  if (e.key === "Escape") change({kept: null, pointed: null});
 });

@@ -59,9 +59,9 @@ def attention_page(attention, title="Attention", on_demand=False):
         "title": html.escape(title),
         "data": page.embeddable_json(_data(attention, on_demand)),
     }
-    scripts = ["attention_views", "attention_page"]
+    scripts = ["elements", "attention_views", "attention_page"]
     if on_demand:
-        scripts.append("attention_on_demand")
+        scripts.insert(0, "attention_on_demand")
     return page.make_page(
         "attention", parts, ["attention_page"], scripts, connects=on_demand
     )

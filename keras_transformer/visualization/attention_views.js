@@ -1,5 +1,3 @@
-"use strict";
-
 // ---- two columns of tokens with lines between them
 
 const rowHeight = () => Math.max(state.kind.queries.length,
@@ -27,13 +25,10 @@ function tokenOf(event) {
 
 function makeColumns() {
   for (const side of ["queries", "keys"]) {
-    const column = find(side);
-    column.addEventListener("pointerover", (e) => point(tokenOf(e)));
-    column.addEventListener("pointerleave", () => point(null));
-    column.addEventListener("focusin", (e) => point(tokenOf(e)));
-    column.addEventListener("focusout", () => point(null));
-    column.addEventListener("click", (e) => keep(tokenOf(e)));
-    column.addEventListener("keydown", move);
+    fill(find(side), {
+      onpointerover: (e) => point(tokenOf(e)), onpointerleave: () => point(null),
+      onfocusin: (e) => point(tokenOf(e)), onfocusout: () => point(null),
+      onclick: (e) => keep(tokenOf(e)), onkeydown: move});
   }
 }
 
@@ -60,10 +55,10 @@ function move(event) {
 
 function showColumns() {
   const kind = state.kind;
-  fill(find("columns"), {style: {"--row": `${rowHeight()}px`,
+  fill(find("columns"), {"--row": `${rowHeight()}px`,
     "--size": `${rowHeight() > 20 ? 13.5 : 12}px`,
     "--strip": `${data.heads > 8 ? 4 : 6}px`,
-    "--strips": `${data.heads * (data.heads > 8 ? 5 : 7)}px`}}, []);
+    "--strips": `${data.heads * (data.heads > 8 ? 5 : 7)}px`});
   const heads = chosenHeads();
   find("details-view").style.flexBasis = `${170 + 37 * data.heads}px`;
   find("lines-title").replaceChildren(...heading(kind));
@@ -82,7 +77,7 @@ function showColumns() {
   for (const head of heads) all.append(headLines(head, heads, null));
   find("lines").replaceChildren(all, draw("g", {id: "token-lines"}));
   fill(find("lines"),
-    {width: gap(), height, viewBox: `0 0 ${gap()} ${height}`}, []);
+    {width: gap(), height, viewBox: `0 0 ${gap()} ${height}`});
 }
 
 function heading(kind) {
@@ -144,7 +139,7 @@ function showFocus() {
 function strip(token, head, other) {
   const value = weightOf(token, head, other);
   return make("i", {title: `head ${head + 1}: ${value.toFixed(3)}`},
-    make("b", {style: {background: colours[head], opacity: `${opacity(value)}`}}));
+    make("b", {style: `background: ${colours[head]}; opacity: ${opacity(value)}`}));
 }
 
 function showDetails(token, heads) {
@@ -166,7 +161,7 @@ function showDetails(token, heads) {
     .sort((a, b) => meanOf(token, b) - meanOf(token, a)).slice(0, 10);
   const names = heads.map((head) => make("th", {scope: "col",
     title: `head ${head + 1}`}, make("span", {class: "dot",
-    style: {background: colours[head]}}), `${head + 1}`));
+    style: `background: ${colours[head]}`}), `${head + 1}`));
   const head = make("tr", {}, make("th", {scope: "col"}, "token"),
     ...(heads.length > 1 ? [make("th", {scope: "col"}, "mean")] : []),
     ...names);
@@ -239,8 +234,7 @@ function showMatrix() {
   const matrix = find("matrix");
   const box = {width: left + width + 2, height: top + height + 2};
   fill(matrix, {...box, viewBox: `0 0 ${box.width} ${box.height}`,
-    style: {"min-width": `${box.width * Math.min(1, LEAST_SIZE / size)}px`}},
-  []);
+    style: `min-width: ${box.width * Math.min(1, LEAST_SIZE / size)}px`});
   matrix.replaceChildren(
     ...queries.map((token, index) => text(token, "queries", index, {
       x: left - 5, y: top + (index + 0.5) * cell + 0.35 * size,
@@ -325,7 +319,7 @@ function showBand(token) {
   fill(band, {x: left + (isRow ? 0 : token.index * cell),
     y: top + (isRow ? token.index * cell : 0),
     width: isRow ? cell * keys.length : cell,
-    height: isRow ? cell : cell * queries.length}, []);
+    height: isRow ? cell : cell * queries.length});
 }
 
 // ---- small maps of all heads of the layer
@@ -340,14 +334,12 @@ function showOverview() {
     132, 5 * Math.max(state.kind.queries.length, state.kind.keys.length)));
   const width = 1.5 * size * data.heads;
   fill(find("overview"),
-    {style: {"--map": `${size}px`, "max-width": `${width}px`}}, []);
+    {style: `--map: ${size}px; max-width: ${width}px`});
   find("overview").replaceChildren(...range(data.heads).map((head) => {
     const map = painted(colours[head],
       (query, key) => weight(head, query, key));
-    const button = make("button", {type: "button", "data-map": head + 1,
-      "aria-pressed": state.heads.has(head),
-      style: {"--colour": colours[head]}}, `Head ${head + 1}`, map);
-    button.addEventListener("click", () => change({heads: new Set([head])}));
-    return button;
+    return make("button", {type: "button", "data-map": head + 1,
+      "aria-pressed": `${state.heads.has(head)}`, "--colour": colours[head],
+      onclick: () => change({heads: new Set([head])})}, `Head ${head + 1}`, map);
   }));
 }

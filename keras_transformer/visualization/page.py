@@ -27,7 +27,8 @@ def make_page(
     if scripts:
         policy += "; script-src 'unsafe-inline'; img-src data:"
         policy += "; connect-src 'self'" if connects else ""
-        script = f"<script>\n{_read_all(scripts, 'js')}\n</script>\n"
+        text = _read_all(scripts, "js")
+        script = f'<script type="module">\n{text}\n</script>\n'
     frame = {
         "policy": policy,
         "title": _fill(title, parts),

@@ -1,5 +1,3 @@
-"use strict";
-
 // Pointing at a word hides the lines of all others.
 for (const svg of document.querySelectorAll("svg")) {
   svg.addEventListener("pointerover", (event) => {

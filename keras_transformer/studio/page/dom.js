@@ -1,31 +1,14 @@
-// Elements, and questions to the server.
+// Texts, controls, and questions to the server.
 
-const SVG = "http://www.w3.org/2000/svg";
+import {fill, make} from "./elements.js";
+
+export * from "./elements.js";
+
 const MATH = "http://www.w3.org/1998/Math/MathML";
 
-// Children that are strings become text, never markup.
-function fill(element, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) {
-      element.addEventListener(name.slice(2), value);
-    } else if (name.startsWith("--")) element.style.setProperty(name, value);
-    else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value != null) {
-      element.setAttribute(name, value);
-    }
-  }
-  element.append(...children.filter((child) => child != null));
-  return element;
-}
-
-export const make = (name, attributes = {}, ...children) =>
-  fill(document.createElement(name), attributes, children);
-export const draw = (name, attributes = {}, ...children) =>
-  fill(document.createElementNS(SVG, name), attributes, children);
 export const math = (name, ...children) =>
   fill(document.createElementNS(MATH, name), {}, children);
 
-export const find = (id) => document.getElementById(id);
 export const round = (number, digits = 2) =>
   number.toFixed(digits).replace("-", "\u2212");
 export const percent = (number) => number >= 0.0995

@@ -1,0 +1,26 @@
+// Elements of the pages, for files and for kt-studio.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export const find = (id) => document.getElementById(id);
+
+// A name such as "onclick" is that of an event, and one such as "--colour" that
+// of a property of CSS. Children that are strings become text, never markup.
+export function fill(element, attributes, children = []) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) {
+      element.addEventListener(name.slice(2), value);
+    } else if (name.startsWith("--")) element.style.setProperty(name, value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value != null) {
+      element.setAttribute(name, value);
+    }
+  }
+  element.append(...children.filter((child) => child != null));
+  return element;
+}
+
+export const make = (name, attributes = {}, ...children) =>
+  fill(document.createElement(name), attributes, children);
+export const draw = (name, attributes = {}, ...children) =>
+  fill(document.createElementNS(SVG, name), attributes, children);

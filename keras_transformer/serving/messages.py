@@ -92,9 +92,9 @@ _TYPES = {
     "complex128": ("DT_COMPLEX128", "dcomplex_val"),
 }
 _NAMES = {_DATA_TYPES[kind]: name for name, (kind, _) in _TYPES.items()}
-# Bytes of the fields of a fixed size, and of the ends of groups, by their kind.
 # The numbers of fields in protocol.proto.
 _INPUTS, _VALUE_OF_ENTRY, _TENSOR_SHAPE = 2, 2, 2
+# Bytes of the fields of a fixed size, and of the ends of groups, by their kind.
 _FIXED_SIZES = {1: 8, 3: 0, 4: 0, 5: 4}
 # Fields that hold several parts of a value, or its bits as an integer.
 _PARTS = {
@@ -133,33 +133,33 @@ def has_more_fields(content, max_fields, max_items):
     microsecond is needed for each field up to these numbers. Malformed messages
     are left to the parser.
     """
+    levels = [
+        (_INPUTS, max_fields),
+        (_VALUE_OF_ENTRY, max_items),
+        (_TENSOR_SHAPE, max_items),
+        (None, max_items),
+    ]
     try:
-        for number, (field, *place) in enumerate(_list_fields(content)):
-            if number >= max_fields:
-                return True
-            if field != _INPUTS:
-                continue
-            for part, *place_of_part in _list_fields(content, *place):
-                if part == _VALUE_OF_ENTRY and _has_more_items(
-                    content, max_items, *place_of_part
-                ):
-                    return True
+        return _has_more_than(levels, content)
     except IndexError:
-        pass
-    return False
+        return False
 
 
-def _has_more_items(content, maximum, *place):
-    """Returns whether a `TensorProto` has more than `maximum` fields."""
-    for number, (field, *place_of_field) in enumerate(
-        _list_fields(content, *place)
-    ):
+def _has_more_than(levels, content, *place):
+    """Returns whether a message, or one inside it, has too many fields.
+
+    For each level of messages, `levels` holds the number of the field with the
+    messages of the next level, and the maximum number of fields.
+    """
+    (inner_field, maximum), *inner_levels = levels
+    fields = _list_fields(content, *place)
+    for number, (field, *inner_place) in enumerate(fields):
         if number >= maximum:
             return True
-        if field == _TENSOR_SHAPE:
-            axes = _list_fields(content, *place_of_field)
-            if any(axis >= maximum for axis, _ in enumerate(axes)):
-                return True
+        if field == inner_field and _has_more_than(
+            inner_levels, content, *inner_place
+        ):
+            return True
     return False
 
 

@@ -7,6 +7,7 @@ format and holds `predictions` or `outputs`.
 
 import base64
 import json
+import math
 
 import numpy as np
 
@@ -21,6 +22,15 @@ from keras_transformer.serving.signature import check_axis
 from keras_transformer.serving.signature import check_names
 from keras_transformer.serving.signature import join_names
 from keras_transformer.serving.signature import join_shape
+
+# The types of values in JSON that an array takes, by the kind of its type.
+_ACCEPTED = {
+    "O": {str, bytes},
+    "b": {bool},
+    "i": {int},
+    "u": {int},
+    "f": {int, float},
+}
 
 
 def read_arrays(text, inputs, max_sizes=()):
@@ -247,7 +257,15 @@ class _Column:
         self._add([value])
 
     def _add(self, values):
-        self._values += self._convert_all(values)
+        dtype = self._tensor.dtype
+        misfits = _list_misfits(values, dtype)
+        if misfits:
+            raise self._make_type_error(json.dumps(misfits[0]))
+        if dtype.kind == "O":
+            values = [v if type(v) is bytes else encode(v) for v in values]
+        elif dtype.kind == "f":
+            values = map(float, values)
+        self._values += values
         if len(self._values) > PART_SIZE:
             self._store()
 
@@ -258,36 +276,6 @@ class _Column:
         array[:] = self._values
         self._parts.append(array)
         self._values = []
-
-    def _convert_all(self, values):
-        """Converts texts or integers at once, which is much faster."""
-        types, dtype = set(map(type, values)), self._tensor.dtype
-        if dtype.kind == "O" and types == {str}:
-            return map(encode, values)
-        if dtype.kind in "iu" and types == {int}:
-            info = np.iinfo(dtype)
-            if info.min <= min(values) and max(values) <= info.max:
-                return values
-        return map(self._convert, values)
-
-    def _convert(self, value):
-        dtype = self._tensor.dtype
-        converted = None
-        if dtype.kind == "O":
-            is_text = isinstance(value, str)
-            converted = encode(value) if is_text else value
-            converted = converted if isinstance(converted, bytes) else None
-        elif dtype.kind == "b":
-            converted = value if isinstance(value, bool) else None
-        # Not `isinstance`: in Python, true and false are integers too.
-        elif dtype.kind in "iu" and type(value) is int:
-            info = np.iinfo(dtype)
-            converted = value if info.min <= value <= info.max else None
-        elif dtype.kind == "f" and type(value) in (int, float):
-            converted = _to_float(value, dtype)
-        if converted is None:
-            raise self._make_type_error(json.dumps(value))
-        return converted
 
     def _make_type_error(self, shown):
         if len(shown) > MAX_SHOWN:
@@ -305,14 +293,20 @@ class _Column:
         )
 
 
-def _to_float(value, dtype):
-    try:
-        converted = float(value)
-    except OverflowError:
-        return None
-    # NaN and infinity are accepted, as in TF Serving; overflow is not.
-    is_too_large = abs(converted) > np.finfo(dtype).max
-    return None if is_too_large and np.isfinite(converted) else converted
+def _list_misfits(values, dtype):
+    """Returns those of the values that an array of this type cannot hold."""
+    # Not `isinstance`: in Python, true and false are integers too.
+    accepted = _ACCEPTED.get(dtype.kind, set())
+    if not accepted.issuperset(map(type, values)):
+        return [v for v in values if type(v) not in accepted]
+    if dtype.kind in "iu":
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        return [v for v in values if not low <= v <= high]
+    if dtype.kind == "f":
+        # NaN and infinity are accepted, as in TF Serving; overflow is not.
+        largest = float(np.finfo(dtype).max)
+        return [v for v in values if largest < abs(v) < math.inf]
+    return []
 
 
 def _to_json(array, is_binary):

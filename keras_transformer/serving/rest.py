@@ -100,7 +100,16 @@ class RestApp:
             )
 
         call, *request = await run(self._submit, requested_model, body)
-        await _wait(call, receive)
+        results = asyncio.gather(*map(asyncio.wrap_future, call.futures))
+        # `call` raises exceptions later; asyncio logs those that nobody reads.
+        results.add_done_callback(
+            lambda done: done.cancelled() or done.exception()
+        )
+        try:
+            await wait_for(results, receive)
+        except BaseException:
+            call.cancel()
+            raise
         outputs = call.result(limits.PREDICT_SECONDS)
         return await run(_format_outputs, outputs, *request)
 
@@ -165,23 +174,20 @@ def format_error(error):
     return json_tensors.dump({"error": str(error)})
 
 
-async def _wait(call, receive):
-    """Waits for the results of a call, unless the client leaves first."""
-    results = asyncio.gather(*map(asyncio.wrap_future, call.futures))
-    # asyncio logs exceptions that nobody reads, and `call` raises them later.
-    results.add_done_callback(lambda done: done.cancelled() or done.exception())
+async def wait_for(future, receive):
+    """Waits until a future is done, but at most `PREDICT_SECONDS`.
+
+    Raises a `ConnectionAbortedError` if the client leaves first.
+    """
     left = asyncio.ensure_future(receive())
     try:
         await asyncio.wait(
-            [results, left],
+            [future, left],
             timeout=limits.PREDICT_SECONDS,
             return_when=asyncio.FIRST_COMPLETED,
         )
-        if left.done() and not results.done():
+        if left.done() and not future.done():
             raise ConnectionAbortedError
-    except BaseException:
-        call.cancel()
-        raise
     finally:
         left.cancel()
 

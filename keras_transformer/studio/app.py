@@ -13,13 +13,13 @@ import mimetypes
 import re
 
 from keras_transformer.errors import UserError
-from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.json_reader import decode
 from keras_transformer.serving.json_reader import encode
 from keras_transformer.serving.rest import format_error
 from keras_transformer.serving.rest import read_body
+from keras_transformer.serving.rest import wait_for
 from keras_transformer.studio import attention_view
 from keras_transformer.studio import comparison_view
 from keras_transformer.studio import explanation_view
@@ -173,12 +173,16 @@ class StudioApp:
             raise RequestError(
                 "RESOURCE_EXHAUSTED", "Too many requests wait. Try again later."
             )
+        work = self._run(self._model_thread, function, values)
+        task = asyncio.ensure_future(work)
         self._num_waiting += 1
         try:
-            return await _race(
-                self._run(self._model_thread, function, values), receive
-            )
+            await wait_for(task, receive)
+            if task.done():
+                return task.result()
+            raise RequestError("DEADLINE_EXCEEDED", "The model took too long.")
         finally:
+            task.cancel()  # work that has not begun by then never does
             self._num_waiting -= 1
 
     async def _run(self, thread, function, values):
@@ -196,26 +200,6 @@ def list_files():
     shared = package / "visualization" / "elements.js"
     files = [*(package / "studio" / "page").iterdir(), shared]
     return {file.name: file for file in files}
-
-
-async def _race(work, receive):
-    """Returns the result of the work, unless the client leaves first."""
-    # Work that has not begun by then never does.
-    task, left = asyncio.ensure_future(work), asyncio.ensure_future(receive())
-    try:
-        await asyncio.wait(
-            [task, left],
-            timeout=limits.PREDICT_SECONDS,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        if task.done():
-            return task.result()
-        if left.done():
-            raise ConnectionAbortedError
-        raise RequestError("DEADLINE_EXCEEDED", "The model took too long.")
-    finally:
-        task.cancel()
-        left.cancel()
 
 
 def _read_values(function, body):

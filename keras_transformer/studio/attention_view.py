@@ -1,8 +1,7 @@
 """The page of kt-attention as a part of the page, with weights on demand."""
 
 from keras_transformer.studio.models import Frame
-from keras_transformer.studio.models import check_text
-from keras_transformer.studio.models import clean
+from keras_transformer.studio.models import clean_text
 from keras_transformer.visualization.attention_page import attention_page
 from keras_transformer.visualization.attention_page import pack_layer
 
@@ -39,12 +38,12 @@ def save_attention(
 def _attend(studio, text, target, run, step):
     """Returns the `Attention` and a title; both None without a sentence."""
     model = studio.get_model(run, step)
-    text, target = clean(text), clean(target)
-    if not check_text(model.exact, text):
+    text = clean_text(model.exact, text)
+    if not text:
         return None, None
+    target = clean_text(model.exact, target, is_target=True)
     if target:
         (ids,) = model.exact.encode_targets([(1, target)])
-        check_text(model.exact, target, is_target=True)
     else:
         ((best, *_),) = model.fast.hypotheses([text])
         ids, target = best.ids, best.text

@@ -3,8 +3,7 @@
 import numpy as np
 
 from keras_transformer.errors import UserError
-from keras_transformer.studio.models import check_text
-from keras_transformer.studio.models import clean
+from keras_transformer.studio.models import clean_text
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import END_LABEL
 
@@ -34,8 +33,8 @@ def explain_head(
     from keras import ops
 
     translator = studio.get_model(run, step).exact
-    text = clean(text)
-    if not check_text(translator, text):
+    text = clean_text(translator, text)
+    if not text:
         return {"tokens": []}
     model = translator.engine.model
     (ids,) = translator.encode([(1, text)])

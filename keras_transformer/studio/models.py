@@ -4,7 +4,6 @@ import collections
 import os
 import typing
 
-from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.loading import load
 from keras_transformer.errors import UserError
@@ -92,19 +91,15 @@ class Studio:
         return self._frames.get(name)
 
 
-def clean(text):
-    """Returns a text as one line, as a line of a file would be."""
-    return " ".join(text.split())
-
-
-def check_text(translator, text, is_target=False):
-    """Returns whether there is a sentence, which must not be too long."""
-    if is_blank(text):
-        return False
+def clean_text(translator, text, is_target=False):
+    """Returns a text as a line of a file, which must not be too long."""
+    text = " ".join(text.split())
+    if not text:
+        return ""
     (num_tokens,) = translator.count_tokens([text], is_target)
     if num_tokens > MAX_TOKENS:
         raise UserError(
             f"`text` must have at most {MAX_TOKENS} tokens. Received: "
             f"{num_tokens:,} tokens. Use a shorter sentence."
         )
-    return True
+    return text

@@ -6,8 +6,7 @@ from keras_transformer.decoding.batching import Sentences
 from keras_transformer.decoding.engines.keras_engine import cut_after_end
 from keras_transformer.errors import UserError
 from keras_transformer.studio.models import MAX_BEAM
-from keras_transformer.studio.models import check_text
-from keras_transformer.studio.models import clean
+from keras_transformer.studio.models import clean_text
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import END_LABEL
 from keras_transformer.token_ids import UNKNOWN_ID
@@ -38,8 +37,9 @@ def search(
     of numbers of candidates, and `bounds`: for each beam that was alive at the
     end, the number of its candidate and the score that it could still reach.
     """
-    # Imported here because it loads Keras.
+    # Imported here because they load Keras.
     from keras_transformer.search.hypotheses import find_hypotheses
+    from keras_transformer.search.tree_constraint import make_constraint
 
     if not 1 <= beam_size <= MAX_BEAM:
         raise UserError(
@@ -47,19 +47,22 @@ def search(
             f"beam_size={beam_size}. Use a value such as 4."
         )
     translator = studio.get_model(run, step).exact
-    text = clean(text)
-    if not check_text(translator, text):
+    text = clean_text(translator, text)
+    if not text:
         return {"steps": []}
     options = translator.change_options(beam_size=beam_size, alpha=alpha)
     sentences = Sentences(translator.encode([(1, text)]))
     inputs, limits, *_ = sentences.make_arrays([0], options.extra_length)
+    constraint = None
+    if translator.linearization:
+        constraint = make_constraint(options, *translator.codec.vocabularies)
     observed = []
     results = find_hypotheses(
         translator.engine.model,
         inputs,
         limits,
         options,
-        constraint=_make_constraint(translator, options),
+        constraint=constraint,
         observe=lambda *step: observed.append(step),
     )
     ids = cut_after_end(np.asarray(results.sequences)[0, 0].tolist())
@@ -78,14 +81,6 @@ def search(
             if one["outcome"] == "kept"
         ],
     }
-
-
-def _make_constraint(translator, options):
-    if not translator.linearization:
-        return None
-    from keras_transformer.search.tree_constraint import make_constraint
-
-    return make_constraint(options, *translator.codec.vocabularies)
 
 
 def _list_steps(vocabulary, observed, alpha):

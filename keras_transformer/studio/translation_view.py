@@ -6,8 +6,7 @@ from keras_transformer.decoding.attention import WORD
 from keras_transformer.decoding.attention import find_words
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.studio.models import MAX_BEAM
-from keras_transformer.studio.models import check_text
-from keras_transformer.studio.models import clean
+from keras_transformer.studio.models import clean_text
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import NEVER_WRITTEN
 
@@ -30,16 +29,13 @@ def translate(
     Returns the `hypotheses`, best first, each with its `text` and `score`.
     """
     translator = studio.get_model(run, step).fast
-    text, prefix = clean(text), clean(prefix)
-    if not check_text(translator, text):
+    text = clean_text(translator, text)
+    if not text:
         return {"hypotheses": []}
-    prefixes = None
-    if prefix:
-        check_text(translator, prefix, is_target=True)
-        prefixes = [prefix]
+    prefix = clean_text(translator, prefix, is_target=True)
     (hypotheses,) = translator.hypotheses(
         [text],
-        prefixes=prefixes,
+        prefixes=[prefix] if prefix else None,
         num_hypotheses=min(max(1, num_hypotheses), MAX_BEAM),
     )
     return {
@@ -58,10 +54,10 @@ def rate_words(
     translation, and its log-probability.
     """
     translator = studio.get_model(run, step).exact
-    text, translation = clean(text), clean(translation)
-    if not check_text(translator, text):
+    text = clean_text(translator, text)
+    if not text:
         return {"words": []}
-    check_text(translator, translation, is_target=True)
+    translation = clean_text(translator, translation, is_target=True)
     (ids,) = translator.encode_targets([(1, translation)])
     (links,) = translator.word_links(
         [text], [[Hypothesis(translation, None, ids)]], WORD
@@ -83,9 +79,10 @@ def find_alternatives(
     token and the `text` that the model writes after choosing it.
     """
     fast, translator = studio.get_model(run, step)
-    text, prefix = clean(text), clean(prefix)
-    if not check_text(translator, text):
+    text = clean_text(translator, text)
+    if not text:
         return {"alternatives": []}
+    prefix = clean_text(translator, prefix, is_target=True)
     (source,) = translator.encode([(1, text)])
     (ids,) = translator.codec.encode_prefixes([(1, text)], [prefix])
     probabilities = _predict_next(translator.engine.model, source, ids)

@@ -1,8 +1,7 @@
 """Trees of a parser, or of text in brackets, to be drawn."""
 
 from keras_transformer.errors import UserError
-from keras_transformer.studio.models import check_text
-from keras_transformer.studio.models import clean
+from keras_transformer.studio.models import clean_text
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.trees.tree import walk
 
@@ -12,13 +11,13 @@ MAX_NODES = 2000
 def parse(studio, text: str, run: int = 0, step: int = 0):
     """Parses a sentence; see `draw_tree` for what it returns."""
     parser = studio.get_model(run, step).fast
-    text = clean(text)
     if not parser.linearization:
         raise UserError(
             "`run` must be one that parses. Received: one that translates. "
             "Start kt-studio with a parsing run."
         )
-    if not check_text(parser, text):
+    text = clean_text(parser, text)
+    if not text:
         return {"brackets": "", "steps": []}
     (brackets,) = parser([text])
     return draw_tree(studio, brackets)

@@ -1,6 +1,6 @@
 // One sentence, and all sentences of a test set, by two models.
 
-import {ask, choice, make, markDifferences, round} from "./dom.js";
+import {ask, choice, listTerms, make, markDifferences, round} from "./dom.js";
 
 export const title = "Compare";
 
@@ -101,16 +101,12 @@ export function open(context) {
   }
 
   function sentence(one) {
-    const marked = markDifferences(...one.texts);
-    const [first, second] = one.scores;
-    const line = (words, ...children) =>
-      [make("dt", {}, words), make("dd", {dir: "auto"}, ...children)];
+    const [first, second] = markDifferences(...one.texts);
+    const scores = one.scores.map((score) => round(score, 1)).join(" and ");
     return make("div", {class: "sentence"}, make("h3", {},
-      `Line ${one.number} `, make("small", {},
-        `${round(first, 1)} and ${round(second, 1)}`)),
-    make("dl", {}, ...line("source", one.source),
-      ...line("reference", one.reference), ...line("first", ...marked[0]),
-      ...line("second", ...marked[1])));
+      `Line ${one.number} `, make("small", {}, scores)),
+    listTerms({source: [one.source], reference: [one.reference], first,
+      second}));
   }
 
   offerTexts();

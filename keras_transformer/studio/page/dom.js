@@ -77,6 +77,11 @@ export function markDifferences(first, second) {
   return marked;
 }
 
+// A list of names, each with what it stands for: the children of an element.
+export const listTerms = (terms) => make("dl", {},
+  ...Object.entries(terms).flatMap(([name, children]) =>
+    [make("dt", {}, name), make("dd", {dir: "auto"}, ...children)]));
+
 export function slider(label, values, change) {
   const shown = make("output", {}, `${values.value}`);
   const input = make("input", {type: "range", ...values, oninput: () => {

@@ -1,6 +1,6 @@
 // Learning curves and samples of runs that may still be training.
 
-import {ask, draw, make, markDifferences, round} from "./dom.js";
+import {ask, draw, listTerms, make, markDifferences, round} from "./dom.js";
 
 export const title = "Training";
 export const needsNoText = true;
@@ -42,10 +42,8 @@ export function open(context) {
       make("small", {}, `step ${run.samples_step}`)),
     ...run.samples.slice(0, SAMPLES).map(([source, reference, output]) => {
       const [expected, written] = markDifferences(reference, output ?? "");
-      return make("dl", {}, make("dt", {}, "source"),
-        make("dd", {dir: "auto"}, source), make("dt", {}, "reference"),
-        make("dd", {dir: "auto"}, ...expected), make("dt", {}, "output"),
-        make("dd", {dir: "auto"}, ...written));
+      return listTerms(
+        {source: [source], reference: expected, output: written});
     }));
   }
 

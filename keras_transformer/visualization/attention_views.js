@@ -247,27 +247,24 @@ function showMatrix() {
     hatching(left, top, cell),
     draw("rect", {class: "frame", x: left, y: top, width, height}),
     draw("rect", {class: "band", id: "band", visibility: "hidden"}));
-  const place = {left, top, cell};
-  matrix.onpointermove = (e) => pointAtCell(e, place);
+  matrix.place = {left, top, cell};
+  matrix.onpointermove = pointAtCell;
   matrix.onpointerleave = () => {
-    showCaption(matrixCaption());
+    showCaption();
     point(null);
   };
   matrix.onclick = () => { if (state.pointed) keep(state.pointed); };
-  matrix.place = place;
-  find("matrix-title").replaceChildren("Matrix ", small());
-  showCaption(matrixCaption());
+  showCaption();
 }
 
-function matrixCaption() {
+// Names the cell under the pointer, or what the matrix shows.
+function showCaption(...cell) {
   const heads = chosenHeads();
-  return [heads.length === 1 ? `weights of head ${heads[0] + 1}`
+  const usual = [heads.length === 1 ? `weights of head ${heads[0] + 1}`
     : `mean weights of ${heads.length} heads`,
   state.kind.causal ? "; hatched: masked, since it comes later" : ""];
-}
-
-function showCaption(words) {
-  find("matrix-title").lastChild.replaceChildren(...words);
+  find("matrix-title").replaceChildren("Matrix ",
+    small(...(cell.length ? cell : usual)));
 }
 
 const styled = (name) =>
@@ -283,9 +280,11 @@ function hatching(left, top, cell) {
   return draw("path", {class: "hatching", d: diagonals.join("")});
 }
 
-function pointAtCell(event, {left, top, cell}) {
-  const box = find("matrix").getBoundingClientRect();
-  const scale = find("matrix").viewBox.baseVal.width / box.width;
+function pointAtCell(event) {
+  const matrix = find("matrix");
+  const {left, top, cell} = matrix.place;
+  const box = matrix.getBoundingClientRect();
+  const scale = matrix.viewBox.baseVal.width / box.width;
   const query = Math.floor(((event.clientY - box.top) * scale - top) / cell);
   const key = Math.floor(((event.clientX - box.left) * scale - left) / cell);
   const {queries, keys} = state.kind;
@@ -293,15 +292,13 @@ function pointAtCell(event, {left, top, cell}) {
   let token = null;
   if (isInside(query, queries)) token = {side: "queries", index: query};
   else if (isInside(key, keys)) token = {side: "keys", index: key};
-  find("matrix").style.cursor = token ? "pointer" : "";
-  let caption = matrixCaption();
+  matrix.style.cursor = token ? "pointer" : "";
   if (isInside(query, queries) && isInside(key, keys)) {
     const value = state.kind.isMasked(query, key) ? "masked"
       : chosenHeads().length ? mean(query, key).toFixed(3) : "";
-    caption = [
-      named(queries[query]), " \u2192 ", named(keys[key]), `: ${value}`];
-  }
-  showCaption(caption);
+    showCaption(
+      named(queries[query]), " \u2192 ", named(keys[key]), `: ${value}`);
+  } else showCaption();
   point(token);
 }
 

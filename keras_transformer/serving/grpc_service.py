@@ -136,7 +136,6 @@ class _Responder:
         check_names(signature.inputs, request.inputs)
         max_sizes = self._service.get_max_sizes(model, signature)
         for name, proto in request.inputs.items():
-            messages.check_num_axes(name, proto)
             for axis, dim in enumerate(proto.tensor_shape.dim):
                 check_axis(name, axis, dim.size, max_sizes)
         arrays = {

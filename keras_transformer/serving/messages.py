@@ -188,23 +188,17 @@ def _read_varint(content, place):
     return value, place
 
 
-def check_num_axes(name, proto):
-    """Raises a `RequestError` if a `TensorProto` has too many axes."""
-    count = len(proto.tensor_shape.dim)
-    if count > limits.MAX_AXES:
-        raise InvalidRequest(
-            f"Input {name!r} must have at most {limits.MAX_AXES} axes. "
-            f"Received: {count}."
-        )
-
-
 def to_array(name, proto):
     """Returns the array in a `TensorProto`, ours or TensorFlow's.
 
     The name is that of the input, for error messages.
     """
-    check_num_axes(name, proto)
     sizes = tuple(axis.size for axis in proto.tensor_shape.dim)
+    if len(sizes) > limits.MAX_AXES:
+        raise InvalidRequest(
+            f"Input {name!r} must have at most {limits.MAX_AXES} axes. "
+            f"Received: {len(sizes)}."
+        )
     # A single value may stand for any number of equal ones.
     max_values = max(limits.MAX_REPEATED_VALUES, proto.ByteSize())
     if min(sizes, default=0) < 0 or math.prod(sizes) > max_values:

@@ -3,7 +3,7 @@
 from keras_transformer.serving import messages
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
-from keras_transformer.serving.signature import check_sizes
+from keras_transformer.serving.signature import check_texts
 from keras_transformer.serving.signature import measure_rows
 
 
@@ -62,7 +62,7 @@ class Service:
         num_rows = signature.count_rows(arrays)
         lengths = None
         if model.max_tokens:
-            check_sizes(arrays, model.max_tokens)
+            check_texts(arrays, model.max_tokens)
             if num_rows:
                 lengths = measure_rows(arrays, model.max_tokens)
         return self._batcher.submit(

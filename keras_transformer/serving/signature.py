@@ -84,24 +84,21 @@ class Signature:
         return lengths.pop() if len(lengths) == 1 else None
 
 
-def check_sizes(arrays, max_tokens):
-    """Raises a `RequestError` if a sentence is certainly too long.
+def check_texts(arrays, max_tokens):
+    """Raises a `RequestError` if a text is certainly too long.
 
-    The graph counts tokens, too, but only after it has cut the text. It does
-    not count padding, although attention over padding takes as much memory. The
-    arrays hold texts `(batch,)` or ids `(batch, length)`.
+    The graph counts tokens, too, but only after it has cut the text. The arrays
+    hold texts `(batch,)`, or ids, which `check_axis` has limited.
     """
-    max_bytes = MAX_BYTES_PER_TOKEN * max_tokens
+    limit = MAX_BYTES_PER_TOKEN * max_tokens
     for name, array in arrays.items():
-        if array.dtype == object:
-            sizes, unit, limit = map(len, array.flat), "bytes", max_bytes
-        else:
-            sizes, unit, limit = array.shape[1:], "ids", max_tokens
-        longest = max(sizes, default=0)
+        if array.dtype != object:
+            continue
+        longest = max(map(len, array.flat), default=0)
         if longest > limit:
             raise InvalidRequest(
                 f"Each sentence of input {name!r} must have at most {limit} "
-                f"{unit}, because the model takes {max_tokens} tokens. "
+                f"bytes, because the model takes {max_tokens} tokens. "
                 f"Received: {longest}. Split the sentence."
             )
 
@@ -110,7 +107,8 @@ def check_axis(name, axis, size, max_sizes):
     """Raises a `RequestError` if an axis of an input is too long.
 
     `max_sizes` holds the maximum sizes of the first axes, rows and ids of a
-    row, with None for no limit.
+    row, with None for no limit. The graph does not count ids of padding,
+    although attention over padding takes as much memory.
     """
     maximum = max_sizes[axis] if axis < len(max_sizes) else None
     if maximum is None or size <= maximum:

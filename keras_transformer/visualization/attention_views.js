@@ -162,13 +162,13 @@ function showDetails(token, heads) {
   const names = heads.map((head) => make("th", {scope: "col",
     title: `head ${head + 1}`}, make("span", {class: "dot",
     style: `background: ${colours[head]}`}), `${head + 1}`));
+  const hasMean = heads.length > 1;
   const head = make("tr", {}, make("th", {scope: "col"}, "token"),
-    ...(heads.length > 1 ? [make("th", {scope: "col"}, "mean")] : []),
-    ...names);
+    hasMean ? make("th", {scope: "col"}, "mean") : null, ...names);
   const body = order.map((other) => make("tr", {},
     make("th", {scope: "row", title: others[other]}, named(others[other])),
-    ...(heads.length > 1 ? [make("td", {class: "strong"},
-      meanOf(token, other).toFixed(3))] : []),
+    hasMean ? make("td", {class: "strong"}, meanOf(token, other).toFixed(3))
+      : null,
     ...heads.map((h) => make("td", {},
       weightOf(token, h, other).toFixed(heads.length > 2 ? 2 : 3)))));
   const rest = visible.length - order.length;

@@ -68,6 +68,7 @@ def write_head_page(scores, words, weights, path, text_name):
     names = list(scores.to_dictionary())
     heads = rank_heads(scores.to_dictionary()[names[0]])
     parts = {
+        "title": "Attention heads of the encoder",
         "counts": f"{scores.num_words:,} words of {scores.num_sentences:,} "
         f"sentences of {html.escape(text_name)}",
         "titles": "".join(
@@ -80,9 +81,8 @@ def write_head_page(scores, words, weights, path, text_name):
             _picture(words, weights, *head) for head in sorted(heads)
         ),
     }
-    names = ["paper_page", "head_page"]
-    title = "Attention heads of the encoder"
-    page.write_page(path, "head", parts, names, names, title)
+    files = ["paper_page", "head_page"]
+    page.write_page(path, "head", parts, files, files)
 
 
 def _row(scores, head):

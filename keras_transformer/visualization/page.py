@@ -13,14 +13,13 @@ def write_page(path, *arguments, **options):
         file.write(make_page(*arguments, **options))
 
 
-def make_page(
-    name, parts, styles, scripts=(), title="{{title}}", connects=False
-):
+def make_page(name, parts, styles, scripts=(), connects=False):
     """Returns the body `NAME_page.html` in the frame that all pages share.
 
-    The `parts` fill the places of the body and of the title. The styles and the
-    scripts are names of files without their endings. `connects` tells whether
-    the page may ask the server that it came from.
+    The `parts` are HTML. They fill the places of the body, and "title" is the
+    title of the page. The styles and the scripts are names of files without
+    their endings. `connects` tells whether the page may ask the server that it
+    came from.
     """
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     script = ""
@@ -31,7 +30,7 @@ def make_page(
         script = f'<script type="module">\n{text}\n</script>\n'
     frame = {
         "policy": policy,
-        "title": _fill(title, parts),
+        "title": parts["title"],
         "style": _read_all(styles, "css"),
         "body": _fill(_read(f"{name}_page.html"), parts),
         "script": script,

@@ -52,6 +52,7 @@ def make_systems_page(
         _lines(example, some) or "<p>None.</p>" for some in examples
     )
     parts |= {
+        "title": f"Two systems on {parts['text_name']}",
         "num_sentences": f"{num_sentences:,}",
         "scores": _lines(_scores, differences),
         "in_words": "\n".join(
@@ -68,8 +69,7 @@ def make_systems_page(
         "worse": worse,
     }
     styles = ["paper_page", "head_page", "systems_page"]
-    title = "Two systems on {{text_name}}"
-    return page.make_page("systems", parts, styles, title=title)
+    return page.make_page("systems", parts, styles)
 
 
 def _lines(function, items):
@@ -97,30 +97,19 @@ def _group(group):
 
 
 def _example(example, names):
-    this, other = map(html.escape, names)
     rows = [("source", html.escape(example.source))] if example.source else []
-    rows += [
-        ("reference", html.escape(example.reference)),
-        (_show_score("this", this, example.this), _mark_words(example.this)),
-        (
-            _show_score("other", other, example.other),
-            _mark_words(example.other),
-        ),
-    ]
+    rows.append(("reference", html.escape(example.reference)))
+    sides = ("this", example.this), ("other", example.other)
+    for name, (side, translation) in zip(names, sides):
+        title = f'<span class="{side}">{html.escape(name)}</span>'
+        words = map(_mark, translation.words, translation.orders)
+        rows.append((f"{title} {translation.score:.1f}", " ".join(words)))
     cells = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows)
     difference = example.this.score - example.other.score
     return (
         f"<section><h4>Line {example.number:,}, {difference:+z.1f}</h4>"
         f"<dl>{cells}</dl></section>"
     )
-
-
-def _show_score(side, name, translation):
-    return f'<span class="{side}">{name}</span> {translation.score:.1f}'
-
-
-def _mark_words(translation):
-    return " ".join(map(_mark, translation.words, translation.orders))
 
 
 def _mark(word, order):

@@ -64,12 +64,9 @@ PredictResponse = _message("PredictResponse")
 SignatureDef = _message("SignatureDef")
 SignatureDefMap = _message("SignatureDefMap")
 TensorProto = _message("TensorProto")
-_DATA_TYPES = {
-    name: value.number
-    for name, value in _pool.FindEnumTypeByName(
-        "tensorflow.serving.DataType"
-    ).values_by_name.items()
-}
+_DATA_TYPES = _pool.FindEnumTypeByName(
+    "tensorflow.serving.DataType"
+).values_by_name
 # For NumPy's name of each type: its name in the protocol, and the field of a
 # `TensorProto` with its values.
 _TYPES = {
@@ -91,7 +88,7 @@ _TYPES = {
     "complex64": ("DT_COMPLEX64", "scomplex_val"),
     "complex128": ("DT_COMPLEX128", "dcomplex_val"),
 }
-_NAMES = {_DATA_TYPES[kind]: name for name, (kind, _) in _TYPES.items()}
+_NAMES = {_DATA_TYPES[kind].number: name for name, (kind, _) in _TYPES.items()}
 # The numbers of fields in protocol.proto.
 _INPUTS, _VALUE_OF_ENTRY, _TENSOR_SHAPE = 2, 2, 2
 # Bytes of the fields of a fixed size, and of the ends of groups, by their kind.
@@ -109,7 +106,7 @@ _IN_FIELDS = ("object", "float32", "float64", "int32", "int64", "bool")
 
 def get_data_type(dtype):
     """Returns the number of a NumPy type in the protocol."""
-    return _DATA_TYPES[_TYPES[dtype.name][0]]
+    return _DATA_TYPES[_TYPES[dtype.name][0]].number
 
 
 def to_proto(array):

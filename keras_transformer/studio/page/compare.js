@@ -1,6 +1,7 @@
 // One sentence, and all sentences of a test set, by two models.
 
-import {ask, choice, listTerms, make, markDifferences, round} from "./dom.js";
+import {ask, choice, listTerms, make, markDifferences, note, round}
+  from "./dom.js";
 
 export const title = "Compare";
 
@@ -41,8 +42,8 @@ export function open(context) {
     // One after the other, because a question aborts one of the same name.
     const answers = [];
     for (const i of chosen) {
-      const answer = await context.work(ask("translate", {text,
-        run: models[i].run, step: models[i].step, num_hypotheses: 1}));
+      const answer = await context.ask("translate", {text,
+        run: models[i].run, step: models[i].step, num_hypotheses: 1});
       if (!answer) return;
       answers.push(answer.hypotheses[0] ?? {text: "", score: 0});
     }
@@ -61,9 +62,8 @@ export function open(context) {
     const texts = await context.work(ask("texts", pair));
     if (!texts) return;
     if (!texts.names.length) {
-      set.replaceChildren(make("p", {class: "faint"}, "To compare the two runs "
-        + "on a test set, decode it with both first: kt-evaluate "
-        + "--output_dir=RUN --split=test"));
+      set.replaceChildren(note("To compare the two runs on a test set, decode "
+        + "it with both first: kt-evaluate --output_dir=RUN --split=test"));
       return;
     }
     set.replaceChildren(make("div", {class: "controls"}, "Both runs on",

@@ -77,6 +77,8 @@ export function markDifferences(first, second) {
   return marked;
 }
 
+export const note = (text) => make("p", {class: "faint"}, text);
+
 // A list of names, each with what it stands for: the children of an element.
 export const listTerms = (terms) => make("dl", {},
   ...Object.entries(terms).flatMap(([name, children]) =>

@@ -1,6 +1,6 @@
 // What one head of the encoder computes, with the paper's equations.
 
-import {ask, choice, make, math, readable, round} from "./dom.js";
+import {choice, make, math, note, readable, round} from "./dom.js";
 
 export const title = "How it works";
 
@@ -31,12 +31,10 @@ export function open(context) {
     pick("head", heads)), lessons);
 
   async function update() {
-    const results = await context.work(ask("explain",
-      {...context.sentence, ...options}));
+    const results = await context.ask("explain", options);
     if (!results) return;
     lessons.replaceChildren(...(results.tokens.length ? explain(results)
-      : [make("p", {class: "faint"},
-        "Type a short sentence to see what a head computes for it.")]));
+      : [note("Type a short sentence to see what a head computes for it.")]));
   }
 
   return {update};

@@ -1,6 +1,6 @@
 // Beam search step by step, from left to right.
 
-import {ask, draw, make, percent, readable, round, slider} from "./dom.js";
+import {draw, make, note, percent, readable, round, slider} from "./dom.js";
 
 export const title = "Search";
 
@@ -24,12 +24,11 @@ export function open(context) {
   let results = null;
 
   async function update() {
-    results = await context.work(ask("search", {...context.sentence,
-      ...options})) ?? results;
+    results = await context.ask("search", options) ?? results;
     details.replaceChildren();
     if (!results?.steps.length) {
-      picture.replaceChildren(make("p", {class: "faint"},
-        "Type a sentence to see how its translation is searched."));
+      picture.replaceChildren(
+        note("Type a sentence to see how its translation is searched."));
       return;
     }
     picture.replaceChildren(drawSearch(results));
@@ -40,9 +39,9 @@ export function open(context) {
     const {steps, text, score} = results;
     const count = steps.flat().length;
     return [make("p", {class: "translation", dir: "auto"}, text),
-      make("p", {class: "faint"}, `Score ${round(score)}, the log-probability `
-        + `divided by the length penalty. ${steps.length} steps, ${count} `
-        + "candidates. Point at one to see its figures; the arrow keys move.")];
+      note(`Score ${round(score)}, the log-probability divided by the length `
+        + `penalty. ${steps.length} steps, ${count} candidates. `
+        + "Point at one to see its figures; the arrow keys move.")];
   }
 
   function show(event) {

@@ -20,6 +20,9 @@ const context = {
   get sentence() {
     return {text: state.text, run: state.run, step: state.step};
   },
+  // Asks a function about the sentence, as the work of a view.
+  ask: (name, values) =>
+    context.work(ask(name, {...context.sentence, ...values})),
   // Runs a view's work, and tells what went wrong or what is being done.
   async work(promise, words = "") {
     const name = state.name;

@@ -1,6 +1,6 @@
 // Translates while the sentence is typed.
 
-import {ask, make, percent, round} from "./dom.js";
+import {make, percent, round} from "./dom.js";
 
 export const title = "Translate";
 
@@ -26,8 +26,7 @@ export function open(context) {
     prefix = beginning;
     close();
     output.classList.add("waiting");
-    const results = await context.work(
-      ask("translate", {...context.sentence, prefix}));
+    const results = await context.ask("translate", {prefix});
     if (!results) return;
     hypotheses = results.hypotheses;
     show(0);
@@ -48,8 +47,7 @@ export function open(context) {
     // The next translation does not wait for shades that nobody would see.
     await new Promise((resolve) => setTimeout(resolve, PAUSE));
     if (output.textContent !== text) return;
-    const rated = await context.work(
-      ask("words", {...context.sentence, translation: text}));
+    const rated = await context.ask("words", {translation: text});
     if (rated && output.textContent === text) {
       output.replaceChildren(...shaded(text, rated.words));
     }
@@ -79,8 +77,7 @@ export function open(context) {
     close();
     if (isOpen) return;
     button.setAttribute("aria-expanded", "true");
-    const results = await context.work(ask("alternatives",
-      {...context.sentence, prefix: beginning}));
+    const results = await context.ask("alternatives", {prefix: beginning});
     if (!results || !button.isConnected) return;
     const list = make("ul", {class: "choices", "aria-label": "Other words",
       onkeydown: move}, ...results.alternatives.map((one) => make("li", {},

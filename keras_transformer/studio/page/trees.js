@@ -1,6 +1,6 @@
 // The tree of a sentence, and of the text in brackets above it.
 
-import {ask, draw, make} from "./dom.js";
+import {ask, draw, make, note} from "./dom.js";
 
 export const title = "Trees";
 
@@ -17,8 +17,8 @@ export function open(context) {
 
   const show = ({steps}) => picture.replaceChildren(steps.length
     ? drawTree(steps)
-    : make("p", {class: "faint"}, "Type a sentence to see its tree. The text "
-      + "in brackets can be changed, too."));
+    : note("Type a sentence to see its tree. The text in brackets can be "
+      + "changed, too."));
 
   async function redraw() {
     const tree = await context.work(ask("tree", {brackets: brackets.value}));
@@ -27,7 +27,7 @@ export function open(context) {
 
   return {
     async update() {
-      const tree = await context.work(ask("parse", context.sentence));
+      const tree = await context.ask("parse");
       if (!tree) return;
       brackets.value = tree.brackets;
       show(tree);

@@ -60,6 +60,7 @@ from keras_transformer.bin.kt_decoder.decoder_model import read_quality
 from keras_transformer.bin.kt_decoder.decoder_model import report_settings
 from keras_transformer.bin.kt_decoder.lines import LineFormat
 from keras_transformer.bin.kt_decoder.lines import LongLines
+from keras_transformer.bin.kt_decoder.lines import report_alarms
 from keras_transformer.bin.kt_decoder.lines import report_long
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import model_flags
@@ -145,8 +146,9 @@ def _decode(checker, steps, changes, constraints):
                 changes,
                 constraints.get("glossary"),
             )
-            _write(format.rows(results, translator, prefixes_of_rows), output)
-    return WITH_WARNINGS if long_lines.num_long or format.num_alarms else 0
+            rows = format.rows(results, translator, output, prefixes_of_rows)
+            _write(rows, output)
+    return WITH_WARNINGS if long_lines.num_long or output.num_alarms else 0
 
 
 def _check_text(text, prefixes, checker, format):
@@ -235,6 +237,8 @@ def _decode_interactively(translator, lines, changes, constraints):
             **constraints,
             **changes,
         )
+        (alarms,) = translator.find_alarms([line], [hypotheses], **constraints)
+        report_alarms(number + 1, alarms)
         print(format.columns(hypotheses), flush=True)
         print(prompt, end="", file=sys.stderr, flush=True)
 

@@ -146,7 +146,7 @@ def _report(sentences, translations):
         zip(sentences, translations), 1
     ):
         is_empty = not translation.hypotheses[0].text
-        for warning in translation.warnings + ["empty"] * is_empty:
+        for warning in ["empty"] if is_empty else translation.warnings:
             count += 1
             print(
                 f"kt-decoder: warning: sentence {number}, "

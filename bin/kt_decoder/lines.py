@@ -24,7 +24,6 @@ class LineFormat:
         self._changes = changes
         self._constraints = constraints
         self._quality = quality
-        self.num_alarms = 0  # of the lines so far
 
     def finder(self, translator):
         """Returns the translator's method that finds the hypotheses."""
@@ -48,8 +47,11 @@ class LineFormat:
             self.text_of(line, number)
         return number
 
-    def rows(self, results, translator, prefixes=None):
-        """Yields the line to write for each result of `LongLines.results`."""
+    def rows(self, results, translator, output, prefixes=None):
+        """Yields the line to write for each result of `LongLines.results`.
+
+        It adds to the `num_alarms` of the `output`.
+        """
         # Imported here because it needs NumPy, and bad input fails faster.
         from keras_transformer.decoding.texts import WINDOW
 
@@ -74,7 +76,7 @@ class LineFormat:
                 translation, quality = self._judge(
                     text, translation, found, translator, prefix
                 )
-                self.num_alarms += report_alarms(number, translation.warnings)
+                output.num_alarms += report_alarms(number, translation.warnings)
                 if self._is_json:
                     more = {**of_words, **quality}
                     yield _write_json(

@@ -77,6 +77,7 @@ class StandardOutput:
 
     def __init__(self):
         self.num_written = 0
+        self.num_alarms = 0
 
     def follow(self, name, lines):
         return iter(lines)

@@ -18,6 +18,7 @@ _RECORD_SHAPE = {
     "settings": {str: (str, int, float, bool, None)},
     "inputs": {str: str},
     "lines": int,
+    "alarms?": int,
     "bytes": int,
     "sha256": str,
 }
@@ -60,7 +61,11 @@ def open_resumable(path, settings, resume=False):
 
 
 class PartialFile:
-    """Writes lines that can be continued; `open_resumable` opens it."""
+    """Writes lines that can be continued; `open_resumable` opens it.
+
+    `num_lines` are its lines so far, and `num_alarms` those of them that a
+    writer counts as doubtful, of all processes.
+    """
 
     def __init__(self, path, file, settings, resume):
         self._path = path
@@ -70,6 +75,7 @@ class PartialFile:
         self._hashes_of_inputs = {}
         self._record = self._read_record()
         self.num_lines = self._record["lines"]
+        self.num_alarms = self._record.get("alarms", 0)
         if self.num_lines and not resume:
             raise UserError(
                 f"{self._partial} holds {self.num_lines:,} lines of an "
@@ -192,6 +198,7 @@ class PartialFile:
                 for name, hash in self._hashes_of_inputs.items()
             },
             lines=self.num_lines,
+            alarms=self.num_alarms,
             sha256=self._hash.hexdigest(),
         )
         write_record(_record_path(self._partial), self._record)

@@ -51,6 +51,18 @@ FILES_OF_A_STOP = ["out.txt.partial", "out.txt.partial.json"]
 
 
 class ResumableTest:
+    def test_alarms_are_counted_over_all_processes(self, path):
+        for number, line in enumerate(("ONE\n", "TWO\n")):
+            with (
+                pytest.raises(StopError),
+                open_resumable(str(path), SETTINGS, resume=True) as output,
+            ):
+                assert output.num_alarms == number
+                output.num_alarms += 1
+                output.writelines([line])
+                output.num_alarms += 1  # of a line that is not written
+                raise StopError
+
     def test_a_link_stays_and_its_file_is_replaced(self, path, tmp_path):
         path.write_text("earlier")
         link = tmp_path / "link"

@@ -34,6 +34,8 @@ class FindAlarmsTest:
             "L'algegegegegegegegegegegege",
             "E e e e e e e e e e e",
             "我们我们我们我们我们我们我们我们我们我们",
+            "Ein Huck-BBBan-Ban-Ban-Le-Le-Le-Le-Band-Band",
+            "s s s s s s",
         ],
     )
     def test_a_loop_raises_one_unless_the_source_has_it(self, translation):
@@ -48,6 +50,10 @@ class FindAlarmsTest:
             "%s: %s: %s %s..%s",
             "ISO 639, ISO 639-3 e ISO 639-5",
             "Son las 10000000.",
+            "versione 1, versione 2 e versione 3",
+            "Anna, Anna e Anna",
+            "Il punto A, il punto B e il punto C",
+            "%lu %lu %lu",
         ],
     )
     def test_usual_repetitions_raise_none(self, translation):
@@ -65,6 +71,10 @@ class FindAlarmsTest:
 
     def test_a_blank_text_raises_none(self):
         assert find_alarms("  ", "x" * 999) == []
+
+    def test_only_a_text_without_letters_may_lack_a_translation(self):
+        assert find_alarms("Hi.", " ") == ["much_shorter"]
+        assert find_alarms("\u200b...", "") == []
 
 
 class LeavesOutTest:

@@ -35,7 +35,7 @@ def make_server(service, host, port, tls=None):
     server = grpc.server(
         # Each call holds a thread that waits for its results.
         concurrent.futures.ThreadPoolExecutor(limits.MAX_CALLS, "grpc"),
-        _make_handlers(service),
+        [_Responder(service)],
         options=list(options.items()),
         maximum_concurrent_rpcs=limits.MAX_CALLS,  # refused with a code
     )
@@ -48,32 +48,6 @@ def make_server(service, host, port, tls=None):
         return server, server.add_secure_port(address, credentials)
     except RuntimeError as error:  # how gRPC reports a taken port
         raise errors.explain_occupied_port(host, port, error) from error
-
-
-def _make_handlers(service):
-    """Returns the handlers of all methods; other methods are unimplemented."""
-    responder = _Responder(service)
-    methods = {
-        "PredictionService": {
-            "Predict": responder.predict,
-            "GetModelMetadata": responder.metadata,
-        },
-        "ModelService": {"GetModelStatus": responder.status},
-    }
-    return [
-        grpc.method_handlers_generic_handler(
-            f"tensorflow.serving.{service_name}",
-            {
-                # The messages arrive as bytes. If gRPC parsed them, malformed
-                # ones would become internal errors with a traceback in the log.
-                name: grpc.unary_unary_rpc_method_handler(
-                    functools.partial(_respond, function)
-                )
-                for name, function in functions.items()
-            },
-        )
-        for service_name, functions in methods.items()
-    ]
 
 
 def _respond(function, content, context):
@@ -93,14 +67,29 @@ def _respond(function, content, context):
     context.abort(getattr(grpc.StatusCode, code), message)
 
 
-class _Responder:
+class _Responder(grpc.GenericRpcHandler):
     """Turns the bytes of a request into the message that answers it."""
 
     def __init__(self, service):
         self._service = service
         self._parsing = threading.Semaphore(limits.MAX_PARSED_AT_ONCE)
+        self._functions = {
+            "PredictionService/Predict": self._predict,
+            "PredictionService/GetModelMetadata": self._get_metadata,
+            "ModelService/GetModelStatus": self._get_status,
+        }
 
-    def predict(self, content, context):
+    def service(self, call):
+        """Returns the handler of a call, or None for an unknown method."""
+        name = call.method.removeprefix("/tensorflow.serving.")
+        function = self._functions.get(name)
+        # The messages arrive as bytes. If gRPC parsed them, malformed ones
+        # would become internal errors with a traceback in the log.
+        return function and grpc.unary_unary_rpc_method_handler(
+            functools.partial(_respond, function)
+        )
+
+    def _predict(self, content, context):
         with self._parsing:
             spec, version, model, output_names, arrays = self._read(content)
         call = self._service.submit(model, spec.signature_name, arrays)
@@ -146,7 +135,7 @@ class _Responder:
         copy.CopyFrom(spec)  # a part would keep the whole message in memory
         return copy, version, model, output_names, arrays
 
-    def metadata(self, content, context):
+    def _get_metadata(self, content, context):
         request = _parse(messages.GetModelMetadataRequest, content)
         # TF Serving knows no other field either.
         fields = list(request.metadata_field)
@@ -164,7 +153,7 @@ class _Responder:
         response.metadata["signature_def"].Pack(signatures)
         return response
 
-    def status(self, content, context):
+    def _get_status(self, content, context):
         request = _parse(messages.GetModelStatusRequest, content)
         return self._service.get_status(
             *_get_requested_model(request.model_spec)

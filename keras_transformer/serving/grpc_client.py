@@ -23,11 +23,9 @@ class GrpcClient:
         # The response arrives as bytes. If gRPC parsed it, a malformed one
         # would put a traceback into the log.
         self._predict = self._channel.unary_unary(_PREDICT)
-        # Only the signature and its inputs change from call to call.
-        self._request = messages.PredictRequest()
-        self._request.model_spec.name = model_name
+        self._model = {"name": model_name}
         if model_version is not None:
-            self._request.model_spec.version.value = model_version
+            self._model["version"] = {"value": model_version}
         self._timeout = timeout_secs
 
     def __call__(self, texts, terms=None):
@@ -58,15 +56,15 @@ class GrpcClient:
         self._channel.close()
 
     def _make_request(self, texts, terms):
-        inputs, signature_name = {"text": texts}, ""
+        request = messages.PredictRequest(model_spec=self._model)
+        inputs = {"text": texts}
         if terms is not None:
-            inputs["terms"], signature_name = terms, responses.WITH_TERMS
-        self._request.model_spec.signature_name = signature_name
-        self._request.ClearField("inputs")
+            inputs["terms"] = terms
+            request.model_spec.signature_name = responses.WITH_TERMS
         for name, value in inputs.items():
             array = np.array(_encode(value), object)
-            self._request.inputs[name].CopyFrom(messages.to_proto(array))
-        return self._request.SerializeToString()
+            request.inputs[name].CopyFrom(messages.to_proto(array))
+        return request.SerializeToString()
 
     def _explain(self, error, has_terms):
         code, details = error.code(), error.details() or ""

@@ -108,18 +108,11 @@ class Batcher:
                 # Wakes the caller. Allowed once, so not for tasks of a batch.
                 task.future.set_running_or_notify_cancel()
 
-    def close(self, seconds=None):
-        """Refuses new calls, finishes the earlier ones and ends the threads.
-
-        Calls that still wait after this many seconds are refused, too.
-        """
+    def close(self):
+        """Refuses new and waiting calls, and ends once no call runs."""
         with self._changed:
             self.is_closed = True
             self._changed.notify_all()
-        if seconds is not None:
-            end = time.monotonic() + seconds
-            for thread in self._threads:
-                thread.join(max(0, end - time.monotonic()))
             self.cancel(list(self._waiting))
         for thread in self._threads:
             thread.join()

@@ -98,7 +98,7 @@ class Server:
         if stopped:
             stopped.wait()
         # Last, as running requests need both. Waiting ones have had their time.
-        self._batcher.close(seconds=0)
+        self._batcher.close()
         self._versions.stop()
 
     def list_addresses(self):

@@ -155,12 +155,16 @@ class BatcherTest:
             ("other", np.array([[4, 5]])),
             ("double", np.array([[6, 7]])),
         ]
+        futures = []
         for count, (key, array) in enumerate(calls, 1):
-            pool.submit(run_call, batcher, key, doubler, {"number": array}, 1)
+            arrays = {"number": array}
+            futures.append(
+                pool.submit(run_call, batcher, key, doubler, arrays, 1)
+            )
             wait_for_rows(batcher, count)
         doubler.go.set()
-        blocker.result(60)
-        batcher.close()
+        for future in (blocker, *futures):
+            future.result(60)
         assert doubler.batches[1:] == [[[1, 2], [6, 7]], [[3]], [[4, 5]]]
 
     def test_a_call_of_many_rows_runs_in_parts(self, make, doubler):
@@ -292,20 +296,23 @@ class BatcherTest:
         second.cancel()  # as gRPC does at the end of every call
         assert doubler.batches == [[1]]
 
-    def test_closing_finishes_waiting_calls_and_refuses_new_ones(
+    def test_closing_finishes_running_calls_and_refuses_others(
         self, make, doubler, pool
     ):
         batcher = make(max_batch_size=1)
-        block_thread(batcher, doubler, pool)
+        running = block_thread(batcher, doubler, pool)
         futures = [
             pool.submit(run_call, batcher, "double", doubler, numbers(i), 1)
             for i in range(5)
         ]
         wait_for_rows(batcher, 5)
         closing = pool.submit(batcher.close)
+        for future in futures:
+            with pytest.raises(RequestError, match="stopping"):
+                future.result(60)
         doubler.go.set()
         closing.result(60)
-        assert all(future.result(60) for future in futures)
+        assert running.result(60)["doubled"].tolist() == [0]
         with pytest.raises(RequestError, match="stopping"):
             run_call(batcher, "double", doubler, numbers(1), 1)
 

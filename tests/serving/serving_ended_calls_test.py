@@ -94,13 +94,13 @@ class QueueTest:
         assert batcher._num_rows == len(batcher._waiting) == 1
         assert not any(future.done() for future in other.futures)
 
-    def test_closing_refuses_in_time_what_still_waits(self, batcher, blocked):
+    def test_closing_refuses_what_still_waits(self, batcher, blocked):
         waiting = blocked.submit(
             run_call, batcher, "waiting", dict, numbers(1), 1
         )
         while not batcher._waiting:
             time.sleep(0.001)
-        closing = blocked.submit(batcher.close, 0.1)
+        closing = blocked.submit(batcher.close)
         assert waiting.exception(5).code == "UNAVAILABLE"
         assert "stopping" in str(waiting.exception())
         assert not closing.done()  # a batch that runs is finished

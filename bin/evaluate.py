@@ -39,6 +39,7 @@ F1 follows the rules of EVALB.
 """
 
 import functools
+import os
 import sys
 
 from keras_transformer import registry
@@ -54,8 +55,10 @@ from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.data import text_files
 from keras_transformer.errors import UserError
 from keras_transformer.evaluation import stress
+from keras_transformer.evaluation.quality import QUALITY_FILE
 from keras_transformer.evaluation.quality import Quality
 from keras_transformer.evaluation.quality import calibrate
+from keras_transformer.evaluation.quality import check_number
 from keras_transformer.evaluation.quality import describe_quality
 from keras_transformer.evaluation.quality import sentence_chrf
 
@@ -65,7 +68,7 @@ def main(argv):
     # Scoring files needs neither a run nor the backend, so it starts at once.
     if FLAGS.hypotheses or FLAGS.references:
         of_run = [flag.name for flag in flags.group_by_title(FLAGS)[OF_A_RUN]]
-        _refuse(of_run, "a run to decode, not with --hypotheses")
+        _refuse(of_run, "a run to decode, not with files to score")
         _score_files()
         return
     flags.require(FLAGS, "output_dir")
@@ -119,7 +122,8 @@ def _score_runs(problem, texts, output_dirs):
     lines = [] if FLAGS.test_set else scores_by_corpus(texts, *both, make)
     step = steps[0]
     if FLAGS.stress:
-        lines += _stress(texts, hypotheses, decode, make, output_dir, step)
+        measured = (texts, hypotheses, translator, decode, make)
+        lines += _stress(measured, output_dir, step)
     if scored:
         alarms = translator.find_alarms(texts.sources, [[one] for one in best])
         found = (translator, alarms, best, options.alpha)
@@ -132,13 +136,16 @@ def _read_quality(problem, options, output_dir, step):
     # The scores of samples that agree are no log-probabilities.
     if not output_dir or problem.measure != "bleu" or options.mbr_samples:
         return None
+    if FLAGS.calibrate:
+        return None  # a new one replaces it, even if it is damaged
     return Quality.read(output_dir, step)
 
 
-def _stress(texts, hypotheses, decode, report, output_dir, step):
+def _stress(measured, output_dir, step):
     """Returns the table of `--stress`, and writes its scores into a run."""
-    scores = stress.measure_stress(texts, hypotheses, decode, report)
+    scores = stress.measure_stress(*measured)
     if output_dir:
+        texts, *_ = measured
         stress.write_stress(output_dir, texts.name, step, scores)
     return ["", *stress.format_stress(scores)]
 
@@ -151,7 +158,10 @@ def _judge(quality, found, references, output_dir, step):
         quality = calibrate(step, *found, chrf)
         quality.write(output_dir)
     estimates, _ = quality.judge(*found)
-    return ["", *describe_quality(quality, estimates, chrf)]
+    lines = describe_quality(quality, estimates, chrf)
+    if FLAGS.calibrate:
+        lines[0] += " These figures are of the same pairs."
+    return ["", *lines]
 
 
 def _refuse(names, rule):
@@ -310,8 +320,18 @@ def _texts(problem, output_dirs):
         default = "test" if has_test and not FLAGS.calibrate else "dev"
         text = texts.split_texts(problem, FLAGS.split or default)
     if len(output_dirs) == 1:
-        outputs.check_files(output_dirs[0], text.name, FLAGS.evalb_files)
+        further_paths = []
+        if FLAGS.stress:
+            path = stress.stress_path(output_dirs[0], text.name)
+            further_paths.append(path)
+        if FLAGS.calibrate:
+            further_paths.append(os.path.join(output_dirs[0], QUALITY_FILE))
+        outputs.check_files(
+            output_dirs[0], text.name, FLAGS.evalb_files, further_paths
+        )
     texts.check_texts(text, problem, output_dirs)
+    if FLAGS.calibrate:
+        check_number(len(text.sources))
     return text
 
 

@@ -124,12 +124,12 @@ def disturb(text, generator):
 
 
 def drop_emoji(text):
-    """Returns a text without the `EMOJI`.
+    """Returns a text without one of the `EMOJI` at its end.
 
-    >>> drop_emoji("Hola. 😀")
-    'Hola.'
+    >>> drop_emoji("Hola 😂. 😀")
+    'Hola 😂.'
     """
-    return re.sub(rf"\s*[{EMOJI}]", "", text)
+    return re.sub(rf"\s*[{EMOJI}]$", "", text)
 
 
 def disturb_all(texts, change):

@@ -20,11 +20,11 @@ def outputs_path(output_dir, name, ending="txt"):
     return os.path.join(output_dir, "decodes", f"{name}.{ending}")
 
 
-def check_files(output_dir, name, evalb_files=False):
+def check_files(output_dir, name, evalb_files=False, further_paths=()):
     """Raises a `UserError` if a file of an evaluation cannot be written."""
     endings = ("txt", "gold", "test") if evalb_files else ("txt",)
     paths = [outputs_path(output_dir, name, ending) for ending in endings]
-    paths.append(os.path.join(output_dir, "README.md"))
+    paths += [*further_paths, os.path.join(output_dir, "README.md")]
     paths.append(os.path.join(output_dir, "scores", f"{name}.json"))
     for path in paths:
         # A missing folder is made later, beside the files of the run.

@@ -26,7 +26,7 @@ COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 UNUSUAL_DEVIATIONS = 4
 UNUSUAL_DIFFERENCE = 0.5
 
-_RIDGE = 0.1  # keeps weights finite if all translations are equally good
+_RIDGE = 0.1  # keeps weights finite if a feature tells all outcomes
 _NUM_ITERATIONS = 30
 _SHAPE = {
     "step": WHOLE,
@@ -66,16 +66,18 @@ class Quality:
             chrf: The sentence chrF, an array of shape `(translations,)`.
 
         Raises:
-            UserError: If there are fewer than `MIN_PAIRS` translations.
+            UserError: If there are fewer than `MIN_PAIRS` translations, or if
+                all of them are equally good.
         """
         features, chrf = features[~is_alarmed], chrf[~is_alarmed]
-        if len(chrf) < MIN_PAIRS:
-            raise UserError(
-                "`--calibrate` needs enough translations without an alarm. "
-                f"Received: {len(chrf)} instead of {MIN_PAIRS}. Use a split or "
-                "a test set with more pairs."
-            )
+        check_number(len(chrf))
         median = float(np.median(chrf))
+        if chrf.min() == median:
+            raise UserError(
+                "`--calibrate` needs good and bad translations. Received: "
+                f"{len(chrf):,}, of which none is below the median chrF of "
+                f"{median:.1f}. Use a split or a test set with more text."
+            )
         lengths = features[:, [0, 2]]
         usual = np.linalg.lstsq(lengths, features[:, 1])[0]
         return cls(
@@ -126,6 +128,16 @@ class Quality:
         ]
         estimates = self.estimate(features, np.array(list(map(bool, alarms))))
         return estimates, alarms
+
+
+def check_number(num_translations):
+    """Raises a `UserError` unless there are `MIN_PAIRS` translations."""
+    if num_translations < MIN_PAIRS:
+        raise UserError(
+            "`--calibrate` needs enough translations without an alarm. "
+            f"Received: {num_translations} instead of {MIN_PAIRS}. Use a split "
+            "or a test set with more pairs."
+        )
 
 
 def calibrate(step, translator, alarms, hypotheses, alpha, chrf):

@@ -53,9 +53,7 @@ def search(
     options = translator.change_options(beam_size=beam_size, alpha=alpha)
     sentences = Sentences(translator.encode([(1, text)]))
     inputs, limits, *_ = sentences.make_arrays([0], options.extra_length)
-    constraint = None
-    if translator.linearization:
-        constraint = make_constraint(options, *translator.codec.vocabularies)
+    constraint = make_constraint(options, *translator.codec.vocabularies)
     observed = []
     results = find_hypotheses(
         translator.engine.model,

@@ -85,13 +85,21 @@ class QualityTest:
         ]
         assert np.allclose(rows, [1, -8 / 9, np.log(9)])
 
-    def test_equal_translations_have_finite_weights(self):
+    def test_equal_translations_are_an_error(self):
+        features, chrf = draw(200, seed=0)
+        is_alarmed = np.zeros(200, bool)
+        with pytest.raises(UserError, match="200, of which none is below"):
+            Quality.fit(3, features, is_alarmed, np.full(200, 100.0))
+        # The half whose chrF is highest must not be everything.
+        with pytest.raises(UserError, match="none is below the median"):
+            Quality.fit(3, features, is_alarmed, np.maximum(chrf, 90))
+
+    def test_a_feature_that_tells_all_outcomes_has_finite_weights(self):
         features, _ = draw(200, seed=0)
-        same = Quality.fit(
-            3, features, np.zeros(200, bool), np.full(200, 100.0)
+        fitted = Quality.fit(
+            3, features, np.zeros(200, bool), 100 + features[:, 1]
         )
-        assert np.isfinite(same.weights).all()
-        assert same.estimate(features, np.zeros(200, bool)).min() > 0.9
+        assert np.isfinite(fitted.weights).all()
 
     def test_too_few_pairs_are_an_error(self):
         features, chrf = draw(120, seed=0)

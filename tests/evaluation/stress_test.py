@@ -12,6 +12,15 @@ TEXTS = types.SimpleNamespace(
 )
 
 
+class Counter:
+    """Counts words as the tokens of a translator."""
+
+    max_tokens = 6
+
+    def count_tokens(self, texts):
+        return [len(text.split()) for text in texts]
+
+
 def measure(translate):
     calls = []
 
@@ -20,7 +29,8 @@ def measure(translate):
         return [Hypothesis(translate(source), None) for source in sources]
 
     outputs = list(map(translate, TEXTS.sources))
-    return measure_stress(TEXTS, outputs, decode, bleu_report), calls
+    scores = measure_stress(TEXTS, outputs, Counter(), decode, bleu_report)
+    return scores, calls
 
 
 class StressTest:
@@ -32,7 +42,7 @@ class StressTest:
             texts = [by_start[source.strip()[0].lower()] for source in sources]
             return [Hypothesis(text, None) for text in texts]
 
-        scores = measure_stress(TEXTS, outputs, decode, bleu_report)
+        scores = measure_stress(TEXTS, outputs, Counter(), decode, bleu_report)
         names = [change.__name__ for change in disturbances.ALL]
         assert list(scores) == ["clean", *names]
         assert {round(row["bleu"], 6) for row in scores.values()} == {100}
@@ -45,8 +55,15 @@ class StressTest:
         assert scores["capitals"]["disturbed"] == 2
 
     def test_an_emoji_that_is_kept_costs_nothing(self):
-        scores, _ = measure(lambda text: text)
+        scores, _ = measure(lambda text: f"😂 {text}")
         assert scores["emoji"]["chrf"] == scores["clean"]["chrf"]
+
+    def test_a_source_that_becomes_too_long_stays_as_it_is(self, monkeypatch):
+        monkeypatch.setattr(Counter, "max_tokens", 5)
+        scores, calls = measure(str.upper)
+        assert scores["emoji"]["disturbed"] == 2
+        assert len(TEXTS.sources[0].split()) == 5
+        assert all(len(text.split()) < 6 for call in calls for text in call)
 
     def test_the_table_shows_what_is_lost(self):
         scores = {

@@ -146,6 +146,12 @@ class ParsingProblem(Problem):
         return collect_symbols(trees, self.linearization)
 
     def make_guidance(self, hparams):
+        if hparams.source_noise:
+            raise UserError(
+                "`source_noise` must be 0 for a parser, because a tree has all "
+                "words of its source. Received: source_noise="
+                f"{hparams.source_noise}. Leave it out."
+            )
         if not hparams.span_labels:
             return super().make_guidance(hparams)
         return SpanTargets(

@@ -66,7 +66,7 @@ MAY_IMPORT = {
     "transformer visualization",
     "export": "data decoding files model_config pretrained runs "
     "runs.model_card search serving token_ids trees",
-    "studio": "data decoding evaluation files layers masks registry runs "
+    "studio": "decoding evaluation files layers masks registry runs "
     "scoring search serving token_ids trees visualization",
     "sweep": "fields files hparam hparams markdown registry runs "
     "runs.model_card search visualization",

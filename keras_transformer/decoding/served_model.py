@@ -60,6 +60,7 @@ class CTranslate2Model:
         if self._sources.sha256 != self._translator.codec.vocabulary.sha256:
             self.signatures["target_lengths"] = self.signatures["lengths"]
         self.max_tokens = self._translator.max_tokens
+        self.writes_trees = bool(self._translator.linearization)
         self.num_parallel = self._translator.engine.num_threads
         self._functions = {
             "serving_default": self._translate,

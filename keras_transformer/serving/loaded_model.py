@@ -54,12 +54,14 @@ class LoadedModel:
                 "takes text needs the package tensorflow-text"
             ) from error
         self._functions = dict(self._model.signatures)
-        self.max_tokens = None  # of a SavedModel that kt-exporter did not write
+        # Of a SavedModel that kt-exporter did not write, nothing is known.
+        self.max_tokens, self.writes_trees = None, False
         record_path = os.path.join(path, EXPORT_FILE)
         if os.path.exists(record_path):
-            shape = {"max_tokens": int}
+            shape = {"max_tokens": int, "linearization?": (str, None)}
             record = read_record(record_path, shape, "Export the run again.")
             self.max_tokens = record["max_tokens"]
+            self.writes_trees = bool(record.get("linearization"))
         # Metadata requests need the definitions, which loading discards.
         with open(os.path.join(path, SAVED_MODEL_FILE), "rb") as file:
             saved_model = saved_model_pb2.SavedModel.FromString(file.read())

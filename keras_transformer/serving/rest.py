@@ -124,7 +124,7 @@ class RestApp:
             text, signature.inputs, max_sizes
         )
         call = self._service.submit(model, name, arrays)
-        return call, signature, arrays, is_row
+        return call, model, signature, arrays, is_row
 
     def _metadata(self, name, *requested_version):
         version, signatures = self._service.get_metadata(
@@ -136,12 +136,12 @@ class RestApp:
         return json.dumps(response, indent=1).encode()
 
 
-def _format_outputs(outputs, signature, arrays, is_row):
+def _format_outputs(outputs, model, signature, arrays, is_row):
     """Returns the body of a response, which warns of doubtful translations."""
     named = {name: outputs.pop(name) for name in signature.outputs}
-    return json_tensors.format_response(
-        add_warnings(arrays, named, **outputs), is_row
-    )
+    if not model.writes_trees:
+        named = add_warnings(arrays, named, **outputs)
+    return json_tensors.format_response(named, is_row)
 
 
 def add_warnings(arrays, outputs, uncovered=itertools.repeat(False)):

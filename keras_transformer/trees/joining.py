@@ -121,8 +121,9 @@ def _read_log_probability(text, path, line):
         raise UserError(
             "The score of a parse must be the logarithm of its probability, at "
             f"most 0. Received: {path}, line {line}, with "
-            f"{fields.quote(text)}. Parse with --write_scores --alpha=0 and "
-            "without mbr_samples."
+            f"{fields.quote(text)}. Parse with --write_scores --alpha=0, "
+            "without mbr_samples, and with --decode_hparams=num_hypotheses=21 "
+            "if the parser has a chart."
         )
     return number
 

@@ -96,6 +96,8 @@ class ParsingProblemTest:
             assert last.max() == pairs.inputs.lengths[row] - 2
 
     def test_too_few_labels_of_spans_are_an_error(self, problem):
+        with pytest.raises(ValueError, match="source_noise=0.1"):
+            problem.make_guidance(HParams(source_noise=0.1))
         with pytest.raises(ValueError, match="Use --hparams=span_labels="):
             problem.make_guidance(HParams(span_labels=1))
 

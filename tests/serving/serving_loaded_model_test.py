@@ -98,7 +98,11 @@ class ExportRecordTest:
         os.mkdir(os.path.dirname(record))
         with open(record, "w") as file:
             file.write('{"max_tokens": 8}')
-        assert LoadedModel(path).max_tokens == 8
+        limited = LoadedModel(path)
+        assert (limited.max_tokens, limited.writes_trees) == (8, False)
+        with open(record, "w") as file:
+            file.write('{"max_tokens": 8, "linearization": "in_order"}')
+        assert LoadedModel(path).writes_trees
         with open(record, "w") as file:
             file.write('{"max_tokens": "many"}')
         with pytest.raises(ValueError, match="`max_tokens` must be an int"):

@@ -47,11 +47,11 @@ class CTranslate2Model:
         if self._translator.linearization and (
             self._translator.options.constrained
         ):
+            # Without a full stop: `Versions` puts it in parentheses.
             raise UserError(
-                f"CTranslate2 cannot constrain the search of {path} to trees, "
-                "as a server needs it. Export the run with "
-                "--format=saved_model, or with "
-                "--decode_hparams=constrained=false."
+                "CTranslate2 cannot constrain its search to trees, as a server "
+                "needs it; use --format=saved_model, or "
+                "--decode_hparams=constrained=false"
             )
         self._emoji = FinalEmoji()
         self._sources = self._translator.codec.source_vocabulary

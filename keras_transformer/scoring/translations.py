@@ -1,6 +1,6 @@
 """BLEU, chrF and TER of translations, as sacreBLEU computes them."""
 
-import dataclasses
+import functools
 import importlib.metadata
 import importlib.util
 import re
@@ -27,9 +27,18 @@ def bleu_report(hypotheses, references, tokenize="13a", lowercase=False):
     >>> {name: round(value) for name, value in report.scores.items()}
     {'bleu': 100, 'chrf': 100}
     """
+    # Imported here because the import takes 0.5 s and few callers score.
+    from sacrebleu.metrics import CHRF
+
     _check(hypotheses, references, tokenize)
-    scorer = _Scorer(hypotheses, references, lowercase, origin={})
-    return Report((scorer.bleu("bleu", tokenize), scorer.chrf()))
+    score = functools.partial(_score, [hypotheses, references], {})
+    bleu = bleu_metric(tokenize, lowercase)
+    return Report(
+        (
+            score("bleu", f"BLEU {tokenize}", bleu),
+            score("chrf", "chrF2", CHRF(lowercase=lowercase)),
+        )
+    )
 
 
 def ter_score(hypotheses, references):
@@ -37,7 +46,9 @@ def ter_score(hypotheses, references):
 
     It takes longer than BLEU and chrF, the more the further words have moved.
     """
-    return _Scorer(hypotheses, references, lowercase=False, origin={}).ter()
+    from sacrebleu.metrics import TER
+
+    return _score([hypotheses, references], {}, "ter", "TER", TER())
 
 
 def translation_report(
@@ -60,90 +71,59 @@ def translation_report(
     is "none", nothing tokenises the text again. The signatures show the entries
     of `origin`, such as `{"test": "wmt14/full", "lang": "en-de"}`.
     """
-    _check(hypotheses, references, tokenize)
-    for others in more_references:
+    from sacrebleu.metrics import CHRF
+    from sacrebleu.metrics import TER
+
+    for others in (references, *more_references):
         _check(hypotheses, others, tokenize)
-    scorer = _Scorer(
-        hypotheses, references, lowercase, origin or {}, more_references
-    )
+    texts = [hypotheses, references, *more_references]
+    origin = origin or {}
+    score = functools.partial(_score, texts, origin)
+    bleu = bleu_metric(tokenize, lowercase)
+    rows = [score("bleu", f"BLEU {tokenize}", bleu)]
     is_tokenized = tokenize == "none"
-    others = [name for name in USUAL if name != tokenize and not is_tokenized]
-    rows = [scorer.bleu("bleu", tokenize)]
-    rows += [scorer.bleu(f"bleu_{name}", name) for name in others]
+    for name in USUAL:
+        if name != tokenize and not is_tokenized:
+            bleu = bleu_metric(name, lowercase)
+            rows.append(score(f"bleu_{name}", f"BLEU {name}", bleu))
     left_out = _reason_to_leave_out(language, is_tokenized)
     if not left_out:
-        rows.append(scorer.paper_bleu(language, is_tokenized))
-    return Report((*rows, scorer.chrf(), scorer.ter()), left_out)
+        tokens = [
+            tokenize_as_paper(each, language, is_tokenized) for each in texts
+        ]
+        origin = {**origin, **_paper_signature(language, is_tokenized)}
+        bleu = bleu_metric("none", lowercase, smooth_method="none")
+        rows.append(_score(tokens, origin, "bleu_paper", "BLEU paper", bleu))
+    rows.append(score("chrf", "chrF2", CHRF(lowercase=lowercase)))
+    # TER ignores case by default, as its signature says.
+    rows.append(score("ter", "TER", TER()))
+    return Report(tuple(rows), left_out)
 
 
-def bleu_metric(tokenize, lowercase):
+def bleu_metric(tokenize, lowercase, **options):
     """Returns sacreBLEU's BLEU of text that one of its tokenizers divides."""
-    # Imported here because the import takes 0.5 s and few callers score.
     from sacrebleu.metrics import BLEU
 
     # `force` silences sacreBLEU's warning about text that looks tokenised.
-    return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
+    return BLEU(tokenize=tokenize, lowercase=lowercase, force=True, **options)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Scorer:
-    """Computes one score after another of the same translations."""
+def _score(texts, origin, name, title, metric):
+    """Returns the `Score` of hypotheses, which come first in the texts.
 
-    hypotheses: list
-    references: list
-    lowercase: bool
-    origin: dict  # entries that are added to each signature
-    more_references: tuple = ()  # of lists
-
-    def bleu(self, name, tokenize):
-        metric = bleu_metric(tokenize, self.lowercase)
-        return self._score(name, f"BLEU {tokenize}", metric)
-
-    def paper_bleu(self, language, is_tokenized):
-        # Imported here because the import takes 0.5 s and few callers score.
-        from sacrebleu.metrics import BLEU
-
-        metric = BLEU(
-            tokenize="none",
-            smooth_method="none",
-            lowercase=self.lowercase,
-            force=True,
-        )
-        how = language, is_tokenized
-        tokens = dataclasses.replace(
-            self,
-            hypotheses=tokenize_as_paper(self.hypotheses, *how),
-            references=tokenize_as_paper(self.references, *how),
-            more_references=[
-                tokenize_as_paper(each, *how) for each in self.more_references
-            ],
-            origin={**self.origin, **_paper_signature(*how)},
-        )
-        return tokens._score("bleu_paper", "BLEU paper", metric)
-
-    def chrf(self):
-        from sacrebleu.metrics import CHRF
-
-        return self._score("chrf", "chrF2", CHRF(lowercase=self.lowercase))
-
-    def ter(self):
-        from sacrebleu.metrics import TER
-
-        # TER ignores case by default, as its signature says.
-        return self._score("ter", "TER", TER())
-
-    def _score(self, name, title, metric):
-        references = [self.references, *self.more_references]
-        score = metric.corpus_score(self.hypotheses, references)
-        signature = metric.get_signature()
-        for key, value in self.origin.items():
-            signature.update(key, value)
-        signature = signature.format()
-        parts = ()
-        if title.startswith("BLEU"):
-            parts = (*score.precisions, score.bp)
-        line = score.format(signature=signature)
-        return Score(name, title, score.score, signature, line, parts)
+    The others are their references. The `origin` is added to the signature.
+    """
+    hypotheses, *references = texts
+    score = metric.corpus_score(hypotheses, references)
+    signature = metric.get_signature()
+    for key, value in origin.items():
+        signature.update(key, value)
+    signature = signature.format()
+    parts = ()
+    if title.startswith("BLEU"):
+        parts = (*score.precisions, score.bp)
+    line = score.format(signature=signature)
+    return Score(name, title, score.score, signature, line, parts)
 
 
 def _reason_to_leave_out(language, is_tokenized):
@@ -209,7 +189,7 @@ def tokenize_as_paper(texts, language, is_tokenized=False):
     return texts
 
 
-def _paper_signature(language, is_tokenized=False):
+def _paper_signature(language, is_tokenized):
     """Names the tokens of `tokenize_as_paper` in the manner of sacreBLEU."""
     compounds = ["compounds"] if language in COMPOUNDS else []
     if is_tokenized:

@@ -33,9 +33,11 @@ from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
+from keras_transformer.engines import cluster
 from keras_transformer.errors import UserError
 from keras_transformer.runs.model_card.facts import describe_data
 from keras_transformer.training import profiler
+from keras_transformer.training import start
 from keras_transformer.training.options import TrainingOptions
 from keras_transformer.training.recommendation import recommend
 
@@ -175,9 +177,6 @@ FLAGS = flags.define(
 def main(argv):
     flags.require(FLAGS, "output_dir")
     _check_recorded_paths()
-    from keras_transformer.engines import cluster
-    from keras_transformer.training import start
-
     # Before the data, which can take hours to generate.
     read_backend()
     # The chief alone writes, and the other machines share the directory.
@@ -187,8 +186,6 @@ def main(argv):
 
 
 def _train(is_chief):
-    from keras_transformer.training import start
-
     earlier_run = start.open_earlier_run(FLAGS.output_dir)
     settings = _merge_settings(earlier_run)
     _require(settings, earlier_run)
@@ -240,8 +237,6 @@ def _train(is_chief):
 
 def _check_beginning(problem, hparams, origin, is_chief):
     """Checks what a new run begins with, and returns what it records of it."""
-    from keras_transformer.training import start
-
     start.check_warm_start(hparams, origin)
     if origin:
         return {"warm_start_from": os.path.abspath(origin)}
@@ -316,21 +311,16 @@ def _make_record(problem, settings):
 
 def _make_hparams(hparams_set, earlier_run, is_new):
     # The registered set may have changed since the run began.
-    if earlier_run and not FLAGS.hparams_set and not FLAGS.hparams:
+    is_unchanged = not FLAGS.hparams_set and not FLAGS.hparams
+    if earlier_run and (is_unchanged or not hparams_set):
         hparams = earlier_run.hparams
-    elif not hparams_set:
-        from keras_transformer.training import start
-
-        if earlier_run:
-            hparams = earlier_run.hparams
-        else:
-            other = start.open_warm_start(FLAGS.warm_start_from)
-            # The weights that it starts with include any adapters.
-            hparams = other.hparams.without_lora()
-        hparams = hparam.parse_overrides(hparams, FLAGS.hparams)
-    else:
+    elif hparams_set:
         hparams = registry.get_hparams(hparams_set)
-        hparams = hparam.parse_overrides(hparams, FLAGS.hparams)
+    else:
+        # The weights that the run starts with include any adapters.
+        other = start.open_warm_start(FLAGS.warm_start_from)
+        hparams = other.hparams.without_lora()
+    hparams = hparam.parse_overrides(hparams, FLAGS.hparams)
     tokens = FLAGS.batch_tokens
     if tokens == "auto":
         # A new run checks its data with the most that auto can choose.

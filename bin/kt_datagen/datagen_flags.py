@@ -13,6 +13,8 @@ from keras_transformer.trees.symbols import LINEARIZATIONS
 EITHER_SETTINGS = ("vocab_size", "vocabulary", "normalize_text")
 TREE_SETTINGS = ("parsed_trees", "treebank_weight", "linearization")
 TREE_SETTINGS += ("augmentation_rounds", "skip_bad")
+TEXT_SETTINGS = ("source_vocab_size", "shared_vocabulary", "tokenized")
+TEXT_SETTINGS += ("vocabulary_temperature",)
 TRAINED = ("vocab_size", "source_vocab_size", "shared_vocabulary", "symbols")
 TRAINED += ("vocabulary_temperature", "normalize_text")
 
@@ -147,58 +149,38 @@ def check_flags(problems):
 
 
 def set_files(problem):
+    """Passes the files that the flags name, with their settings."""
     sides = getattr(problem, "sides", ())
     files = {
         split: tuple(_value(f"{split}_{side}") for side in sides)
         for split in corpus_flags.SPLITS
     }
+    names = EITHER_SETTINGS + TREE_SETTINGS
+    settings = {}
     if "source" in sides:
-        settings = {
-            **corpus_flags.settings(FLAGS),
-            **read_vocabulary_settings(FLAGS),
-        }
-    else:
-        settings = {name: _value(name) for name in TREE_SETTINGS}
-        settings["vocabulary"] = find_given_vocabulary(FLAGS)
-        settings["normalize_text"] = FLAGS.normalize_text
+        names = EITHER_SETTINGS + TEXT_SETTINGS
+        settings = corpus_flags.settings(FLAGS)
+        settings["symbols"] = FLAGS.symbols.split(",") if FLAGS.symbols else []
+        if len(FLAGS.train or []) < 2:
+            rule = "must go with several corpora, each with its --train"
+            flags.refuse(FLAGS, ["vocabulary_temperature"], rule)
+    settings |= {name: _value(name) for name in names}
+    if path := FLAGS.vocabulary:
+        rule = f"has no effect with --vocabulary={path}, which is not trained"
+        flags.refuse(FLAGS, TRAINED, rule)
+        path = find_vocabulary(path)
+    settings["vocabulary"] = path or None
     further = ("parsed_trees", "corpora", "alignments")
     # Most problems bring their text. Those that need files raise an error
     # in `generate`, unless their data exists already.
     if any(map(any, files.values())) or any(map(settings.get, further)):
-        problem.use_files(files, FLAGS.vocab_size, **settings)
+        problem.use_files(files, **settings)
 
 
 def _value(name):
     """Returns the value of a flag, with the paths of a list as one text."""
     value = FLAGS[name].value
     return ",".join(value) if isinstance(value, list) else value
-
-
-def read_vocabulary_settings(values):
-    """Returns the arguments of `TranslateFiles.use_files` on vocabularies."""
-    vocabulary = find_given_vocabulary(values)
-    if len(values.train or []) < 2:
-        rule = "must go with several corpora, each with its --train"
-        flags.refuse(values, ["vocabulary_temperature"], rule)
-    return {
-        "vocabulary": vocabulary,
-        "symbols": values.symbols.split(",") if values.symbols else [],
-        "vocabulary_temperature": values.vocabulary_temperature,
-        "tokenized": values.tokenized,
-        "shared_vocabulary": values.shared_vocabulary,
-        "source_vocab_size": values.source_vocab_size,
-        "normalize_text": values.normalize_text,
-    }
-
-
-def find_given_vocabulary(values):
-    """Returns the path of the SentencePiece model to use, or None."""
-    path = values.vocabulary
-    if not path:
-        return None
-    rule = f"has no effect with --vocabulary={path}, which is not trained"
-    flags.refuse(values, TRAINED, rule)
-    return find_vocabulary(path)
 
 
 def find_vocabulary(path):

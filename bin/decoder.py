@@ -97,7 +97,7 @@ def main(argv):
 def _output(steps, changes, constraints):
     # Opened before the model: a path that cannot be written fails at once.
     if not FLAGS.decode_to_file:
-        return text_io.standard_output()
+        return text_io.StandardOutput()
     return open_resumable(
         FLAGS.decode_to_file,
         list_settings(steps, changes, constraints),
@@ -154,7 +154,12 @@ def _decode(checker, steps, changes, constraints):
 def _check_text(text, prefixes, checker, format):
     """Returns the number of lines of the text, or None for a pipe."""
     num_lines = format.count(text)
-    num_prefixes = prefixes.count(checker) if prefixes else None
+    num_prefixes = None
+    if prefixes and prefixes.is_file:
+        if checker:
+            num_prefixes = checker.check_lengths(prefixes, FLAGS.prefix_file)
+        else:
+            num_prefixes = sum(1 for _ in prefixes)
     # The number of lines in a pipe is not known in advance.
     if None not in (num_lines, num_prefixes) and num_prefixes != num_lines:
         raise UserError(

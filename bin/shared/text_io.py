@@ -1,6 +1,5 @@
 """The files and standard streams that commands read and write."""
 
-import contextlib
 import fnmatch
 import os
 import sys
@@ -37,18 +36,6 @@ class TextInput:
             return standard_input()
         return text_files.read_lines(self._path)
 
-    def count(self, checker=None):
-        """Returns the number of lines; None if they can be read only once.
-
-        All faults of the text appear here, before any other work. The result of
-        `loading.load_checker` checks the lengths of the lines, too.
-        """
-        if not self.is_file:
-            return None
-        if checker:
-            return checker.check_lengths(self, self._path)
-        return sum(1 for _ in self)
-
 
 def standard_input():
     r"""Returns an iterator of the lines, which end in `\n` only.
@@ -71,13 +58,25 @@ def check_standard_input():
 
 
 class StandardOutput:
-    """Standard output with the methods of `partial.PartialFile`."""
+    """Standard output with the methods of `partial.PartialFile`.
+
+    As a context, it notes on an interrupt what is written.
+    """
 
     num_lines = 0  # there are no lines of an earlier process
 
     def __init__(self):
-        self.num_written = 0
         self.num_alarms = 0
+        self._num_written = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if isinstance(error, KeyboardInterrupt):
+            error.add_note(
+                f"{self._num_written:,} lines were written to standard output."
+            )
 
     def follow(self, name, lines):
         return iter(lines)
@@ -85,23 +84,10 @@ class StandardOutput:
     def writelines(self, lines):
         sys.stdout.writelines(lines)
         sys.stdout.flush()
-        self.num_written += len(lines)
+        self._num_written += len(lines)
 
     def isatty(self):
         return sys.stdout.isatty()
-
-
-@contextlib.contextmanager
-def standard_output():
-    """Yields a `StandardOutput`, and notes on an interrupt what is written."""
-    output = StandardOutput()
-    try:
-        yield output
-    except KeyboardInterrupt as interrupt:
-        interrupt.add_note(
-            f"{output.num_written:,} lines were written to standard output."
-        )
-        raise
 
 
 def check_output(name, values, inputs=()):

@@ -195,6 +195,7 @@ class BadInputTest:
             run.hparams,
             type(run)(run.path).vocabulary.model_bytes,
         )
+        copy.checkpoints.save(1, {})
         type_in(b"a b\n")
         assert_fails(
             capsys,

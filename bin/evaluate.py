@@ -57,9 +57,9 @@ from keras_transformer.errors import UserError
 from keras_transformer.evaluation import stress
 from keras_transformer.evaluation.quality import QUALITY_FILE
 from keras_transformer.evaluation.quality import Quality
-from keras_transformer.evaluation.quality import calibrate
 from keras_transformer.evaluation.quality import check_number
 from keras_transformer.evaluation.quality import describe_quality
+from keras_transformer.evaluation.quality import measure_features
 from keras_transformer.evaluation.quality import sentence_chrf
 
 
@@ -125,9 +125,8 @@ def _score_runs(problem, texts, output_dirs):
         measured = (texts, hypotheses, translator, decode, make)
         lines += _stress(measured, output_dir, step)
     if scored:
-        alarms = translator.find_alarms(texts.sources, [[one] for one in best])
-        found = (translator, alarms, best, options.alpha)
-        lines += _judge(quality, found, texts.references, output_dir, step)
+        found = (translator, texts, best, options.alpha)
+        lines += _judge(quality, *found, output_dir, step)
     print("".join(f"{line}\n" for line in lines), end="")
 
 
@@ -150,14 +149,15 @@ def _stress(measured, output_dir, step):
     return ["", *stress.format_stress(scores)]
 
 
-def _judge(quality, found, references, output_dir, step):
+def _judge(quality, translator, texts, best, alpha, output_dir, step):
     """Returns a report on the estimates of quality, perhaps fitted here."""
-    _, _, hypotheses, _ = found
-    chrf = sentence_chrf([one.text for one in hypotheses], references)
+    features = measure_features(translator, best, alpha)
+    alarms = translator.find_alarms(texts.sources, [[one] for one in best])
+    chrf = sentence_chrf([one.text for one in best], texts.references)
     if FLAGS.calibrate:
-        quality = calibrate(step, *found, chrf)
+        quality = Quality.fit(step, features, alarms, chrf)
         quality.write(output_dir)
-    estimates, _ = quality.judge(*found)
+    estimates, _ = quality.judge(features, alarms)
     lines = describe_quality(quality, estimates, chrf)
     if FLAGS.calibrate:
         lines[0] += " These figures are of the same pairs."

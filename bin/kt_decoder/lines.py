@@ -149,10 +149,11 @@ class LineFormat:
             return translation, {}
         hypotheses, quality = translation.hypotheses, {}
         if self._quality:
-            options = translator.change_options(**self._changes)
-            (estimate,), (alarms,) = self._quality.judge(
-                translator, [alarms], hypotheses[:1], options.alpha
-            )
+            from keras_transformer.evaluation.quality import measure_features
+
+            alpha = translator.change_options(**self._changes).alpha
+            features = measure_features(translator, hypotheses[:1], alpha)
+            (estimate,), (alarms,) = self._quality.judge(features, [alarms])
             quality = {"quality": round(float(estimate), 4)}
         warnings = []
         if self._is_json:

@@ -56,20 +56,21 @@ class Quality:
     deviation: float  # standard deviation from the usual one
 
     @classmethod
-    def fit(cls, step, features, is_alarmed, chrf):
+    def fit(cls, step, features, alarms, chrf):
         """Fits it to translations without an alarm.
 
         Args:
             step: Integer, the step of the checkpoint.
             features: Array of shape `(translations, 3)`.
-            is_alarmed: Boolean array of shape `(translations,)`.
+            alarms: List of the alarms of each translation, a list of str.
             chrf: The sentence chrF, an array of shape `(translations,)`.
 
         Raises:
             UserError: If there are fewer than `MIN_PAIRS` translations, or if
                 all of them are equally good.
         """
-        features, chrf = features[~is_alarmed], chrf[~is_alarmed]
+        is_sound = [not each for each in alarms]
+        features, chrf = features[is_sound], chrf[is_sound]
         check_number(len(chrf))
         median = float(np.median(chrf))
         if chrf.min() == median:
@@ -105,29 +106,21 @@ class Quality:
         path = os.path.join(output_dir, QUALITY_FILE)
         write_record(path, dataclasses.asdict(self))
 
-    def estimate(self, features, is_alarmed):
-        """Returns the estimates, from 0 to 1, of shape `(translations,)`."""
-        return np.where(is_alarmed, 0, _sigmoid(features @ self.weights))
-
-    def is_unusual(self, features):
-        """Returns which scores are far below the usual for their lengths."""
-        limit = max(UNUSUAL_DEVIATIONS * self.deviation, UNUSUAL_DIFFERENCE)
-        return features[:, 1] < features[:, [0, 2]] @ self.usual - limit
-
-    def judge(self, translator, alarms, hypotheses, alpha):
+    def judge(self, features, alarms):
         """Returns the estimates, and the alarms with "low_score" of each.
 
-        `alarms` are what `Translator.find_alarms` returns, and other arguments
-        those of `measure_features`.
+        The estimates, from 0 to 1, have the shape `(translations,)`. Arguments
+        are those of `fit`. A score far below the usual one for its length is
+        an alarm.
         """
-        features = measure_features(translator, hypotheses, alpha)
-        unusual = self.is_unusual(features)
+        limit = max(UNUSUAL_DEVIATIONS * self.deviation, UNUSUAL_DIFFERENCE)
+        is_low = features[:, 1] < features[:, [0, 2]] @ self.usual - limit
         alarms = [
             each + ["low_score"] * bool(low)
-            for each, low in zip(alarms, unusual)
+            for each, low in zip(alarms, is_low)
         ]
-        estimates = self.estimate(features, np.array(list(map(bool, alarms))))
-        return estimates, alarms
+        estimates = _sigmoid(features @ self.weights)
+        return np.where(list(map(bool, alarms)), 0, estimates), alarms
 
 
 def check_number(num_translations):
@@ -138,15 +131,6 @@ def check_number(num_translations):
             f"Received: {num_translations} instead of {MIN_PAIRS}. Use a split "
             "or a test set with more pairs."
         )
-
-
-def calibrate(step, translator, alarms, hypotheses, alpha, chrf):
-    """Returns the `Quality` that fits these translations; see `Quality.fit`.
-
-    Other arguments are those of `Quality.judge`.
-    """
-    features = measure_features(translator, hypotheses, alpha)
-    return Quality.fit(step, features, np.array(list(map(bool, alarms))), chrf)
 
 
 def measure_features(translator, hypotheses, alpha):

@@ -30,14 +30,13 @@ def fitted():
     # The median is 50 only if half of them are good, so it is set here.
     good = chrf >= 50
     shifted = np.where(good, 100, 0) + np.arange(len(good)) * 1e-6
-    is_alarmed = np.zeros(len(good), bool)
-    is_alarmed[:10] = True
     # The better half by the median is that of the good ones.
     half = min(good.sum(), (~good).sum())
     chosen = np.concatenate(
         [np.flatnonzero(good)[:half], np.flatnonzero(~good)[:half]]
     )
-    return Quality.fit(3, features[chosen], is_alarmed[chosen], shifted[chosen])
+    alarms = [["loop"] if place < 10 else [] for place in chosen]
+    return Quality.fit(3, features[chosen], alarms, shifted[chosen])
 
 
 class QualityTest:
@@ -51,9 +50,9 @@ class QualityTest:
 
     def test_estimates_come_true_as_often_as_they_say(self, fitted):
         features, chrf = draw(5_000, seed=1)
-        refitted = Quality.fit(3, features, np.zeros(5_000, bool), chrf)
+        refitted = Quality.fit(3, features, [[]] * 5_000, chrf)
         features, chrf = draw(5_000, seed=2)
-        estimates = refitted.estimate(features, np.zeros(5_000, bool))
+        estimates, _ = refitted.judge(features, [[]] * 5_000)
         outcomes = chrf >= refitted.median_chrf
         assert quality.calibration_error(estimates, outcomes) < 0.05
         assert estimates.min() >= 0 and estimates.max() <= 1
@@ -65,9 +64,10 @@ class QualityTest:
         usual = [Hypothesis("uno dos", -0.6, range(9))]
         low = [Hypothesis("uno dos", -40.0, range(9))]
         found = [[], [], ["loop"]]
-        estimates, alarms = fitted.judge(
-            translator, found, usual + low + usual, alpha=0.6
+        features = quality.measure_features(
+            translator, usual + low + usual, alpha=0.6
         )
+        estimates, alarms = fitted.judge(features, found)
         assert alarms == [[], ["low_score"], ["loop"]]
         assert estimates[0] > 0.1 and not estimates[1:].any()
 
@@ -87,25 +87,23 @@ class QualityTest:
 
     def test_equal_translations_are_an_error(self):
         features, chrf = draw(200, seed=0)
-        is_alarmed = np.zeros(200, bool)
+        alarms = [[]] * 200
         with pytest.raises(UserError, match="200, of which none is below"):
-            Quality.fit(3, features, is_alarmed, np.full(200, 100.0))
+            Quality.fit(3, features, alarms, np.full(200, 100.0))
         # The half whose chrF is highest must not be everything.
         with pytest.raises(UserError, match="none is below the median"):
-            Quality.fit(3, features, is_alarmed, np.maximum(chrf, 90))
+            Quality.fit(3, features, alarms, np.maximum(chrf, 90))
 
     def test_a_feature_that_tells_all_outcomes_has_finite_weights(self):
         features, _ = draw(200, seed=0)
-        fitted = Quality.fit(
-            3, features, np.zeros(200, bool), 100 + features[:, 1]
-        )
+        fitted = Quality.fit(3, features, [[]] * 200, 100 + features[:, 1])
         assert np.isfinite(fitted.weights).all()
 
     def test_too_few_pairs_are_an_error(self):
         features, chrf = draw(120, seed=0)
-        is_alarmed = np.arange(120) < 30
+        alarms = [["loop"]] * 30 + [[]] * 90
         with pytest.raises(UserError, match="Received: 90 instead of 100"):
-            Quality.fit(3, features, is_alarmed, chrf)
+            Quality.fit(3, features, alarms, chrf)
 
     def test_it_is_read_for_its_checkpoint_alone(self, fitted, tmp_path):
         assert Quality.read(tmp_path, 3) is None

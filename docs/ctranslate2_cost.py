@@ -3,10 +3,10 @@
     python docs/ctranslate2_cost.py EXPORT_INT8/1 test.en
 
 Both get the same lines as text and give the same text back, on the same
-threads, in batches of 32 lines of similar lengths. They take turns. The plain
-translator runs twice: with the search settings that this package uses, which is
-the same work, and with those that CTranslate2 has by default, which stop the
-search earlier.
+threads, in equally large batches of lines of similar lengths. They take turns.
+The plain translator runs twice: with the search settings that this package
+uses, which is the same work, and with those that CTranslate2 has by default,
+which stop the search earlier.
 
 Each row is a beam size, with the median of the rounds in sentences per second.
 The percentage is the part of a plain translator's speed that this package
@@ -22,7 +22,6 @@ import ctranslate2
 
 from keras_transformer.benchmark.workload import read_sentences
 from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
-from keras_transformer.decoding.engines.ctranslate2_search import BATCH_ROWS
 from keras_transformer.decoding.engines.ctranslate2_search import PATIENCE
 from keras_transformer.decoding.translator import Translator
 
@@ -41,6 +40,7 @@ class Plain:
         )
         self.subwords = ours.codec.vocabulary
         self.options = ours.options
+        self.batch_rows = ours.engine.batch_rows
 
     def __call__(self, lines, **settings):
         encoded = self.subwords.encode(lines)
@@ -48,7 +48,7 @@ class Plain:
         # It sorts the lines of a call by length, and adds their ends itself.
         results = self.engine.translate_batch(
             [self.subwords.pieces(ids[:-1]) for ids in encoded],
-            max_batch_size=BATCH_ROWS,
+            max_batch_size=self.batch_rows,
             length_penalty=self.options.alpha,
             max_decoding_length=longest + self.options.extra_length,
             min_decoding_length=0,

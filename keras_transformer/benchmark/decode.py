@@ -8,7 +8,6 @@ import numpy as np
 from keras_transformer.benchmark import machine
 from keras_transformer.decoding import batching
 from keras_transformer.decoding.batching import pad
-from keras_transformer.decoding.engines.ctranslate2_search import BATCH_ROWS
 from keras_transformer.engines.memory import process_peak_bytes
 
 
@@ -135,7 +134,7 @@ def time_export(translator, sources, options, num_passes=5):
         translate,
         len(sources),
         num_passes,
-        batch_size=BATCH_ROWS,
+        batch_size=translator.engine.batch_rows,
         num_threads=translator.engine.num_threads,
         target_length=0,
         num_parameters=translator.engine.record.get("num_parameters"),

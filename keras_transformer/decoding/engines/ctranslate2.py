@@ -119,6 +119,7 @@ class CTranslate2Engine:
         self._has_shortlist = self._check_shortlist()
         self._search = self._new_search()
         self.num_threads = self._search.engine.num_translators
+        self.batch_rows = self._search.batch_rows  # at most
 
     def search(self, sentences, options, scored=True):
         """Searches for the hypotheses of sentences, see `KerasEngine.search`.

@@ -38,6 +38,12 @@ class Registry:
         self.package = package
         self._entries: dict[str, typing.Any] = {}
 
+    @typing.overload
+    def register(self, name: Entry) -> Entry: ...
+
+    @typing.overload
+    def register(self, name: str | None = None) -> Callable[[Entry], Entry]: ...
+
     def register(self, name=None):
         """Registers the decorated class or function and returns it.
 

@@ -1,6 +1,6 @@
 """The values that a grid or a random search gives to hyper-parameters."""
 
-import dataclasses
+import functools
 import itertools
 import math
 import random
@@ -12,29 +12,6 @@ from keras_transformer.errors import UserError
 MAX_POINTS = 10_000  # of a grid; --random has the same limit
 # Before a space counts as too small: in all, and for each point.
 _MAX_DRAWS, _MAX_DRAWS_OF_POINT = 100_000, 100
-
-
-@dataclasses.dataclass(frozen=True)
-class Range:
-    """An interval from which a random search draws numbers."""
-
-    low: float
-    high: float
-    is_log: bool  # whether the logarithm is uniform, not the number itself
-
-    def draw(self, generator):
-        """Returns a number of the type of the bounds, with three digits."""
-        low, high = self.low, self.high
-        if self.is_log:
-            log = generator.uniform(math.log(low), math.log(high))
-            number = math.exp(log)
-        elif type(low) is int:
-            return generator.randint(low, high)
-        else:
-            number = generator.uniform(low, high)
-        # Three digits are enough, and they make short names of directories.
-        number = round(number) if type(low) is int else float(f"{number:.3g}")
-        return min(max(number, low), high)
 
 
 def list_grid(text):
@@ -69,21 +46,18 @@ def draw_points(text, num_points, seed):
     >>> draw_points("norm=pre;num_layers=2..2", num_points=1, seed=0)
     [{'norm': 'pre', 'num_layers': 2}]
     """
-    spaces = {
-        name: _parse_range(name, values)
+    generator = random.Random(seed)
+    draws = {
+        name: functools.partial(_draw, generator, *_parse_range(name, values))
         if ".." in values
-        else _parse_choices(name, values, "ranges")
+        else functools.partial(
+            generator.choice, _parse_choices(name, values, "ranges")
+        )
         for name, values in _split(text, "ranges").items()
     }
-    generator = random.Random(seed)
     points = {}
     for _ in range(_MAX_DRAWS + _MAX_DRAWS_OF_POINT * num_points):
-        point = {
-            name: space.draw(generator)
-            if isinstance(space, Range)
-            else generator.choice(space)
-            for name, space in spaces.items()
-        }
+        point = {name: draw() for name, draw in draws.items()}
         points.setdefault(tuple(point.values()), point)
         if len(points) == num_points:
             return list(points.values())
@@ -93,6 +67,20 @@ def draw_points(text, num_points, seed):
         f"{fields.quote(text)}, in which {len(points)} were found. Lower "
         "--random, or widen a range."
     )
+
+
+def _draw(generator, low, high, is_log):
+    """Returns a number of the type of the bounds, with three digits."""
+    if is_log:
+        # The logarithm is uniform, not the number itself.
+        number = math.exp(generator.uniform(math.log(low), math.log(high)))
+    elif type(low) is int:
+        return generator.randint(low, high)
+    else:
+        number = generator.uniform(low, high)
+    # Three digits are enough, and they make short names of directories.
+    number = round(number) if type(low) is int else float(f"{number:.3g}")
+    return min(max(number, low), high)
 
 
 def _split(text, flag):
@@ -131,6 +119,7 @@ def _parse_choices(name, values, flag):
 
 
 def _parse_range(name, values):
+    """Returns the bounds of a range, and whether it is logarithmic."""
     low, _, rest = values.partition("..")
     high, _, scale = (part.strip() for part in rest.strip().partition(" "))
     low, high = (
@@ -149,7 +138,7 @@ def _parse_range(name, values):
             f"{name}={fields.shorten(values)}. Raise its beginning, or leave "
             "log out."
         )
-    return Range(low, high, bool(scale))
+    return low, high, bool(scale)
 
 
 def _parse_value(name, text, flag):

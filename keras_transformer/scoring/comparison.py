@@ -32,8 +32,7 @@ class Difference:
     other_interval: tuple
     p_value: float  # see `MEANING`
     signature: str  # names the seed and the number of samples
-    lower_is_better: bool = False
-    is_cut: bool = False  # whether TER met outputs shorter than `MIN_LENGTH`
+    is_cut: bool  # whether some outputs are shorter than `MIN_LENGTH` allows
 
     @property
     def cells(self):
@@ -51,15 +50,17 @@ class Difference:
         """Returns what the figures mean for two systems, as a sentence."""
         if self.this == self.other:
             return f"{self.title}: both are equal."
-        if self.is_cut:
+        is_ter = self.title == "TER"
+        if is_ter and self.is_cut:
             return (
-                f"{self.title}: no judgement, because {self.title} favours "
-                "outputs that are too short, as some are."
+                "TER: no judgement, because TER favours outputs that are too "
+                "short, as some are."
             )
         if self.p_value >= LEVEL:
             return f"{self.title}: the difference is not significant."
         better, worse = names
-        if (self.this < self.other) != self.lower_is_better:
+        # Of TER alone, the lower is the better one.
+        if (self.this < self.other) != is_ter:
             better, worse = worse, better
         return f"{self.title}: {better} is significantly better than {worse}."
 
@@ -138,6 +139,5 @@ def _difference(title, other, this, signature, is_cut):
         # sacreBLEU calls a difference of zero significant.
         this.p_value if this.score != other.score else 1.0,
         signature.format(),
-        lower_is_better=title == "TER",
-        is_cut=is_cut and title == "TER",
+        is_cut,
     )

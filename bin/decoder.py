@@ -131,12 +131,13 @@ def _decode(checker, steps, changes, constraints):
         if num_lines:
             num_lines -= output.num_lines
         with Progress("sentences", num_lines, results=output) as progress:
-            hypotheses_of_lines = format.finder(translator)(
+            hypotheses_of_lines = translator.hypotheses(
                 long_lines.texts(lines, output.num_lines),
                 report=progress.add,
                 prefixes=prefixes_of_lines,
                 seed=FLAGS.random_seed,
                 start=output.num_lines,
+                scored=format.shows_scores,
                 **constraints,
                 **changes,
             )
@@ -227,7 +228,6 @@ def _read_pairs(path):
 def _decode_interactively(translator, lines, changes, constraints):
     prompt = "> " if sys.stdin.isatty() else ""
     format = LineFormat(changes, constraints)
-    find = format.finder(translator)
     print("Type one sentence per line; Control-D ends.", file=sys.stderr)
     print(prompt, end="", file=sys.stderr, flush=True)
     for number, line in enumerate(lines):
@@ -235,10 +235,11 @@ def _decode_interactively(translator, lines, changes, constraints):
         if count > translator.max_tokens:
             report_long(number + 1, count, translator.max_tokens)
             line = ""
-        (hypotheses,) = find(
+        (hypotheses,) = translator.hypotheses(
             [line],
             seed=FLAGS.random_seed,
             start=number,  # so each line is sampled as that of a file is
+            scored=format.shows_scores,
             **constraints,
             **changes,
         )

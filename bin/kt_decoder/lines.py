@@ -20,16 +20,11 @@ class LineFormat:
 
     def __init__(self, changes, constraints, quality=None):
         self._is_json = FLAGS.format == "jsonl"
+        self.shows_scores = self._is_json or FLAGS.write_scores
         self._num_hypotheses = changes.get("num_hypotheses") or 1
         self._changes = changes
         self._constraints = constraints
         self._quality = quality
-
-    def finder(self, translator):
-        """Returns the translator's method that finds the hypotheses."""
-        if self._is_json or FLAGS.write_scores:
-            return translator.hypotheses
-        return functools.partial(translator.hypotheses, scored=False)
 
     def text_of(self, line, number):
         """Returns the text of a line, which is perhaps a field of JSON."""

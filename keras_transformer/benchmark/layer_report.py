@@ -2,7 +2,6 @@
 
 import csv
 import os
-import typing
 
 import numpy as np
 
@@ -27,17 +26,11 @@ PAIRS = (
 ASYMPTOTIC_LENGTH = 1024  # shorter sequences cost mostly the same for each call
 
 
-class Exponents(typing.NamedTuple):
-    """How a figure grows: in proportion to `n ** of_length * d ** of_width`."""
-
-    of_length: float
-    of_width: float
-
-
 def fit_exponents(cells, figure, least_length=ASYMPTOTIC_LENGTH):
     """Fits the exponents of n and d by least squares of logarithms.
 
-    Returns None if cells with `figure` have fewer than two lengths or widths.
+    Returns them as a list: the figure grows in proportion to `n ** first * d **
+    second`. None if cells with `figure` have fewer than two lengths or widths.
     """
     used = [
         (cell.length, cell.width, cell.figures[figure])
@@ -49,14 +42,14 @@ def fit_exponents(cells, figure, least_length=ASYMPTOTIC_LENGTH):
     lengths, widths, values = np.log(np.array(used, float).T)
     factors = np.stack([np.ones_like(lengths), lengths, widths], axis=1)
     solution, *_ = np.linalg.lstsq(factors, values, rcond=None)
-    return Exponents(*solution[1:].tolist())
+    return solution[1:].tolist()
 
 
 def write_report(cells, directory, settings):
     """Writes `table1.md`, `table1.csv` and `table1.png` into a directory.
 
     The report states the `settings`, names and values that the figures depend
-    on. Returns the fitted `Exponents` by layer and figure.
+    on. Returns the fitted exponents by layer and figure.
     """
     os.makedirs(directory, exist_ok=True)
     fits = {
@@ -67,7 +60,11 @@ def write_report(cells, directory, settings):
         for name in LAYERS
     }
     with atomic_write(os.path.join(directory, "table1.csv")) as file:
-        _write_csv(cells, file)
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["layer", "n", "d", *FIGURES, "note"])
+        for cell in cells:
+            figures = [cell.figures.get(key, "") for key in FIGURES]
+            writer.writerow([*cell[:3], *figures, cell.note])
     with atomic_write(os.path.join(directory, "table1.md")) as file:
         file.write(as_markdown(cells, fits, settings))
     write_picture(_figure(cells), os.path.join(directory, "table1.png"))
@@ -154,7 +151,7 @@ def _comparison_table(cells):
 def _power(exponents):
     if exponents is None:
         return ""
-    return f"n^{exponents.of_length:.2f} d^{exponents.of_width:.2f}"
+    return "n^{:.2f} d^{:.2f}".format(*exponents)
 
 
 def _width_table(cells):
@@ -174,16 +171,6 @@ def _width_table(cells):
 def _number(value):
     """Returns a number with three digits or all before the point."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _write_csv(cells, file):
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["layer", "n", "d", *FIGURES, "note"])
-    for cell in cells:
-        figures = [cell.figures.get(key, "") for key in FIGURES]
-        writer.writerow(
-            [cell.name, cell.length, cell.width, *figures, cell.note]
-        )
 
 
 def _figure(cells):

@@ -150,10 +150,8 @@ def _check_flags():
 
 
 def _draw_all_heads():
-    from keras_transformer.decoding.loading import load_checker
-
-    _run()
-    _check_lengths(load_checker(FLAGS.output_dir), "text", "target_text")
+    _, checker = _open_run()
+    _check_lengths(checker, "text", "target_text")
     translation, attention = _attention(_load())
     if FLAGS.html:
         from keras_transformer.visualization import attention_page
@@ -171,14 +169,12 @@ def _draw_all_heads():
 
 
 def _draw_figure():
-    from keras_transformer.decoding.loading import load_checker
     from keras_transformer.visualization import paper_figures
 
-    run = _run()
+    run, checker = _open_run()
     view = paper_figures.View(
         FLAGS.figure, FLAGS.layer, FLAGS.heads, FLAGS.word
     )
-    checker = load_checker(FLAGS.output_dir)
     _check_lengths(checker, "text")
     words = _words(checker, FLAGS.text)
     hparams = run.hparams
@@ -201,8 +197,8 @@ def _rank_heads():
     from keras_transformer.evaluation import head_ranking
     from keras_transformer.visualization import head_report
 
-    run, problem = _run(), None
-    checker = load_checker(FLAGS.output_dir)
+    run, checker = _open_run()
+    problem = None
     # The sentences of a treebank are words with spaces between them.
     is_treebank = False
     if FLAGS.find in head_ranking.SPLITS:
@@ -233,14 +229,15 @@ def _word_attention(translator, texts):
         yield words, join_weights(weights, starts)
 
 
-def _run():
-    """Returns the run, whose checkpoint is checked."""
+def _open_run():
+    """Returns the run, whose checkpoint is checked, and its checker of text."""
+    from keras_transformer.decoding.loading import load_checker
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.runs.weights import check_checkpoint
 
     run = RunDirectory(model_flags.single_output_dir(FLAGS, "look into"))
     check_checkpoint(run, FLAGS.checkpoint_step)
-    return run
+    return run, load_checker(FLAGS.output_dir)
 
 
 def _check_lengths(checker, *names):

@@ -106,9 +106,7 @@ def _time_training():
     hparams = _make_hparams()
     # Before the backend, because files can be missing or empty.
     text = _read_text()
-    load_backend()
-    import keras
-
+    backend = load_backend()
     from keras_transformer.benchmark.train import time_training
     from keras_transformer.engines.make_engine import resolve_precision
 
@@ -118,7 +116,7 @@ def _time_training():
     )
     return {
         "packed": hparams.packed,
-        "backend": keras.backend.backend(),
+        "backend": backend,
         "precision": precision,
         "xla": FLAGS.xla,
         **figures,
@@ -134,15 +132,13 @@ def _time_input():
         flags.require(FLAGS, "vocabulary")
         vocabulary = Subwords(FLAGS.vocabulary)
     token_pairs, _ = _read_text()
-    load_backend()
-    import keras
-
+    backend = load_backend()
     from keras_transformer.benchmark.train import time_input
 
     figures = time_input(hparams, token_pairs, FLAGS.num_passes, vocabulary)
     return {
         "packed": hparams.packed,
-        "backend": keras.backend.backend(),
+        "backend": backend,
         **figures,
     }
 
@@ -159,9 +155,7 @@ def _time_decoding():
     sources, vocab_size = _read_sources(run)
     # The search alone is timed, not the choice among its samples.
     options = model_flags.decode_options(FLAGS, hparams).to_search_options()
-    load_backend()
-    import keras
-
+    backend = load_backend()
     from keras_transformer.benchmark import decode
     from keras_transformer.decoding import batching
     from keras_transformer.runs.weights import load_model
@@ -185,7 +179,7 @@ def _time_decoding():
     )
     return {
         "output_dir": path,
-        "backend": keras.backend.backend(),
+        "backend": backend,
         "precision": precision,
         "decode": dataclasses.asdict(options),
         **figures,

@@ -34,9 +34,7 @@ FLAGS = flags.define(
     ),
     checkpoint_step=flags.SHARED,
     host=flags.SHARED,
-    port=flags.whole(
-        "Port of the page; 0 takes any free one.", default=8600, maximum=65535
-    ),
+    port=flags.port("Port of the page; 0 takes any free one.", default=8600),
 )
 SECONDS_TO_FINISH = 5
 

@@ -24,6 +24,7 @@ def load_backend(module="keras"):
 
     XLA caches compiled programs in `~/.cache/keras_transformer` if it can, so
     later processes do not compile. `module` may be "tensorflow" without Keras.
+    Returns the name of Keras' backend, or None without Keras.
     """
     read_backend()
     # As defaults only, so that the user's settings win.
@@ -49,7 +50,8 @@ def load_backend(module="keras"):
         ) from error
     # Without KERAS_BACKEND, the file ~/.keras/keras.json decides.
     if module == "keras":
-        _check_backend(sys.modules["keras"].config.backend())
+        return _check_backend(sys.modules["keras"].config.backend())
+    return None
 
 
 def read_backend():

@@ -134,7 +134,7 @@ def whole(description, default=None, maximum=fields.LARGEST):
 
 
 def port(description, default=None):
-    """Returns a flag that takes the number of a port, or 0 for none."""
+    """Returns a flag that takes the number of a port, or 0."""
     return whole(description, default, maximum=65535)
 
 

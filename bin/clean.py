@@ -93,7 +93,8 @@ FLAGS = flags.define(
 def main(argv):
     flags.require(FLAGS, *INPUTS, "clean_source", "clean_target")
     _check_paths()
-    cleaner = Cleaner(_options())
+    options = _options()
+    cleaner = Cleaner(options)
     paths = list(filter(None, (FLAGS[name].value for name in OUTPUTS)))
     with (
         writing.atomic_write_together(paths) as files,
@@ -106,21 +107,16 @@ def main(argv):
             progress.add(len(chunk))
     report = cleaner.report
     print("\n".join(report.lines()))
-    if _may_share_script() and not FLAGS.target_language:
+    if _may_share_script(options) and not options.target_language:
         print(_LANGUAGE_HINT, file=sys.stderr)
     if report.num_kept < report.num_read / 2:
         print(_advice(report), file=sys.stderr)
 
 
-def _may_share_script():
+def _may_share_script(options):
     """Returns whether text in the other language could pass as a side."""
-    source, target = FLAGS.source_script, FLAGS.target_script
-    if not (source and target):
-        return True
-    return bool(
-        parse_scripts(source, "`--source_script`")
-        & parse_scripts(target, "`--target_script`")
-    )
+    source, target = options.source_scripts, options.target_scripts
+    return not (source and target and source.isdisjoint(target))
 
 
 _LANGUAGE_HINT = (

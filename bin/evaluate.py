@@ -113,7 +113,7 @@ def _score_runs(problem, texts, output_dirs):
     # Recorded first: the scores survive a reader that closes the pipe.
     costs = []
     if output_dir:
-        costs = _record(output_dir, steps[0], report, texts, choice)
+        costs = _record(runs[0], steps[0], report, texts, options, choice)
     print("\n".join([report.text, "", *costs] if costs else [report.text]))
     both = (hypotheses, others)
     systems = (output_dirs, both, texts.references)
@@ -351,18 +351,15 @@ def _score(problem, texts, hypotheses, tokenize):
     )
 
 
-def _record(output_dir, step, report, texts, choice):
+def _record(run, step, report, texts, options, choice):
     """Writes the scores into a run and its card; returns lines on its cost."""
     from keras_transformer.runs.model_card.card import describe_cost
     from keras_transformer.runs.model_card.card import write_model_card
     from keras_transformer.runs.model_card.scores import record_scores
-    from keras_transformer.runs.run_directory import RunDirectory
 
-    run = RunDirectory(output_dir)
-    decode = model_flags.decode_options(FLAGS, run.hparams)
     num_pairs = len(texts.references)
     engine = choice.describe()
-    record_scores(run, texts.name, step, num_pairs, decode, report, engine)
+    record_scores(run, texts.name, step, num_pairs, options, report, engine)
     write_model_card(run.path, run)
     rows = describe_cost(run.read_training(step))
     return [f"{title}: {words}." for title, words in rows]

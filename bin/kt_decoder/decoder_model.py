@@ -15,6 +15,8 @@ from keras_transformer.errors import UserError
 SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
 SETTINGS += ("rerank_weight", "target_language")
 SETTINGS += ("format", "split_long", "max_sentence_tokens", *OF_WORDS)
+# Flags of models that translate.
+OF_TRANSLATION = (*OF_WORDS, "document", "split_long")
 
 
 def read_constraints():
@@ -66,8 +68,7 @@ def check_model(changes, constraints):
     checker = _assemble(load_checker, paths)
     check_capabilities(checker.engine.capabilities, chosen, "--")
     options = checker.change_options(**changes)
-    for name in (*OF_WORDS, "document", "split_long", "prefix_file"):
-        check_translates(checker, name)
+    _check_translates(checker, (*OF_TRANSLATION, "prefix_file"))
     checker.combine_steps(options, **constraints)
     runs = keras_engine.open_runs(paths)
     steps = {"output_dir": keras_engine.find_steps(runs, FLAGS.checkpoint_step)}
@@ -138,11 +139,11 @@ def read_quality(steps, changes):
     return Quality.read(FLAGS.output_dir, *steps["output_dir"])
 
 
-def check_translates(translator, name):
+def _check_translates(translator, names):
     """Raises a `UserError` if a flag is given for a model that parses."""
     if translator.linearization:
         rule = "must go with a model that translates, not with a parsing run"
-        flags.refuse(FLAGS, [name], rule)
+        flags.refuse(FLAGS, names, rule)
 
 
 def load_model(steps):
@@ -181,8 +182,7 @@ def load_model(steps):
 
     translator = _assemble(load_steps, paths)
     # It is known only now whether an exported model parses.
-    for name in OF_WORDS:
-        check_translates(translator, name)
+    _check_translates(translator, OF_TRANSLATION)
     return translator
 
 

@@ -5,7 +5,6 @@ import io
 import sys
 
 from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
-from keras_transformer.bin.kt_decoder.decoder_model import check_translates
 from keras_transformer.bin.kt_decoder.decoder_model import load_model
 from keras_transformer.bin.shared import text_io
 from keras_transformer.data import text_files
@@ -53,7 +52,6 @@ def decode_document(checker, steps, changes, constraints):
     with _output(FLAGS.decode_to_file) as file:
         if checker:
             translator = load_model(steps)
-        check_translates(translator, "document")
         translations = _translate(source, translator, changes, constraints)
         texts = [
             translation.hypotheses[0].text or sentence

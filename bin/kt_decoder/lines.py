@@ -7,7 +7,6 @@ import json
 import sys
 
 from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
-from keras_transformer.bin.kt_decoder.decoder_model import check_translates
 from keras_transformer.errors import UserError
 
 
@@ -174,7 +173,6 @@ class LongLines:
         self._counter = counter
         self._max_tokens = counter.max_tokens
         if FLAGS.split_long:
-            check_translates(counter, "split_long")
             self._max_tokens = long_texts.limit_part_tokens(
                 counter, FLAGS.max_sentence_tokens
             )

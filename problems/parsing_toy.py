@@ -12,10 +12,11 @@ import itertools
 import random
 
 from keras_transformer.problems.parsing import ParsingProblem
-from keras_transformer.problems.toy_treebank.grammar import Slot
 from keras_transformer.problems.toy_treebank.grammar import read_grammar
 from keras_transformer.registry import register_problem
+from keras_transformer.trees.tree import ROOT
 from keras_transformer.trees.tree import Tree
+from keras_transformer.trees.tree import build_trees
 
 NUM_TREES = {"train": 12_000, "dev": 300, "test": 300}
 SENTENCE_LENGTHS = range(4, 26)  # in words, punctuation included
@@ -42,15 +43,14 @@ class ParsingToy(ParsingProblem):
 class TreeWriter:
     """Writes random trees, the same ones for the same seed.
 
-    >>> words, tree = TreeWriter(seed=0).sentence()
-    >>> words == tree.words()
-    True
+    >>> " ".join(TreeWriter(seed=0).write().words())
+    'Do you love the city in the cellar ?'
     """
 
     def __init__(self, seed):
         # Python promises to keep the sequence of this method only.
         self._random = random.Random(seed).random
-        self._words = []
+        self._steps = []
         self._used = set()
         self._rules = {
             symbol: (
@@ -60,44 +60,40 @@ class TreeWriter:
             for symbol, rules in read_grammar().items()
         }
 
-    def sentence(self):
-        """Returns the words of a sentence and its tree."""
+    def write(self):
+        """Returns the tree of a random sentence."""
         while True:
-            self._words.clear()
+            self._steps.clear()
             self._used.clear()
-            (tree,) = self._make("sentence")
-            if len(self._words) in SENTENCE_LENGTHS:
-                words = spell(self._words)
-                return words, Tree("TOP", (_with_words(tree, iter(words)),))
+            self._make("sentence")
+            words = [word for step, _, word in self._steps if step == "leaf"]
+            if len(words) in SENTENCE_LENGTHS:
+                spelled = iter(spell(words))
+                (tree,) = build_trees(
+                    (step, label, next(spelled) if word else None)
+                    for step, label, word in self._steps
+                )
+                return Tree(ROOT, (tree,))
 
     def _make(self, symbol):
-        """Returns the trees that a random rule of a symbol makes."""
+        """Appends the steps of a symbol by one of its rules, at random."""
         items = self._choose(symbol)
         if symbol.startswith(_ONCE):
             # A few tries suffice: repetition is allowed, just unlikely.
             for _ in range(5):
-                if items[-1].children not in self._used:
+                if items[-1][2] not in self._used:
                     break
                 items = self._choose(symbol)
-            self._used.add(items[-1].children)
-        return self._fill(items)
+            self._used.add(items[-1][2])
+        for item in items:
+            if isinstance(item, str):
+                self._make(item)
+            else:
+                self._steps.append(item)
 
     def _choose(self, symbol):
         totals, choices = self._rules[symbol]
         return choices[bisect.bisect(totals, self._random() * totals[-1])]
-
-    def _fill(self, items):
-        """Returns the items of a rule with trees in place of its slots."""
-        trees = []
-        for item in items:
-            if isinstance(item, Slot):
-                trees += self._make(item.symbol)
-            elif item.is_preterminal:
-                trees.append(item)
-                self._words += item.children
-            else:
-                trees.append(Tree(item.label, tuple(self._fill(item.children))))
-        return trees
 
 
 def spell(words):
@@ -111,34 +107,26 @@ def spell(words):
     return spelled
 
 
-def _with_words(tree, words):
-    """Returns a tree with other words."""
-    if tree.is_preterminal:
-        return Tree(tree.label, (next(words),))
-    children = tuple([_with_words(child, words) for child in tree.children])
-    return Tree(tree.label, children)
-
-
 @functools.cache
 def make_toy_trees():
     """Returns a dictionary of split to its trees."""
-    pairs = _distinct_pairs()
-    train = [next(pairs) for _ in range(NUM_TREES["train"])]
-    train_words = {word for words, _ in train for word in words}
-    treebank = {"train": [tree for _, tree in train]}
+    trees = _write_distinct_trees()
+    treebank = {"train": [next(trees) for _ in range(NUM_TREES["train"])]}
+    words = {word for tree in treebank["train"] for word in tree.words()}
     # A model cannot know the meaning of a word that training lacks.
-    fitting = (tree for words, tree in pairs if train_words.issuperset(words))
+    fitting = (tree for tree in trees if words.issuperset(tree.words()))
     for split in ("dev", "test"):
         treebank[split] = [next(fitting) for _ in range(NUM_TREES[split])]
     return treebank
 
 
-def _distinct_pairs():
-    """Yields the words and trees of sentences that did not occur before."""
+def _write_distinct_trees():
+    """Yields the trees of sentences that did not occur before."""
     writer = TreeWriter(seed=2017)
     seen = set()
     while True:
-        words, tree = writer.sentence()
-        if tuple(words) not in seen:
-            seen.add(tuple(words))
-            yield words, tree
+        tree = writer.write()
+        words = tuple(tree.words())
+        if words not in seen:
+            seen.add(words)
+            yield tree

@@ -13,7 +13,6 @@ import typing
 from keras_transformer.problems.toy_language.lexicon import ADJECTIVES
 from keras_transformer.problems.toy_language.lexicon import NOUNS
 from keras_transformer.problems.toy_language.lexicon import read_lines
-from keras_transformer.trees.tree import Tree
 
 VERB_TAGS = ("VB", "VBZ", "VBD", "VBN", "VBG", "VBP")
 
@@ -32,27 +31,22 @@ _VARIABLES = {
 }
 _LINE = re.compile(r"(?:([a-z][^:]*):)? ?(?:(\d+) )?(.*)")
 _VARIABLE = re.compile(r"(?<=[\[ ])[A-Z]\b(?=[^\[]*\])")
-_TOKEN = re.compile(r"[()]|\[[^]]*\]|[^\s()\[\]]+")
-
-
-class Slot(typing.NamedTuple):
-    """A place in a rule for trees that the rules of a symbol make."""
-
-    symbol: str
+# A tag with its word, a bracket with its label, a closing bracket, or a symbol.
+_TOKEN = re.compile(r"\((\S+) ([^\s()\[\]]+)\)|\((\S+)|(\))|\[([^]]*)\]")
 
 
 class Rule(typing.NamedTuple):
-    """One way to make a symbol: trees and slots, side by side."""
+    """One way to make a symbol: steps of trees and names of other symbols."""
 
     weight: float
-    items: tuple
+    items: tuple  # steps as of `tree.walk`, and str
 
 
 @functools.cache
 def read_grammar():
     """Returns the rules of each symbol, words included: {symbol: [Rule]}."""
     rules = {
-        symbol: [Rule(1, (Tree(tag, (word,)),)) for tag, word in words]
+        symbol: [Rule(1, (("leaf", tag, word),)) for tag, word in words]
         for symbol, words in make_lexical_rules().items()
     }
     head = None
@@ -63,7 +57,7 @@ def read_grammar():
         if text:
             for symbol, texts in _instances(head, text):
                 share = int(weight or 1) / len(texts)
-                new_rules = [Rule(share, _read(text)) for text in texts]
+                new_rules = [Rule(share, tuple(_read(text))) for text in texts]
                 rules.setdefault(symbol, []).extend(new_rules)
     return rules
 
@@ -101,19 +95,18 @@ def _choices(text):
 
 
 def _read(text):
-    """Returns the trees and slots of a rule."""
-    stack = [[]]
-    for token in _TOKEN.findall(text):
-        if token == "(":
-            stack.append([])
-        elif token == ")":
-            label, *children = stack.pop()
-            stack[-1].append(Tree(label, tuple(children)))
-        elif token.startswith("["):
-            stack[-1].append(Slot(token[1:-1]))
-        elif token != "~":
-            stack[-1].append(token)
-    return tuple(stack[0])
+    """Yields the items of a rule."""
+    open_labels = []
+    for tag, word, label, closing, symbol in _TOKEN.findall(text):
+        if tag:
+            yield "leaf", tag, word
+        elif label:
+            open_labels.append(label)
+            yield "open", label, None
+        elif closing:
+            yield "close", open_labels.pop(), None
+        else:
+            yield symbol
 
 
 def make_lexical_rules():

@@ -11,7 +11,7 @@ def make_trees(count):
     # With this seed, training has all labels of dev and test.
     writer, trees = TreeWriter(seed=1), {}
     while len(trees) < count:
-        _, tree = writer.sentence()
+        tree = writer.write()
         trees[str(tree)] = tree
     return list(trees.values())
 

@@ -7,10 +7,10 @@ import pytest
 
 from keras_transformer.problems.parsing_toy import NUM_TREES
 from keras_transformer.problems.parsing_toy import make_toy_trees
-from keras_transformer.problems.toy_treebank.grammar import Slot
 from keras_transformer.problems.toy_treebank.grammar import make_lexical_rules
 from keras_transformer.problems.toy_treebank.grammar import read_grammar
 from keras_transformer.trees.tree import Tree
+from keras_transformer.trees.tree import build_trees
 from keras_transformer.trees.tree import parse_tree
 
 SPLITS = ("train", "dev", "test")
@@ -38,13 +38,13 @@ def readings(words):
             return words[place] in word
         return place < len(words) and words[place] == word
 
-    def build_trees(symbol, place):
-        """Returns {end: trees of the symbol from the place to the end}."""
+    def read(symbol, place):
+        """Returns {end: steps of the symbol from the place to the end}."""
         if (symbol, place) not in readings_of:
             ends = readings_of[symbol, place] = {}
             for rule in read_grammar()[symbol]:
-                for end, trees in filled(rule.items, place):
-                    ends.setdefault(end, {})[str(trees)] = trees
+                for end, steps in filled(rule.items, place):
+                    ends.setdefault(end, set()).add(steps)
         return readings_of[symbol, place]
 
     def filled(items, place):
@@ -52,27 +52,22 @@ def readings(words):
             yield place, ()
             return
         first, *rest = items
-        if isinstance(first, Slot):
-            ends = build_trees(first.symbol, place).items()
+        if isinstance(first, str):
             firsts = [
-                (end, trees)
-                for end, choices in ends
-                for trees in choices.values()
+                (end, steps)
+                for end, choices in read(first, place).items()
+                for steps in choices
             ]
-        elif first.is_preterminal:
-            ends = [place + 1] if fits(first.children[0], place) else []
-            firsts = [(end, (first,)) for end in ends]
+        elif first[0] == "leaf":
+            firsts = [(place + 1, (first,))] * fits(first[2], place)
         else:
-            firsts = [
-                (end, (Tree(first.label, children),))
-                for end, children in filled(first.children, place)
-            ]
-        for middle, trees in firsts:
+            firsts = [(place, (first,))]
+        for middle, steps in firsts:
             for end, others in filled(rest, middle):
-                yield end, trees + others
+                yield end, steps + others
 
-    whole = build_trees("sentence", 0).get(len(words), {})
-    return [Tree("TOP", children) for children in whole.values()]
+    whole = read("sentence", 0).get(len(words), ())
+    return [Tree("TOP", tuple(build_trees(steps))) for steps in whole]
 
 
 def reading(sentence):
@@ -178,10 +173,9 @@ class ReadingTest:
 
     def test_finds_two_where_a_rule_allows_two(self, monkeypatch):
         rules = dict(read_grammar())
-        (twice,) = [rules["price"][0].items]
-        rules["price"] = rules["price"] + [
-            rules["price"][0]._replace(items=(Tree("X", twice),))
-        ]
+        once = rules["price"][0]
+        steps = ("open", "X", None), *once.items, ("close", "X", None)
+        rules["price"] = rules["price"] + [once._replace(items=steps)]
         monkeypatch.setattr(
             sys.modules[__name__], "read_grammar", lambda: rules
         )
@@ -229,18 +223,12 @@ class GrammarTest:
             reached.add(symbol)
             assert read_grammar()[symbol], symbol
             for rule in read_grammar()[symbol]:
-                items = list(rule.items)
-                while items:
-                    item = items.pop()
-                    if isinstance(item, Slot):
-                        waiting.append(item.symbol)
-                    elif not item.is_preterminal:
-                        items.extend(item.children)
+                waiting += [item for item in rule.items if type(item) is str]
 
     def test_weights_count_whatever_the_rule_stands_for(self):
         weights = {}
         for rule in read_grammar()["det sg"]:
-            word = rule.items[0].children[0]
+            ((_, _, word),) = rule.items
             weights[word] = rule.weight
         assert weights == {"the": 6, "a": 2, "this": 0.5, "every": 0.5}
 

@@ -116,7 +116,7 @@ def _make_texts(path):
         for side, ending in enumerate(("en", "de")):
             text = "".join(pair[side] + "\n" for pair in lines)
             (path / f"{split}.{ending}").write_text(text, encoding="utf-8")
-        texts = [str(trees.sentence()[1]) for _ in range(NUM_TREES[split])]
+        texts = [str(trees.write()) for _ in range(NUM_TREES[split])]
         (path / f"{split}.trees").write_text("\n".join(texts))
 
 

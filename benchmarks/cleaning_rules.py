@@ -19,7 +19,7 @@ KINDS = ("shifted", "exchanged", "copied", "tagged", "repeated")
 
 
 def main(source_path, target_path):
-    pairs = list(text_files.read_pairs(source_path, target_path))
+    pairs = list(text_files.read_rows(source_path, target_path))
     dirty, kinds = plant(pairs)
     print("| Rule | good pairs lost | precision |", " | ".join(KINDS), "|")
     for rule in RULES:

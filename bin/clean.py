@@ -100,7 +100,7 @@ def main(argv):
         writing.atomic_write_together(paths) as files,
         Progress("pairs") as progress,
     ):
-        pairs = text_files.read_pairs(FLAGS.source, FLAGS.target)
+        pairs = text_files.read_rows(FLAGS.source, FLAGS.target)
         judged = cleaner.judge(pairs)
         while chunk := list(itertools.islice(judged, _PAIRS_AT_ONCE)):
             _write(chunk, *files)

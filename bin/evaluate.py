@@ -174,14 +174,14 @@ def _score_files():
         _score_trees()
         return
     path, *further_paths = FLAGS.references
-    references, hypotheses, *more_references = text_files.read_files_of_text(
-        [path, FLAGS.hypotheses, *further_paths]
-    )
-    if not references:
+    rows = text_files.read_rows(path, FLAGS.hypotheses, *further_paths)
+    sides = list(map(list, zip(*rows)))
+    if not sides:
         raise UserError(
             f"There is no line to score in {FLAGS.hypotheses} and {path}. "
             "Check both paths."
         )
+    references, hypotheses, *more_references = sides
     from keras_transformer.scoring.translations import translation_report
 
     others = []

@@ -50,7 +50,7 @@ class TranslateWmt(Problem):
     def text_pairs(self, split, tmp_dir):
         if self.source_files(tmp_dir):
             paths = self._paths(split, tmp_dir)
-            pairs = text_files.read_pairs(*paths, exact=True)
+            pairs = text_files.read_rows(*paths, exact=True)
         else:
             builder = self._builder(tmp_dir)
             pairs = tfds_pairs(builder, split, *self._languages())
@@ -89,7 +89,7 @@ class TranslateWmt(Problem):
         ):
             for split in self.splits:
                 paths = self._paths(split, tmp_dir)
-                pairs = text_files.read_pairs(*paths, exact=True)
+                pairs = text_files.read_rows(*paths, exact=True)
                 complete = collections.Counter(
                     itertools.starmap(self.is_complete, pairs)
                 )
@@ -212,7 +212,7 @@ class TranslateEndeWmtBpe32k(TranslateWmt):
     num_pairs = {"dev": 3000, "test": 3003}
 
     def text_pairs(self, split, tmp_dir):
-        return text_files.read_pairs(*self._paths(split, tmp_dir), exact=True)
+        return text_files.read_rows(*self._paths(split, tmp_dir), exact=True)
 
     def text_split(self, split):
         sources, references = super().text_split(split)

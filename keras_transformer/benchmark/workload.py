@@ -34,7 +34,7 @@ def load_text(
     sentence; they are exchanged with the ids 0 and 1. Without a path, a
     vocabulary of `vocab_size` is trained on the text.
     """
-    texts = list(zip(*text_files.read_pairs(source_path, target_path)))
+    texts = list(zip(*text_files.read_rows(source_path, target_path)))
     if not texts:
         raise UserError(
             f"{source_path} and {target_path} are empty. Check that these are "

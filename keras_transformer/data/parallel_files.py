@@ -44,7 +44,7 @@ def read_pairs(paths, languages=(None, None)):
     """
     kind = detect_kind(paths)
     if kind == "text":
-        return text_files.read_pairs(*paths)
+        return text_files.read_rows(*paths)
     if kind == "tsv":
         return _read_tsv(*paths)
     return _read_tmx(*paths, languages)

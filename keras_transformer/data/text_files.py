@@ -153,38 +153,41 @@ def read_parallel_lines(path, num_lines, other):
     lines = list(itertools.islice(rest, num_lines))
     count = _count_lines(len(lines), rest)
     if count != f"{num_lines:,}":
-        raise UserError(
-            "Files of the same text must have the same number of lines. "
-            f"Received: {path} with {count} lines and {other} with "
-            f"{num_lines:,} lines. Name the file for this text."
-        )
+        raise _make_count_error(path, count, other, f"{num_lines:,}")
     return lines
 
 
-def read_files_of_text(paths):
-    """Returns the lines of each file; all are of the same text.
+def read_rows(*paths, exact=False):
+    """Yields the lines of several files of the same text side by side.
 
-    Another number is a `UserError`, before the end of a much longer file.
+    A row is a tuple, such as `(source, target)`. `exact` is that of
+    `split_lines`. If a file ends before another, the `UserError` names both and
+    their numbers of lines, without reading a much longer file to its end.
     """
-    sides = [read_lines(path) for path in paths]
-    rows = []
-    for row in itertools.zip_longest(*sides):
+    sides = [read_lines(path, exact=exact) for path in paths]
+    # `zip` would silently drop the surplus lines of the longer file.
+    for number, row in enumerate(itertools.zip_longest(*sides)):
         if None in row:
             counts = [
-                _count_lines(len(rows) + (line is not None), side)
+                _count_lines(number + (line is not None), side)
                 for line, side in zip(row, sides)
             ]
             other = next(
                 n for n, count in enumerate(counts) if count != counts[0]
             )
-            raise UserError(
-                "Files of the same text must have the same number of lines. "
-                f"Received: {paths[other]} with {counts[other]} lines and "
-                f"{paths[0]} with {counts[0]} lines. Name the file for this "
-                "text."
+            raise _make_count_error(
+                paths[0], counts[0], paths[other], counts[other]
             )
-        rows.append(row)
-    return [[row[n] for row in rows] for n in range(len(paths))]
+        yield row
+
+
+def _make_count_error(path, count, other, other_count):
+    return UserError(
+        "Files of the same text must have the same number of lines. Received: "
+        f"{path} with {count} lines and {other} with {other_count} lines. Name "
+        "other files, or align them again: line n of each must have the same "
+        "sentence."
+    )
 
 
 def _count_lines(number, rest):
@@ -206,31 +209,6 @@ def unescape(text):
     from xml.sax import saxutils
 
     return saxutils.unescape(text, {"&quot;": '"', "&apos;": "'"})
-
-
-def read_pairs(source_path, target_path, exact=False):
-    """Yields `(source, target)` for each line of two aligned files.
-
-    `exact` is that of `split_lines`. If a file ends before the other, the
-    `UserError` names both and their numbers of lines.
-    """
-    paths = (source_path, target_path)
-    sides = [read_lines(path, exact=exact) for path in paths]
-    # `zip` would silently drop the surplus lines of the longer file.
-    for number, pair in enumerate(itertools.zip_longest(*sides)):
-        if None not in pair:
-            yield pair
-            continue
-        counts = [
-            _count_lines(number + (line is not None), side)
-            for line, side in zip(pair, sides)
-        ]
-        raise UserError(
-            "Parallel files must have the same number of lines. Received: "
-            f"{paths[0]} with {counts[0]} lines and {paths[1]} with "
-            f"{counts[1]} lines. Align them again: line n of one file must "
-            "translate line n of the other."
-        )
 
 
 def is_blank(line):

@@ -90,11 +90,7 @@ def read_test_set(name, pair):
     paths = _locate_files(name, pair)
     if not all(map(os.path.isfile, paths)):
         paths = _download(name, pair)
-    sides = list(zip(*text_files.read_pairs(*paths[:2])))
-    sides += [
-        text_files.read_parallel_lines(path, len(sides[0]), paths[0])
-        for path in paths[2:]
-    ]
+    sides = zip(*text_files.read_rows(*paths))
     # sacreBLEU keeps the entities of older sets, and a model knows characters.
     return [list(map(text_files.unescape, side)) for side in sides]
 

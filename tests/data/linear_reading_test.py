@@ -166,4 +166,4 @@ def test_a_much_longer_file_of_the_same_text_is_not_read_to_its_end(
             file.write(unit * count)
     for paths in ((long, short), (short, long), (short, short, long)):
         with pytest.raises(UserError, match="more than 1,00. lines"):
-            text_files.read_files_of_text(paths)
+            list(text_files.read_rows(*paths))

@@ -187,7 +187,7 @@ class PairsTest:
     def test_pairs_are_aligned_by_line(self, tmp_path):
         source = write(tmp_path / "en", b"one\n\nthree\n")
         target = write(tmp_path / "de", gzip.compress(b"eins\nzwei\ndrei"))
-        assert list(text_files.read_pairs(source, target)) == [
+        assert list(text_files.read_rows(source, target)) == [
             ("one", "eins"),
             ("", "zwei"),
             ("three", "drei"),
@@ -198,7 +198,7 @@ class PairsTest:
         shorter = write(tmp_path / "text.de", b"1\n2\n")
         for source, target in ((longer, shorter), (shorter, longer)):
             with pytest.raises(ValueError) as error:
-                list(text_files.read_pairs(source, target))
+                list(text_files.read_rows(source, target))
             assert "text.en with 3 lines" in str(error.value)
             assert "text.de with 2 lines" in str(error.value)
 
@@ -206,7 +206,7 @@ class PairsTest:
         target = write(tmp_path / "text.de", b"1\n2\n")
         with piped(tmp_path, b"1\n2\n3\n4\n") as source:
             with pytest.raises(ValueError, match="with 4 lines .*with 2 lines"):
-                list(text_files.read_pairs(source, target))
+                list(text_files.read_rows(source, target))
 
     def test_a_very_long_rest_is_not_counted_to_its_end(self, tmp_path):
         size = 5_000_000
@@ -214,7 +214,7 @@ class PairsTest:
         shorter = write(tmp_path / "text.de", b"1\n2\n")
         lines = "text.en with more than 1,000,003 lines"
         with pytest.raises(ValueError, match=lines):
-            list(text_files.read_pairs(longer, shorter))
+            list(text_files.read_rows(longer, shorter))
         with pytest.raises(ValueError, match="more than 1,000,002 lines"):
             text_files.read_parallel_lines(longer, 2, "a text")
 
@@ -222,7 +222,7 @@ class PairsTest:
         source = write(tmp_path / "text.en", b"1\n")
         target = write(tmp_path / "text.de", b"")
         with pytest.raises(ValueError) as error:
-            list(text_files.read_pairs(source, target))
+            list(text_files.read_rows(source, target))
         assert "\n" not in str(error.value)
 
 

@@ -1,6 +1,5 @@
 """Subwords: text to token ids and back, by SentencePiece."""
 
-import contextlib
 import functools
 import hashlib
 import io
@@ -262,53 +261,49 @@ def train_subwords(
     that id wherever they stand, also inside a word; see `check_user_symbols`.
     Too little text for `vocab_size`, or too many characters, is a `UserError`.
     """
-    model = io.BytesIO()
-    texts = list(texts)
-    with _write_normalization(texts, normalize_text) as rules:
-        _train(model, texts, vocab_size, symbols, user_symbols, rules)
-    model_bytes = normalization.drop_paths(model.getvalue())
+    # The mark lets a symbol be recognised only where a word begins.
+    marked_symbols = [WORD_START + word for word in symbols]
+    model_bytes = _train(
+        tuple(texts),
+        vocab_size,
+        (*marked_symbols, *user_symbols),
+        normalize_text,
+    )
     with open(model_path, "wb") as file:
         file.write(model_bytes)
     return Subwords.from_bytes(model_bytes)
 
 
-def _train(model, texts, vocab_size, symbols, user_symbols, rules):
-    try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(texts),
-            model_writer=model,
-            model_type="bpe",
-            vocab_size=vocab_size,
-            pad_id=PAD_ID,
-            eos_id=END_ID,
-            unk_id=UNKNOWN_ID,
-            bos_id=-1,  # none: the decoder starts from a zero vector
-            byte_fallback=True,  # so any text can be encoded
-            **rules,
-            character_coverage=0.9999,
-            max_sentence_length=1 << 16,  # bytes; longer ones are skipped
-            # The mark lets a symbol be recognised only where a word begins.
-            user_defined_symbols=[
-                *(WORD_START + word for word in symbols),
-                *user_symbols,
-            ],
-            minloglevel=2,
-        )
-    except RuntimeError as error:
-        raise _vocab_size_error(vocab_size, str(error)) from error
-
-
-@contextlib.contextmanager
-def _write_normalization(texts, normalize_text):
-    """Yields the argument of SentencePiece's trainer for the normalisation."""
-    if not normalize_text:
-        yield {"normalization_rule_name": "identity"}
-        return
-    is_wide = normalization.uses_wide_punctuation(texts)
-    replacements = normalization.make_replacements(is_wide)
+def _train(texts, vocab_size, symbols, normalize_text):
+    """Returns the contents of the file that `train_subwords` writes."""
+    model = io.BytesIO()
+    rules = {"normalization_rule_name": "identity"}
     with tempfile.TemporaryDirectory() as directory:
-        path = normalization.write_rules(directory, "rules", replacements)
-        yield {"normalization_rule_tsv": path}
+        if normalize_text:
+            is_wide = normalization.uses_wide_punctuation(texts)
+            replacements = normalization.make_replacements(is_wide)
+            path = normalization.write_rules(directory, "rules", replacements)
+            rules = {"normalization_rule_tsv": path}
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(texts),
+                model_writer=model,
+                model_type="bpe",
+                vocab_size=vocab_size,
+                pad_id=PAD_ID,
+                eos_id=END_ID,
+                unk_id=UNKNOWN_ID,
+                bos_id=-1,  # none: the decoder starts from a zero vector
+                byte_fallback=True,  # so any text can be encoded
+                **rules,
+                character_coverage=0.9999,
+                max_sentence_length=1 << 16,  # bytes; longer ones are skipped
+                user_defined_symbols=list(symbols),
+                minloglevel=2,
+            )
+        except RuntimeError as error:
+            raise _vocab_size_error(vocab_size, str(error)) from error
+    return normalization.drop_paths(model.getvalue())
 
 
 def check_user_symbols(

@@ -5,10 +5,8 @@ import json
 import logging
 import os
 import shutil
-import time
 
 from keras_transformer import fields
-from keras_transformer.data import subwords
 from keras_transformer.data import token_links
 from keras_transformer.data import vocabularies
 from keras_transformer.data.attributes import check_attributes
@@ -183,40 +181,13 @@ def _make_vocabularies(problem, tmp_dir, directory):
         _check_symbols(given.sources, problem, tmp_dir)
         given.write(directory)
         return given
-    if problem.shared_vocabulary:
-        shared = _make_vocabulary(problem, tmp_dir, directory)
+    symbols = problem.shared_vocabulary and problem.bpe_symbols(tmp_dir)
+    if symbols:
+        path = os.path.join(directory, VOCABULARY_FILE)
+        shared = write_symbols(symbols, path)
         return vocabularies.Vocabularies(shared, shared)
     pairs = _sample_training_text(problem, tmp_dir)
-    return vocabularies.train_separate(problem, pairs, tmp_dir, directory)
-
-
-def _make_vocabulary(problem, tmp_dir, directory):
-    path = os.path.join(directory, VOCABULARY_FILE)
-    symbols = problem.bpe_symbols(tmp_dir)
-    if symbols:
-        return write_symbols(symbols, path)
-    start = time.monotonic()
-    pairs = _sample_training_text(problem, tmp_dir)
-    texts = (
-        text
-        for source, target in pairs
-        for text in (source, problem.target_text(target))
-    )
-    vocabulary = subwords.train_subwords(
-        texts,
-        problem.vocab_size,
-        path,
-        problem.symbols(tmp_dir),
-        problem.user_symbols,
-        problem.normalize_text,
-    )
-    _logger.info(
-        "Trained a vocabulary of %s on %s pairs in %.1f s.",
-        f"{vocabulary.vocab_size:,}",
-        f"{len(pairs):,}",
-        time.monotonic() - start,
-    )
-    return vocabulary
+    return vocabularies.train(problem, pairs, tmp_dir, directory)
 
 
 def _sample_training_text(problem, tmp_dir):

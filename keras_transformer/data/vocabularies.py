@@ -1,7 +1,9 @@
 """The vocabularies of source and target, which may be one."""
 
 import itertools
+import logging
 import os
+import time
 import typing
 
 from keras_transformer.data import subwords
@@ -13,6 +15,8 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.writing import atomic_write
 
 FILES = (VOCABULARY_FILE, SOURCE_VOCABULARY_FILE)
+
+_logger = logging.getLogger(__name__)
 
 
 class Vocabularies(typing.NamedTuple):
@@ -107,26 +111,38 @@ def read_given(path):
     return Vocabularies(*(Subwords(os.path.join(path, name)) for name in FILES))
 
 
-def train_separate(problem, pairs, tmp_dir, directory):
-    """Trains a vocabulary for each side of pairs of a problem."""
-    sources, targets = zip(*pairs)
+def train(problem, pairs, tmp_dir, directory):
+    """Trains the vocabularies of a problem on a list of pairs of texts."""
+    pairs = [(source, problem.target_text(target)) for source, target in pairs]
     symbols = problem.symbols(tmp_dir)
-    sides = (
-        (map(problem.target_text, targets), problem.vocab_size),
-        (sources, problem.source_vocab_size or problem.vocab_size),
-    )
-    return Vocabularies(
-        *(
-            subwords.train_subwords(
-                texts,
-                vocab_size,
-                os.path.join(directory, name),
-                symbols,
-                problem.user_symbols,
-                problem.normalize_text,
-            )
-            for (texts, vocab_size), name in zip(sides, FILES)
+
+    def train_one(texts, vocab_size, name):
+        start = time.monotonic()
+        vocabulary = subwords.train_subwords(
+            texts,
+            vocab_size,
+            os.path.join(directory, name),
+            symbols,
+            problem.user_symbols,
+            problem.normalize_text,
         )
+        _logger.info(
+            "Trained a vocabulary of %s on %s pairs in %.1f s.",
+            f"{vocabulary.vocab_size:,}",
+            f"{len(pairs):,}",
+            time.monotonic() - start,
+        )
+        return vocabulary
+
+    if problem.shared_vocabulary:
+        texts = itertools.chain.from_iterable(pairs)
+        shared = train_one(texts, problem.vocab_size, VOCABULARY_FILE)
+        return Vocabularies(shared, shared)
+    sources, targets = zip(*pairs)
+    source_size = problem.source_vocab_size or problem.vocab_size
+    return Vocabularies(
+        train_one(targets, problem.vocab_size, VOCABULARY_FILE),
+        train_one(sources, source_size, SOURCE_VOCABULARY_FILE),
     )
 
 

@@ -16,7 +16,6 @@ sample of the Penn Treebank.
 
 import collections
 
-from keras_transformer.trees.symbols import LEAF
 from keras_transformer.trees.symbols import find_linearizations
 from keras_transformer.trees.symbols import make_symbol
 from keras_transformer.trees.symbols import read_symbol
@@ -117,14 +116,13 @@ def delinearize(symbols, words):
     return tree if tree.label == ROOT else Tree(ROOT, (tree,))
 
 
-def repair(symbols, num_words, linearization=None):
+def repair(symbols, num_words, linearization):
     """Returns well-formed symbols over at least one word, close to any others.
 
     Symbols that are well-formed and in the right linearization are returned
-    unchanged. Strings that are no symbols of it are dropped. By default it is
-    the linearization of the first symbol other than XX, or else "normalised".
+    unchanged. Strings that are no symbols of it are dropped.
 
-    >>> " ".join(repair("(S (NP XX XX (VP XX )VP".split(), 4))
+    >>> " ".join(repair("(S (NP XX XX (VP XX )VP".split(), 4, "normalised"))
     '(S (NP XX XX (VP XX )VP )NP XX )S'
     """
     if num_words < 1:
@@ -133,7 +131,6 @@ def repair(symbols, num_words, linearization=None):
             "empty sentences out."
         )
     read = [read_symbol(symbol) for symbol in symbols]
-    linearization = linearization or _linearization_of(symbols)
     fits = [linearization in linearizations for *_, linearizations in read]
     # A well-formed output of the model stays exactly as it is.
     if all(fits) and is_well_formed(symbols, num_words):
@@ -143,14 +140,6 @@ def repair(symbols, num_words, linearization=None):
         kept = to_top_down(kept)
     tree = repair_tree(kept, num_words)
     return linearize(tree, linearization)
-
-
-def _linearization_of(symbols):
-    for symbol in symbols:
-        linearizations = read_symbol(symbol)[2]
-        if symbol != LEAF and linearizations:
-            return linearizations[0]
-    return "normalised"
 
 
 def to_in_order(all_steps):

@@ -160,7 +160,7 @@ def _judge(quality, translator, texts, best, alpha, output_dir, step):
     estimates, _ = quality.judge(features, alarms)
     lines = describe_quality(quality, estimates, chrf)
     if FLAGS.calibrate:
-        lines[0] += " These figures are of the same pairs."
+        lines[0] += " These figures are for the pairs that it was fitted on."
     return ["", *lines]
 
 

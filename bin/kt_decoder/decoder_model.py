@@ -15,7 +15,7 @@ from keras_transformer.errors import UserError
 SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
 SETTINGS += ("rerank_weight", "target_language")
 SETTINGS += ("format", "split_long", "max_sentence_tokens", *OF_WORDS)
-# Flags of models that translate.
+# Flags that only a model that translates can take.
 OF_TRANSLATION = (*OF_WORDS, "document", "split_long")
 
 

@@ -44,7 +44,7 @@ class LineFormat:
     def rows(self, results, translator, output, prefixes=None):
         """Yields the line to write for each result of `LongLines.results`.
 
-        It adds to the `num_alarms` of the `output`.
+        It adds their alarms to the `num_alarms` of the `output`.
         """
         # Imported here because it needs NumPy, and bad input fails faster.
         from keras_transformer.decoding.texts import WINDOW

@@ -26,7 +26,7 @@ COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 UNUSUAL_DEVIATIONS = 4
 UNUSUAL_DIFFERENCE = 0.5
 
-_RIDGE = 0.1  # keeps weights finite if a feature tells all outcomes
+_RIDGE = 0.1  # keeps weights finite if a feature predicts every outcome
 _NUM_ITERATIONS = 30
 _SHAPE = {
     "step": WHOLE,
@@ -109,9 +109,9 @@ class Quality:
     def judge(self, features, alarms):
         """Returns the estimates, and the alarms with "low_score" of each.
 
-        The estimates, from 0 to 1, have the shape `(translations,)`. Arguments
-        are those of `fit`. A score far below the usual one for its length is
-        an alarm.
+        The estimates, from 0 to 1, have the shape `(translations,)`. The
+        arguments are those of `fit`. A score far below the usual one for its
+        length is an alarm.
         """
         limit = max(UNUSUAL_DEVIATIONS * self.deviation, UNUSUAL_DIFFERENCE)
         is_low = features[:, 1] < features[:, [0, 2]] @ self.usual - limit

@@ -63,8 +63,9 @@ def open_resumable(path, settings, resume=False):
 class PartialFile:
     """Writes lines that can be continued; `open_resumable` opens it.
 
-    `num_lines` are its lines so far, and `num_alarms` those of them that a
-    writer counts as doubtful, of all processes.
+    `num_lines` is the number of its lines, and `num_alarms` the number of
+    alarms about them, which the writer adds up. Both include the lines of
+    earlier processes.
     """
 
     def __init__(self, path, file, settings, resume):

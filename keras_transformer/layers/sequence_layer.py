@@ -21,7 +21,7 @@ class SequenceLayer(LoraLayer):
         return self.add_weight(name=name, shape=(width,), initializer="zeros")
 
     def freeze_parts(self):
-        """Gives the layers that this one is made of its own `trainable`.
+        """Passes the `trainable` of this layer on to its sub-layers.
 
         Keras does so when `trainable` is set later, but not when it is an
         argument of a new layer, for example while a model is loaded.
@@ -49,16 +49,16 @@ class SequenceLayer(LoraLayer):
         return keras.Operation.compute_output_spec(self, *args, **kwargs)
 
 
-def check_choice(name, value, choices, papers):
+def check_choice(name, value, choices, paper_choice):
     """Returns the argument of a layer if it is one of the choices.
 
-    The error proposes `papers`, the choice of the paper.
+    The `ValueError` proposes `paper_choice`, that of the paper.
     """
     if value in choices:
         return value
     raise ValueError(
         f"`{name}` must be one of {', '.join(choices)}. Received: "
-        f'{name}={value!r}. Use "{papers}" for the model of the paper.'
+        f'{name}={value!r}. Use "{paper_choice}" for the model of the paper.'
     )
 
 

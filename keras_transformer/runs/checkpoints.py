@@ -198,7 +198,7 @@ class Checkpoints:
         checkpoint_file.write_arrays(path, arrays)
 
     def _read(self, step, read, *options):
-        """Reads the file of a checkpoint, or joins two with what they hold."""
+        """Returns what `read` finds in the one or two files of a checkpoint."""
         path = self.path(self.find(step))
         if adapters.ALPHA not in checkpoint_file.read_headers(path):
             return read(path, *options)

@@ -33,8 +33,8 @@ SHORT_FACTOR = 1.5
 # Sources repeat themselves, too: "no, no, no", or a ruler of dashes.
 SOURCE_FACTOR = 1.5
 
-# Letters after % are no word. Words with a hyphen are several, because a loop
-# may join its words by hyphens.
+# Letters after % are not a word. A hyphen divides words, because a loop may
+# join its words by hyphens.
 _WORD = re.compile(r"(?<![%\w])\w(?:[^\s-]*\w)?")
 # A loop of characters. Most texts have none, and this finds that out quickly.
 _REPEATED = re.compile(

@@ -59,7 +59,7 @@ class Difference:
         if self.p_value >= LEVEL:
             return f"{self.title}: the difference is not significant."
         better, worse = names
-        # Of TER alone, the lower is the better one.
+        # TER is the only score of which less is better.
         if (self.this < self.other) != is_ter:
             better, worse = worse, better
         return f"{self.title}: {better} is significantly better than {worse}."

@@ -188,6 +188,9 @@ class LoraModelTest:
     def test_a_search_in_low_precision_is_that_of_merged_weights(
         self, tmp_path
     ):
+        # With some weights, the adapters hardly change the scores, or rounding
+        # makes the search take another way.
+        keras.utils.set_random_seed(3)
         model = build_transformer(CONFIG, 20, POLICIES["bfloat16"])
         # JAX needs a fixed length.
         arguments = IDS, np.array([4, 4], "int32"), DecodeOptions(beam_size=2)

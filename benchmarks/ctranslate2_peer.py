@@ -16,7 +16,7 @@ import ctranslate2
 
 from keras_transformer.benchmark import machine
 from keras_transformer.benchmark import workload
-from keras_transformer.decoding.engines.converted import find_or_convert
+from keras_transformer.formats.ctranslate2_conversion import find_or_convert
 from keras_transformer.runs.run_directory import RunDirectory
 
 LENGTH = 24

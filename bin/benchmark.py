@@ -144,7 +144,7 @@ def _time_input():
 
 
 def _time_decoding():
-    from keras_transformer.decoding.exported import find_export_format
+    from keras_transformer.formats.exported import find_export_format
 
     flags.require(FLAGS, "decode_from_file")
     path = FLAGS.output_dir

@@ -130,8 +130,8 @@ DEFAULT_DIRS = {
 def main(argv):
     flags.require(FLAGS, "output_dir")
     _check_flags()
-    from keras_transformer.decoding import exported
     from keras_transformer.export import versions
+    from keras_transformer.formats import exported
     from keras_transformer.pretrained import hub
     from keras_transformer.runs.model_card.card import FILE_NAME
     from keras_transformer.runs.model_card.card import check_model_card

@@ -53,7 +53,7 @@ def main(argv):
         for paths in (FLAGS.train_trees, FLAGS.dev_trees)
     )
     load_backend()
-    from keras_transformer.decoding.pos_tagger import save_tagger
+    from keras_transformer.decoding.encoder_heads import save_tagger
     from keras_transformer.training import pos_tagger_training
 
     model = weights.load_model(run, step)

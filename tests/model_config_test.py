@@ -4,9 +4,9 @@ import itertools
 import pytest
 
 from keras_transformer.decoding.engines import ctranslate2
-from keras_transformer.decoding.exported import check_understood
 from keras_transformer.errors import UserError
 from keras_transformer.export import marian
+from keras_transformer.formats.exported import check_understood
 from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.model_config import ModelConfig
 from keras_transformer.model_config import list_weights

@@ -57,14 +57,15 @@ MAY_IMPORT = {
     "runs": "data files hparam model_config token_ids transformer",
     "pretrained": "data files hparam model_config runs token_ids",
     "search": "fields layers token_ids trees",
-    "decoding": "data documents fields files model_config pretrained "
-    "processor runs scoring search serving token_ids trees",
+    "formats": "data files model_config runs search token_ids trees",
+    "decoding": "data documents fields files formats pretrained processor "
+    "runs scoring search token_ids trees",
     "runs.model_card": "data files markdown registry scoring trees",
     "evaluation": "data decoding fields files scoring trees visualization",
     "visualization": "fields files runs token_ids",
     "benchmark": "data decoding engines files layers markdown "
     "transformer visualization",
-    "export": "data decoding files model_config pretrained runs "
+    "export": "data decoding files formats model_config pretrained runs "
     "runs.model_card search serving token_ids trees",
     "studio": "decoding evaluation files layers masks registry runs "
     "scoring search serving token_ids trees visualization",

@@ -15,7 +15,7 @@ from type_checker import check_program
 import keras_transformer
 from keras_transformer import decoding
 from keras_transformer import registry
-from keras_transformer.decoding.call_options import CallOptions
+from keras_transformer.decoding.translator import CallOptions
 from keras_transformer.search.options import DecodeOptions
 
 # Names that the package loads at their first use.

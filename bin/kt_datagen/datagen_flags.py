@@ -192,7 +192,7 @@ def find_vocabulary(path):
         return path
     from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
     from keras_transformer.data.subwords import VOCABULARY_FILE
-    from keras_transformer.decoding.exported import find_newest_version
+    from keras_transformer.formats.exported import find_newest_version
 
     newest = find_newest_version(path)
     # A run, data or a CTranslate2 model; a SavedModel; a `data_dir`.

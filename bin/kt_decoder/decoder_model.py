@@ -151,7 +151,7 @@ def load_model(steps):
 
     `check_model` returned the `steps`.
     """
-    from keras_transformer.decoding import exported
+    from keras_transformer.formats import exported
 
     paths = model_flags.output_dirs(FLAGS)
     format = exported.find_format(paths)
@@ -233,7 +233,7 @@ def list_settings(steps, changes, constraints):
 
 def _find_models(name):
     """Returns the real paths of the models that a flag names, or None."""
-    from keras_transformer.decoding.exported import find_newest_version
+    from keras_transformer.formats.exported import find_newest_version
 
     if not FLAGS[name].value:
         return None

@@ -3,15 +3,15 @@
 import os
 import tempfile
 
-from keras_transformer.decoding import exported
 from keras_transformer.decoding.engines import check_capabilities
-from keras_transformer.decoding.engines.opening import open_engine
+from keras_transformer.decoding.engines.automatic import open_engine
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.selection import Reranker
-from keras_transformer.decoding.steps.final_emoji import FinalEmoji
-from keras_transformer.decoding.steps.target_tag import TargetTag
+from keras_transformer.decoding.steps.affixes import FinalEmoji
+from keras_transformer.decoding.steps.affixes import TargetTag
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
+from keras_transformer.formats import exported
 
 
 def load(

@@ -12,17 +12,16 @@ import numpy as np
 
 from keras_transformer import fields
 from keras_transformer.decoding.batching import Sentences
-from keras_transformer.decoding.call_options import CallOptions
 from keras_transformer.decoding.engines import Engine
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.engines import check_capabilities
-from keras_transformer.decoding.engines.opening import open_engine
-from keras_transformer.decoding.exported import Paths
+from keras_transformer.decoding.engines.automatic import open_engine
 from keras_transformer.decoding.scorer import Scorer
 from keras_transformer.decoding.selection import Reranker
 from keras_transformer.decoding.selection import sort_by_agreement
 from keras_transformer.decoding.steps import Step
 from keras_transformer.decoding.steps import check_translates
+from keras_transformer.decoding.steps.affixes import TargetTag
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.steps.glossary import check_glossary
 from keras_transformer.decoding.steps.glossary import check_term_lengths
@@ -31,10 +30,28 @@ from keras_transformer.decoding.steps.glossary import merge_hypotheses
 from keras_transformer.decoding.steps.placeholders import Placeholders
 from keras_transformer.decoding.steps.placeholders import Protection
 from keras_transformer.decoding.steps.placeholders import check_protect
-from keras_transformer.decoding.steps.target_tag import TargetTag
 from keras_transformer.decoding.texts import prepare_texts
 from keras_transformer.decoding.texts import read_windows
+from keras_transformer.formats.exported import Paths
 from keras_transformer.search.options import DecodeOptions
+
+
+class CallOptions(typing.TypedDict, total=False):
+    """The other arguments of a call of a translator, for type checkers."""
+
+    beam_size: int | None
+    alpha: float | None
+    extra_length: int | None
+    min_length: int | None
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    mbr_samples: int | None
+    constrained: bool | None
+    prefixes: list[str] | None
+    seed: int
+    glossary: Glossary | None
+    protect: Placeholders | None
 
 
 class Translator(Scorer):

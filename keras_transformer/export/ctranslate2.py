@@ -1,12 +1,12 @@
 """Writes a run's model for CTranslate2, a fast inference engine."""
 
-from keras_transformer.decoding.engines.converted import convert_run
-from keras_transformer.decoding.engines.ctranslate2 import UNDERSTOOD
-from keras_transformer.decoding.exported import check_exportable
-from keras_transformer.decoding.exported import check_understood
-from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.errors import UserError
 from keras_transformer.export import versions
+from keras_transformer.formats.ctranslate2_conversion import UNDERSTOOD
+from keras_transformer.formats.ctranslate2_conversion import convert_run
+from keras_transformer.formats.exported import check_exportable
+from keras_transformer.formats.exported import check_understood
+from keras_transformer.formats.exported import require_ctranslate2
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.model_card.facts import count_parameters
 from keras_transformer.runs.weights import check_checkpoint

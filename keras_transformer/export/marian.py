@@ -5,13 +5,13 @@ import os
 import numpy as np
 
 from keras_transformer.data.marian_files import write_marian_vocabularies
-from keras_transformer.decoding.exported import ANY
-from keras_transformer.decoding.exported import check_exportable
-from keras_transformer.decoding.exported import check_understood
 from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_replaceable
 from keras_transformer.files.directories import replace_directory
 from keras_transformer.files.records import write_record
+from keras_transformer.formats.exported import ANY
+from keras_transformer.formats.exported import check_exportable
+from keras_transformer.formats.exported import check_understood
 from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.pretrained import marian_config
 from keras_transformer.pretrained import marian_weights

@@ -8,9 +8,9 @@ import re
 import keras
 from absl import logging as absl_logging
 
-from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.export import versions
 from keras_transformer.files.quiet import silence_stderr
+from keras_transformer.formats.exported import check_exportable
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.model_card.facts import count_parameters
 from keras_transformer.runs.weights import load_model

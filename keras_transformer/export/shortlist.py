@@ -15,9 +15,9 @@ from keras_transformer.data import parallel_files
 from keras_transformer.data.subwords import sample_evenly
 from keras_transformer.data.tags import make_tag_word
 from keras_transformer.data.text_files import is_blank
-from keras_transformer.decoding.exported import SHORTLIST_FILE
 from keras_transformer.errors import UserError
 from keras_transformer.files.writing import atomic_write
+from keras_transformer.formats.exported import SHORTLIST_FILE
 from keras_transformer.token_ids import WORD_START
 
 NUM_RELATED = 40  # subwords of the target for each of the source

@@ -5,12 +5,12 @@ import logging
 
 import tensorflow as tf
 
-from keras_transformer.decoding import exported
 from keras_transformer.export.tokenization import assert_all
 from keras_transformer.export.tokenization import decode
 from keras_transformer.export.tokenization import encode_terms
 from keras_transformer.export.tokenization import make_tokenizer
 from keras_transformer.export.tokenization import tokenize
+from keras_transformer.formats import exported
 from keras_transformer.runs import variables
 from keras_transformer.search.beam_search import Finished
 from keras_transformer.search.hypotheses import find_hypotheses

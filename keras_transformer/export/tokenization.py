@@ -10,7 +10,7 @@ from keras_transformer.data.marian_text import CLEANED
 from keras_transformer.data.tensor2tensor_text import ESCAPES
 from keras_transformer.data.tensor2tensor_text import NO_CHARACTER
 from keras_transformer.data.tensor2tensor_text import is_alphanumeric
-from keras_transformer.decoding import exported
+from keras_transformer.formats import exported
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import UNKNOWN_ID
 

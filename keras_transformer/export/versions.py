@@ -7,12 +7,12 @@ import importlib.util
 import os
 import shutil
 
-from keras_transformer.decoding import exported
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files import locks
 from keras_transformer.files import records
 from keras_transformer.files import writing
+from keras_transformer.formats import exported
 from keras_transformer.runs.run_directory import RunDirectory
 
 PRECISIONS = ("float32", "bfloat16")  # those that a SavedModel computes in

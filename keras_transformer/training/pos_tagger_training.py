@@ -3,11 +3,11 @@
 import keras
 import numpy as np
 
-from keras_transformer.decoding.pos_tagger import Tagger
-from keras_transformer.decoding.pos_tagger import make_head
-from keras_transformer.decoding.pos_tagger import word_states
-from keras_transformer.decoding.words import MAX_ROWS
-from keras_transformer.decoding.words import encode_words
+from keras_transformer.decoding.encoder_heads import MAX_ROWS
+from keras_transformer.decoding.encoder_heads import Tagger
+from keras_transformer.decoding.encoder_heads import encode_words
+from keras_transformer.decoding.encoder_heads import make_head
+from keras_transformer.decoding.encoder_heads import word_states
 
 NUM_UPDATES = 10_000
 MAX_WORDS = 400_000  # whose states fill 1.6 GB if `d_model` is 1,024

@@ -13,8 +13,8 @@ from small_translators import make_tree_vocabulary
 from keras_transformer.decoding import chart as chart_module
 from keras_transformer.decoding import load
 from keras_transformer.decoding import words as words_module
-from keras_transformer.decoding.chart import SMALLEST
-from keras_transformer.decoding.chart import Chart
+from keras_transformer.decoding.encoder_heads import SMALLEST
+from keras_transformer.decoding.encoder_heads import Chart
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import load_model

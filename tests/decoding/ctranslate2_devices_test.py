@@ -11,8 +11,8 @@ import pytest
 
 from keras_transformer.decoding.engines import ctranslate2 as ctranslate2_engine
 from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
-from keras_transformer.decoding.served_model import CTranslate2Model
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.export.served_model import CTranslate2Model
 
 pytest.importorskip("ctranslate2")
 

@@ -12,8 +12,8 @@ from small_translators import make_run
 from small_translators import make_tree_vocabulary
 
 from keras_transformer import load
-from keras_transformer.decoding.served_model import CTranslate2Model
 from keras_transformer.export.ctranslate2 import export_ctranslate2
+from keras_transformer.export.served_model import CTranslate2Model
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.serving.errors import RequestError

@@ -12,13 +12,13 @@ from small_translators import make_translator
 from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
 
-from keras_transformer.decoding import exported
 from keras_transformer.decoding import load
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.loading import check_loadable
 from keras_transformer.decoding.loading import load_checker
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.formats import exported
 from keras_transformer.search.ensemble import Ensemble
 from keras_transformer.transformer import Transformer
 

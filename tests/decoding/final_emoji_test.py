@@ -9,7 +9,7 @@ from small_translators import make_translator
 from small_translators import make_vocabulary
 
 from keras_transformer import load
-from keras_transformer.decoding.steps.final_emoji import FinalEmoji
+from keras_transformer.decoding.steps.affixes import FinalEmoji
 from keras_transformer.decoding.translator import Translator
 
 RUN = pathlib.Path(__file__).parents[1] / "fixtures/v0.1/run"

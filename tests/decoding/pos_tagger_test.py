@@ -10,14 +10,14 @@ from small_translators import make_run
 from small_translators import make_tree_vocabulary
 
 from keras_transformer.decoding import load
+from keras_transformer.decoding.encoder_heads import Tagger
+from keras_transformer.decoding.encoder_heads import encode_words
+from keras_transformer.decoding.encoder_heads import load_tagger
+from keras_transformer.decoding.encoder_heads import make_head
+from keras_transformer.decoding.encoder_heads import save_tagger
+from keras_transformer.decoding.encoder_heads import tagger_path
+from keras_transformer.decoding.encoder_heads import word_states
 from keras_transformer.decoding.parser import Parser
-from keras_transformer.decoding.pos_tagger import Tagger
-from keras_transformer.decoding.pos_tagger import load_tagger
-from keras_transformer.decoding.pos_tagger import make_head
-from keras_transformer.decoding.pos_tagger import save_tagger
-from keras_transformer.decoding.pos_tagger import tagger_path
-from keras_transformer.decoding.pos_tagger import word_states
-from keras_transformer.decoding.words import encode_words
 from keras_transformer.runs.weights import load_model
 from keras_transformer.token_ids import WORD_START
 from keras_transformer.trees.tree import parse_tree

@@ -112,7 +112,7 @@ def own_log_probs(run, sources, targets):
 
 def stored(run, quantization):
     """Returns the arrays that an export stores, a dictionary by name."""
-    from keras_transformer.decoding.engines.ctranslate2_spec import RunConverter
+    from keras_transformer.formats.ctranslate2_spec import RunConverter
     from keras_transformer.runs.weights import select_decoding_weights
 
     pieces = run.vocabulary.all_pieces()
@@ -219,7 +219,7 @@ class ExportCtranslate2Test:
         assert translations == [best for best, *_ in expected]
 
     def test_bfloat16_rounds_to_the_nearest(self):
-        from keras_transformer.decoding.engines.ctranslate2_spec import Weight
+        from keras_transformer.formats.ctranslate2_spec import Weight
 
         values = np.random.default_rng(0).normal(size=1000).astype("float32")
         values = np.append(values, np.float32([1 + 2**-8, 1 + 3 * 2**-8, 0.0]))

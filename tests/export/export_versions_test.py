@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from keras_transformer.decoding import exported
 from keras_transformer.export import versions
+from keras_transformer.formats import exported
 
 
 class VersionsTest:

@@ -10,7 +10,7 @@ from keras_transformer.data.subwords import train_subwords
 from keras_transformer.data.vocabularies import Vocabularies
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.selection import Reranker
-from keras_transformer.decoding.steps.target_tag import TargetTag
+from keras_transformer.decoding.steps.affixes import TargetTag
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.hparam import HParams
 from keras_transformer.runs import variables

@@ -13,7 +13,7 @@ from small_treebank import write_trees
 
 from keras_transformer.bin import decoder
 from keras_transformer.bin import tagger
-from keras_transformer.decoding.pos_tagger import tagger_path
+from keras_transformer.decoding.encoder_heads import tagger_path
 from keras_transformer.training import pos_tagger_training
 from keras_transformer.trees.tree import parse_tree
 

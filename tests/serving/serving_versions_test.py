@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from keras_transformer.decoding.exported import find_newest_version
+from keras_transformer.formats.exported import find_newest_version
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.versions import Versions
 

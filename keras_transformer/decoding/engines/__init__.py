@@ -14,8 +14,8 @@ from keras_transformer.search.options import DecodeOptions
 
 if typing.TYPE_CHECKING:
     from keras_transformer.decoding.batching import Sentences
-    from keras_transformer.decoding.chart import Chart
-    from keras_transformer.decoding.pos_tagger import Tagger
+    from keras_transformer.decoding.encoder_heads import Chart
+    from keras_transformer.decoding.encoder_heads import Tagger
     from keras_transformer.decoding.texts import Codec
 
 # The capability that an argument of a translator or a flag of kt-decoder needs.

@@ -1,20 +1,22 @@
-"""Chooses between Keras and CTranslate2 for the translations of a run."""
+"""Opens the engine of a model, and chooses between two for a run."""
 
 import dataclasses
 import functools
-import importlib.metadata
 import logging
+import tempfile
 import typing
 
 from keras_transformer.decoding.batching import length_limit
 from keras_transformer.decoding.engines import find_unsupported
 from keras_transformer.decoding.engines import keras_engine
 from keras_transformer.decoding.engines.ctranslate2 import CTRANSLATE2
-from keras_transformer.decoding.engines.ctranslate2 import UNDERSTOOD
+from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.decoding.engines.ctranslate2 import may_overflow
-from keras_transformer.decoding.exported import find_unknown_field
 from keras_transformer.decoding.texts import Codec
 from keras_transformer.errors import UserError
+from keras_transformer.formats import ctranslate2_conversion
+from keras_transformer.formats import exported
+from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.trees.target_text import find_linearization
 
 ENGINES = ("auto", "keras", "ctranslate2")
@@ -42,7 +44,10 @@ class Choice(typing.NamedTuple):
     def describe(self):
         """Returns words for the log and for the records of scores."""
         if self.engine == "ctranslate2":
-            return f"CTranslate2 {importlib.metadata.version('ctranslate2')}"
+            # Imported here because Keras does without it.
+            import ctranslate2
+
+            return f"CTranslate2 {ctranslate2.__version__}"
         return f"Keras, because {self.reason}" if self.reason else "Keras"
 
 
@@ -94,7 +99,9 @@ def find_obstacle(runs, precision, request, is_stand_in=True):
     capabilities = STAND_IN if is_stand_in else ON_CTRANSLATE2
     if others:
         return "CTranslate2 translates with a single run, not an ensemble"
-    if field := find_unknown_field(run.hparams.model, UNDERSTOOD):
+    if field := exported.find_unknown_field(
+        run.hparams.model, ctranslate2_conversion.UNDERSTOOD
+    ):
         value = getattr(run.hparams.model, field.name)
         return f"CTranslate2 lacks {field.name}={value}"
     if precision not in ("auto", "float32", "int8"):
@@ -181,8 +188,22 @@ class AutomaticEngine:
         return self._fast if is_fast else self._keras_engine
 
 
-def open_run_engine(paths, step, precision, engine="auto", request=None):
-    """Opens the engine of a run or an ensemble, see `choose_engine`."""
+def open_engine(
+    path, step=None, precision="float32", engine="auto", request=None
+):
+    """Opens the engine of a model or an ensemble, see `Translator.load`.
+
+    `request` is that of `choose_engine`.
+    """
+    paths = exported.list_directories(path)
+    format = exported.find_format(paths)
+    if format == "ctranslate2":
+        return CTranslate2Engine(paths[0])
+    if format == "saved_model":
+        # Imported here because no other model needs its packages.
+        from keras_transformer.decoding.engines import saved_model
+
+        return saved_model.SavedModelEngine(paths[0])
     runs = keras_engine.open_runs(paths)
     choice = choose_engine(runs, engine, precision, request)
 
@@ -190,14 +211,11 @@ def open_run_engine(paths, step, precision, engine="auto", request=None):
         return keras_engine.KerasEngine.load(paths, step, precision)
 
     if choice.engine == "ctranslate2":
-        # Imported here because Keras does without it.
-        from keras_transformer.decoding.engines import converted
-
-        (step,) = keras_engine.find_steps(runs, step)
+        (found,) = keras_engine.find_steps(runs, step)
         compute_type = "int8" if precision == "int8" else "float32"
         device = "cpu" if engine == "auto" else "auto"
         try:
-            fast = converted.open_run(runs[0], step, device, compute_type)
+            fast = open_converted(runs[0], found, device, compute_type)
         except OSError as error:  # there is no room for the converted model
             if engine != "auto" or precision == "int8":
                 raise
@@ -210,3 +228,25 @@ def open_run_engine(paths, step, precision, engine="auto", request=None):
             return fast
     _log.debug("Translating with %s.", choice.describe())
     return load()
+
+
+def open_converted(run, step, device="cpu", compute_type="default"):
+    """Opens a checkpoint of a run as a `CTranslate2Engine`.
+
+    The first call converts the checkpoint, in float32, and leaves the model
+    beside it for later ones. If nothing can be written there, the model is in
+    a temporary directory that exists as long as the engine.
+    """
+    check_checkpoint(run, step)
+    temporary = None
+    try:
+        path = ctranslate2_conversion.find_or_convert(run, step)
+    except OSError:
+        # The directory can only be read, or its disk is full.
+        temporary = tempfile.TemporaryDirectory(prefix="keras_transformer_")
+        path = temporary.name
+        ctranslate2_conversion.write_converted(run, step, path)
+    engine = CTranslate2Engine(path, device, compute_type)
+    engine.trained_length = run.hparams.max_length
+    engine.temporary = temporary
+    return engine

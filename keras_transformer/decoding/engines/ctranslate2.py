@@ -10,7 +10,6 @@ from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.data.text_files import sha256
 from keras_transformer.decoding import batching
-from keras_transformer.decoding import exported
 from keras_transformer.decoding.attention import link_words
 from keras_transformer.decoding.attention import split_batches
 from keras_transformer.decoding.engines import Capabilities
@@ -20,7 +19,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.reading import check_file
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import read_record
-from keras_transformer.model_config import TRAINING_ONLY
+from keras_transformer.formats import exported
 from keras_transformer.processor import processor_flags
 from keras_transformer.token_ids import END_ID
 from keras_transformer.trees.target_text import find_linearization
@@ -35,23 +34,6 @@ _SETTINGS = {
     "multi_query_attention?": bool,
 }
 TOKENS_FILE = "{}_vocabulary.json"
-# The fields of a model that `RunConverter` lays out for CTranslate2, and
-# `span_labels`, which the search of a parser does without.
-UNDERSTOOD = dict.fromkeys(
-    (
-        *TRAINING_ONLY,
-        *("num_layers", "num_decoder_layers", "d_model", "d_ff"),
-        *("num_heads", "d_k", "d_v", "max_length", "norm_epsilon"),
-        "span_labels",
-        *("attention_bias", "output_bias", "scale_embeddings"),
-    ),
-    exported.ANY,
-)
-UNDERSTOOD["norm"] = ("post", "pre")
-UNDERSTOOD["activation"] = ("relu", "gelu", "silu")
-UNDERSTOOD["decoder_start"] = ("zero", "padding")
-UNDERSTOOD["positional_encoding"] = ("sinusoidal", "tensor2tensor", "learned")
-UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
 CTRANSLATE2 = Capabilities(
     "A CTranslate2 model",
     "the run's directory",

@@ -83,8 +83,8 @@ class KerasEngine:
         )
         if engine.linearization:
             # Imported here because they load Keras.
-            from keras_transformer.decoding.chart import make_chart
-            from keras_transformer.decoding.pos_tagger import load_tagger
+            from keras_transformer.decoding.encoder_heads import load_tagger
+            from keras_transformer.decoding.encoder_heads import make_chart
 
             models = getattr(model, "models", [model])
             engine.chart = make_chart(models, engine.codec.vocabularies)

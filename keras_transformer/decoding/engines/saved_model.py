@@ -7,15 +7,15 @@ import os
 from keras_transformer.data import normalization
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding import batching
-from keras_transformer.decoding import exported
 from keras_transformer.decoding.engines import Capabilities
 from keras_transformer.decoding.engines import Hypothesis
-from keras_transformer.decoding.exported import MAX_TERM_TOKENS
-from keras_transformer.decoding.exported import MAX_TERMS
 from keras_transformer.decoding.steps.glossary import fill_rows
 from keras_transformer.decoding.texts import check_length
 from keras_transformer.errors import UserError
 from keras_transformer.files.quiet import silence_stderr
+from keras_transformer.formats import exported
+from keras_transformer.formats.exported import MAX_TERM_TOKENS
+from keras_transformer.formats.exported import MAX_TERMS
 
 EXPORT_PATH = os.path.join("assets.extra", exported.EXPORT_FILE)
 

@@ -11,9 +11,9 @@ from keras_transformer.data.normalization import normalize
 from keras_transformer.data.tags import find_tag_end
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.decoding.attention import WORD
-from keras_transformer.decoding.exported import MAX_TERM_TOKENS
 from keras_transformer.decoding.steps import check_translates
 from keras_transformer.errors import UserError
+from keras_transformer.formats.exported import MAX_TERM_TOKENS
 
 
 class Glossary:

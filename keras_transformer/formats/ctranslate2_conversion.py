@@ -3,48 +3,39 @@
 import contextlib
 import dataclasses
 import hashlib
-import importlib.metadata
 import json
 import os
 import sys
-import tempfile
 
-from keras_transformer.decoding import exported
-from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.files import locks
 from keras_transformer.files import writing
 from keras_transformer.files.directories import stage_directory
 from keras_transformer.files.quiet import hide_module
-from keras_transformer.runs.weights import check_checkpoint
+from keras_transformer.formats import exported
+from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.search.options import DecodeOptions
 
 # Belongs to the key of a converted model. A change of the converter that
 # changes its output needs another number.
 VERSION = 2
-
-
-def open_run(run, step=None, device="cpu", compute_type="default"):
-    """Opens a checkpoint of a run as a `CTranslate2Engine`.
-
-    The first call converts the checkpoint, in float32, and leaves the model
-    beside it for later ones. If nothing can be written there, the model is in
-    a temporary directory that exists as long as the engine.
-    """
-    step = run.checkpoints.find(step)
-    check_checkpoint(run, step)
-    temporary = None
-    try:
-        path = find_or_convert(run, step)
-    except OSError:
-        # The directory can only be read, or its disk is full.
-        temporary = tempfile.TemporaryDirectory(prefix="keras_transformer_")
-        path = temporary.name
-        _write(run, step, path)
-    engine = CTranslate2Engine(path, device, compute_type)
-    engine.trained_length = run.hparams.max_length
-    engine.temporary = temporary
-    return engine
+# The fields of a model that `RunConverter` lays out for CTranslate2, and
+# `span_labels`, which the search of a parser does without.
+UNDERSTOOD = dict.fromkeys(
+    (
+        *TRAINING_ONLY,
+        *("num_layers", "num_decoder_layers", "d_model", "d_ff"),
+        *("num_heads", "d_k", "d_v", "max_length", "norm_epsilon"),
+        "span_labels",
+        *("attention_bias", "output_bias", "scale_embeddings"),
+    ),
+    exported.ANY,
+)
+UNDERSTOOD["norm"] = ("post", "pre")
+UNDERSTOOD["activation"] = ("relu", "gelu", "silu")
+UNDERSTOOD["decoder_start"] = ("zero", "padding")
+UNDERSTOOD["positional_encoding"] = ("sinusoidal", "tensor2tensor", "learned")
+UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
 
 
 def find_or_convert(run, step):
@@ -62,7 +53,7 @@ def find_or_convert(run, step):
     with locks.lock_directory(outer):
         if not os.path.isdir(path):
             with stage_directory(os.path.join(outer, "new")) as aside:
-                _write(run, step, aside)
+                write_converted(run, step, aside)
                 writing.synchronise(aside)
                 writing.move(aside, path)
             # Those of an earlier content of the checkpoint.
@@ -78,11 +69,14 @@ def find_or_convert(run, step):
 
 def _compute_key(run, step):
     """Returns a hash of all that a converted model depends on."""
+    # Imported here because Keras does without it.
+    import ctranslate2
+
     # The checksums of the arrays stand for their content, since hashing the
     # arrays themselves would take longer than a translation.
     checksums = run.checkpoints.checksums(step)
     parts = {
-        "version": [VERSION, importlib.metadata.version("ctranslate2")],
+        "version": [VERSION, ctranslate2.__version__],
         "hparams": dataclasses.asdict(run.hparams),
         "vocabularies": run.vocabularies.hashes,
         "arrays": sorted(checksums.items()),
@@ -91,7 +85,7 @@ def _compute_key(run, step):
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _write(run, step, directory):
+def write_converted(run, step, directory):
     """Writes what `CTranslate2Engine` needs into an empty directory."""
     max_tokens = convert_run(run, step, directory)
     record = {
@@ -113,7 +107,7 @@ def convert_run(run, step, directory, quantization="float32"):
     Returns the largest number of tokens that the model takes.
     """
     with _hide_torch():
-        from keras_transformer.decoding.engines import ctranslate2_spec
+        from keras_transformer.formats import ctranslate2_spec
 
     sides = run.source_vocabulary, run.vocabulary
     converter = ctranslate2_spec.RunConverter(

@@ -4,13 +4,13 @@ import functools
 
 import numpy as np
 
-from keras_transformer.decoding import exported
 from keras_transformer.decoding.batching import pad
 from keras_transformer.decoding.batching import run_in_parallel
 from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
-from keras_transformer.decoding.steps.final_emoji import FinalEmoji
+from keras_transformer.decoding.steps.affixes import FinalEmoji
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
+from keras_transformer.formats import exported
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor

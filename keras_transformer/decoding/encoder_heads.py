@@ -1,0 +1,217 @@
+"""What a parser reads from its encoder: parts of speech, and constituents."""
+
+import os
+import typing
+
+import keras
+import numpy as np
+from keras import layers
+from keras import ops
+
+from keras_transformer.decoding.batching import pad
+from keras_transformer.files.reading import file_error
+from keras_transformer.files.writing import atomic_write
+from keras_transformer.runs.checkpoint_file import read_arrays
+from keras_transformer.runs.run_directory import TAGGERS
+from keras_transformer.token_ids import END_ID
+from keras_transformer.trees.consensus import LabelledSpan
+from keras_transformer.trees.span_targets import find_labels
+from keras_transformer.trees.tree import ROOT
+
+MAX_ROWS = 32
+MAX_CELLS = 200_000  # pairs of tokens, whose chart takes about 1 GB
+MAX_TOKENS = 500  # whose spans take 1 to 2 GB
+SMALLEST = 0.01  # probability below which a constituent is left out
+_REMEDY = "Delete it, or train it again."
+
+
+class WordTokens(typing.NamedTuple):
+    """The tokens of a sentence, and the places of its words among them."""
+
+    ids: list[int]  # with the end id
+    firsts: list[int]  # position of the first token of each word
+    lasts: list[int]  # position of the last token of each word
+
+
+def encode_words(vocabulary, sentences):
+    """Returns the `WordTokens` of each sentence, a list of words."""
+    # The subwords of a word are the same in every sentence.
+    words = iter(vocabulary.encode([w for words in sentences for w in words]))
+    encoded = []
+    for sentence in sentences:
+        tokens = WordTokens([], [], [])
+        for _ in sentence:
+            first = len(tokens.ids)
+            tokens.ids.extend(next(words)[:-1])
+            tokens.firsts.append(first)
+            # A word without subwords takes the place of what follows it.
+            tokens.lasts.append(max(first, len(tokens.ids) - 1))
+        tokens.ids.append(END_ID)
+        encoded.append(tokens)
+    return encoded
+
+
+def batch_by_length(encoded):
+    """Yields lists of the numbers of `WordTokens` with similar lengths.
+
+    A sentence without words is in none.
+    """
+    order = sorted(range(len(encoded)), key=lambda i: len(encoded[i].ids))
+    batch = []
+    for i in order:
+        if not encoded[i].firsts:
+            continue
+        cells = (len(batch) + 1) * len(encoded[i].ids) ** 2
+        if len(batch) == MAX_ROWS or (batch and cells > MAX_CELLS):
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch
+
+
+class Chart:
+    """Finds the probabilities of the constituents of sentences.
+
+    They are those of the `SpanClassifier` of a parser, which sees all spans at
+    once, while the decoder writes symbol by symbol. Of several models with the
+    same `Vocabularies`, as in an ensemble, they are the means.
+    """
+
+    def __init__(self, models, vocabularies):
+        self.models = models
+        self.vocabularies = vocabularies
+        # The model may have room for more labels than the treebank has.
+        self.labels = dict(enumerate(find_labels(vocabularies.targets)))
+
+    def __call__(self, sentences):
+        """Returns a list of `LabelledSpan` for each sentence, a list of words.
+
+        The root is not among them. The list is empty for a sentence of more
+        than `MAX_TOKENS`, whose spans are too many for the memory.
+        """
+        encoded = encode_words(self.vocabularies.sources, sentences)
+        charts = [[] for _ in sentences]
+        for batch in batch_by_length(encoded):
+            if len(encoded[batch[-1]].ids) > MAX_TOKENS:
+                break  # it is alone in its batch, and all others are longer
+            shares = self._compute(pad([encoded[i].ids for i in batch]))
+            for i, shares_of_row in zip(batch, shares):
+                places = np.ix_(encoded[i].firsts, encoded[i].lasts)
+                charts[i] = list(self._list_spans(shares_of_row[places]))
+        return charts
+
+    def _compute(self, ids):
+        """Returns probabilities `(batch, length, length, num_labels)`."""
+        logits = [
+            model.spans(model.encode(ids)[0], training=False)
+            for model in self.models
+        ]
+        shares = [ops.convert_to_numpy(ops.sigmoid(one)) for one in logits]
+        return np.mean(shares, axis=0)
+
+    def _list_spans(self, shares):
+        """Yields the spans of a sentence from an array `(words, words, n)`."""
+        for first, last, number in np.argwhere(shares > SMALLEST):
+            label = self.labels.get(number, ROOT)
+            if first <= last and label != ROOT:
+                share = float(shares[first, last, number])
+                yield LabelledSpan(label, int(first), int(last) + 1, share)
+
+
+def make_chart(models, vocabularies):
+    """Returns the `Chart` of those models that classify spans, or None."""
+    models = [model for model in models if hasattr(model, "spans")]
+    return Chart(models, vocabularies) if models else None
+
+
+class Tagger:
+    """Gives each word of a sentence its part of speech.
+
+    The head, two dense layers of `make_head`, reads the tag of a word from the
+    outputs of the parser's encoder at its first and last subword. The parser
+    itself does not change, so its brackets stay the same.
+    """
+
+    def __init__(self, model, vocabulary, tags, head):
+        self.model = model
+        self.vocabulary = vocabulary
+        self.tags = tags
+        self.head = head
+
+    def __call__(self, sentences):
+        """Returns a list of tags for each sentence, a list of words."""
+        tagged = [[] for _ in sentences]
+        encoded = encode_words(self.vocabulary, sentences)
+        for batch in batch_by_length(encoded):
+            states = word_states(self.model, [encoded[i] for i in batch])
+            logits = ops.convert_to_numpy(self.head(states, training=False))
+            tags = iter(logits.argmax(axis=-1))
+            for i in batch:
+                tagged[i] = [self.tags[next(tags)] for _ in sentences[i]]
+        return tagged
+
+
+def make_head(num_inputs, num_tags):
+    """Returns a new head: word states of size `2 * d_model` in, logits out."""
+    return keras.Sequential(
+        [
+            keras.Input((num_inputs,)),
+            layers.Dropout(0.1),
+            layers.Dense(num_inputs, activation="relu"),
+            layers.Dropout(0.3),
+            layers.Dense(num_tags),
+        ]
+    )
+
+
+def word_states(model, sentences):
+    """Returns the outputs of the encoder at the ends of each word.
+
+    They are a float32 array of shape `(num_words, 2 * d_model)`: the outputs at
+    the first and at the last subword of each word of all sentences, which are
+    `WordTokens`.
+    """
+    encoded, _ = model.encode(pad([tokens.ids for tokens in sentences]))
+    encoded = ops.convert_to_numpy(ops.cast(encoded, "float32"))
+    return np.concatenate(
+        [
+            np.concatenate([row[tokens.firsts], row[tokens.lasts]], axis=1)
+            for row, tokens in zip(encoded, sentences)
+        ]
+    )
+
+
+def tagger_path(run, step):
+    return run.file(TAGGERS, f"tagger-{step}.npz")
+
+
+def save_tagger(tagger, run, step):
+    """Writes the tagger for a checkpoint of a run and returns its path."""
+    path = tagger_path(run, step)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    arrays = {
+        f"head/{number}": array
+        for number, array in enumerate(tagger.head.get_weights())
+    }
+    # As numbers, because our reader of such files accepts nothing else.
+    text = "\n".join(tagger.tags).encode()
+    with atomic_write(path, "wb") as file:
+        np.savez(file, tags=np.frombuffer(text, "uint8"), **arrays)
+    return path
+
+
+def load_tagger(run, step, model):
+    """Opens the tagger for a checkpoint of a run; None if there is none."""
+    path = tagger_path(run, step)
+    if not os.path.lexists(path):
+        return None
+    try:
+        arrays = read_arrays(path)
+        tags = arrays.pop("tags").tobytes().decode().split("\n")
+        head = make_head(2 * run.hparams.d_model, len(tags))
+        head.set_weights([arrays[f"head/{n}"] for n in range(len(arrays))])
+    except (KeyError, UnicodeDecodeError, ValueError) as error:
+        fault = "which is damaged or belongs to another model"
+        raise file_error(path, fault, _REMEDY) from error
+    return Tagger(model, run.source_vocabulary, tags, head)

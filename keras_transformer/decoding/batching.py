@@ -155,25 +155,20 @@ class BatchRunner:
         ):
             idle.put(worker)
 
-        def run_halving(worker, batch):
+        def run_batch(batch):
             """Returns pairs of a batch, or of its parts, and its results."""
             share = len(batch) * max(costs[i] for i in batch) / budget
             if len(batch) == 1 or share <= self._share:
+                worker = idle.get()
                 try:
                     return [(batch, worker(batch))]
                 except Exception as error:
                     self._note(error, batch, share, describe)
+                finally:
+                    idle.put(worker)
             # The exception held memory, so it is gone by now.
             middle = len(batch) // 2
-            first, second = batch[:middle], batch[middle:]
-            return run_halving(worker, first) + run_halving(worker, second)
-
-        def run_batch(batch):
-            worker = idle.get()
-            try:
-                return run_halving(worker, batch)
-            finally:
-                idle.put(worker)
+            return run_batch(batch[:middle]) + run_batch(batch[middle:])
 
         fitting = max(1, int(min(1, self._share) * budget))
         planned = plan_batches(costs, fitting, self.num_threads, **options)
@@ -201,7 +196,7 @@ class BatchRunner:
 
 
 def run_in_parallel(function, items, num_threads):
-    """Yields the function's result for each item, in the order of the items.
+    """Returns an iterator of results, in the order of the items.
 
     A decoding step consists of many small operations, which gain little from a
     second core. Two batches at once on a core each are 1.4 times as fast as one
@@ -210,17 +205,13 @@ def run_in_parallel(function, items, num_threads):
     """
     if num_threads == 1:
         # No pool: a caller that stops early leaves the other items untouched.
-        for item in items:
-            yield function(item)
-        return
+        return map(function, items)
     pool = futures.ThreadPoolExecutor(num_threads)
     try:
-        calls = [pool.submit(function, item) for item in items]
-        for call in calls:
-            yield call.result()
+        return pool.map(function, items)
     finally:
-        # A caller that stops early does not wait for the other batches.
-        pool.shutdown(cancel_futures=True)
+        # It lets the batches end, unless the caller stops before their turn.
+        pool.shutdown(wait=False)
 
 
 def count_threads():

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from keras_transformer.data import normalization
 from keras_transformer.data.letter_case import restore_case
-from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding.batching import length_limit
 from keras_transformer.decoding.engines import check_capabilities
 from keras_transformer.errors import UserError
@@ -180,7 +179,7 @@ class Codec:
         # Of a blank text, or one of invisible marks, the end id may be left
         # alone, which is not worth a search.
         return [
-            [] if is_blank(text) or len(ids) < 2 else ids
+            ids if text.strip() and len(ids) > 1 else []
             for text, ids in zip(texts, encoded)
         ]
 

@@ -114,6 +114,8 @@ class KerasEngine:
             arrays = sentences.make_arrays(batch, options.extra_length)
             return read_hypotheses(*search(*arrays))
 
+        if not self.linearization:  # one search serves both values
+            options = options.replace(constrained=False)
         searches = [
             replica.search(options, self.codec.vocabularies)
             for replica in self.replicas

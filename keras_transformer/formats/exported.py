@@ -68,7 +68,7 @@ EARLY_PADDING = (
 
 ANY = object()  # stands for all values of a field in `check_understood`
 # The names that TensorFlow Serving accepts as versions.
-_VERSION = re.compile(r"[1-9]\d*")
+_VERSION = re.compile("[1-9][0-9]*")
 
 
 def list_directories(path: Paths) -> list:

@@ -188,7 +188,7 @@ def find_versions(directory):
     return paths
 
 
-# `decoding.exported` reads version numbers too. This package does not import
+# `formats.exported` reads version numbers too. This package does not import
 # it, because a server must work with SavedModels of any origin.
 def _scan(directory):
     if os.path.isfile(os.path.join(directory, CTRANSLATE2_FILE)):

@@ -10,9 +10,8 @@ from small_translators import HPARAMS
 from small_translators import make_run
 from small_translators import make_tree_vocabulary
 
-from keras_transformer.decoding import chart as chart_module
+from keras_transformer.decoding import encoder_heads
 from keras_transformer.decoding import load
-from keras_transformer.decoding import words as words_module
 from keras_transformer.decoding.encoder_heads import SMALLEST
 from keras_transformer.decoding.encoder_heads import Chart
 from keras_transformer.decoding.parser import Parser
@@ -98,8 +97,8 @@ class ChartTest:
     def test_a_sentence_too_long_for_the_memory_has_none(
         self, charts, monkeypatch
     ):
-        monkeypatch.setattr(words_module, "MAX_CELLS", 20 * 20)
-        monkeypatch.setattr(chart_module, "MAX_TOKENS", 30)
+        monkeypatch.setattr(encoder_heads, "MAX_CELLS", 20 * 20)
+        monkeypatch.setattr(encoder_heads, "MAX_TOKENS", 30)
         # A word "a" is one token, and the end is another.
         sentences = [["a"] * length for length in (30, 3, 29, 50, 28)]
         found = charts[0](sentences)

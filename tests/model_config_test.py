@@ -3,9 +3,9 @@ import itertools
 
 import pytest
 
-from keras_transformer.decoding.engines import ctranslate2
 from keras_transformer.errors import UserError
 from keras_transformer.export import marian
+from keras_transformer.formats import ctranslate2_conversion
 from keras_transformer.formats.exported import check_understood
 from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.model_config import ModelConfig
@@ -100,7 +100,7 @@ class ArchitectureTest:
 class LaterFieldTest:
     """No part may overlook a field of a model that it does not know."""
 
-    @pytest.mark.parametrize("exporter", [ctranslate2, marian])
+    @pytest.mark.parametrize("exporter", [ctranslate2_conversion, marian])
     def test_an_exporter_refuses_it_unless_it_has_its_default(self, exporter):
         arguments = exporter.UNDERSTOOD, "in an export", "Use the run."
         check_understood(LaterConfig(), *arguments)
@@ -118,7 +118,9 @@ class LaterFieldTest:
         config = dataclasses.replace(TINY)
         object.__setattr__(config, name, value)  # no check knows it yet
         with pytest.raises(UserError, match=f"Received: {name}={value!r}"):
-            check_understood(config, ctranslate2.UNDERSTOOD, "there", "No.")
+            check_understood(
+                config, ctranslate2_conversion.UNDERSTOOD, "there", "No."
+            )
 
     def test_the_model_takes_no_field_that_it_does_not_know(self):
         with pytest.raises(ValueError, match="`gate` must be an argument"):
@@ -126,7 +128,7 @@ class LaterFieldTest:
 
 
 def test_exporters_understand_what_changes_a_training_alone():
-    exporters = ctranslate2, marian
+    exporters = ctranslate2_conversion, marian
     for exporter, name in itertools.product(exporters, TRAINING_ONLY):
         config = dataclasses.replace(TINY, **{name: DIFFERENT[name]})
         check_understood(config, exporter.UNDERSTOOD, "there", "No.")

@@ -46,6 +46,9 @@ class ProblemsPageTest:
         manifest = problem.generate(str(tmp_path))
         assert manifest["splits"]["train"]["pairs"] == 300
         assert problem.text_split("test")[1] == ["BE QUIET", "PLEASE DO"]
+        (tmp_path / "test.txt").write_text("be quiet\n")
+        manifest = problem.generate(str(tmp_path))
+        assert manifest["splits"]["test"]["pairs"] == 1
 
     def test_own_hparams_set_states_its_difference(self):
         block = code_block("docs/problems.md", "def transformer_loud")

@@ -38,8 +38,8 @@ class CTranslate2Model:
     """Loads a CTranslate2 model of kt-exporter for a server.
 
     Its signatures, results and errors are those of the SavedModel of the same
-    run. Only texts in capitals, and emoji at the end of a text, are read as
-    kt-decoder reads them. It needs no TensorFlow.
+    run, apart from the differences that `docs/serving.md` lists, such as the
+    signature `with_terms`, which it lacks. It needs no TensorFlow.
     """
 
     def __init__(self, path):

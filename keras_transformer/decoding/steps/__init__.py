@@ -1,7 +1,9 @@
 """Steps: what changes texts before a search, and hypotheses after it.
 
 A translator prepares each window of texts with its steps in order, and lets
-them finish the hypotheses in reverse order.
+them finish the hypotheses in reverse order. `glossary` and `long_texts` define
+no step. A translator searches again for missing terms of a glossary, and its
+callers divide long texts.
 """
 
 from keras_transformer.errors import UserError
@@ -15,7 +17,7 @@ class Step:
         return texts, None
 
     def prepare_targets(self, texts):
-        """Prepares translations that a user gives, a list of str."""
+        """Returns given translations as the model would write them."""
         return texts
 
     def finish(self, hypotheses, memory):

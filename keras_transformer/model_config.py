@@ -21,9 +21,10 @@ class ModelConfig:
 
     Defaults are the base model of Vaswani et al. (2017). Values are checked.
 
-    A new field is added here and read by its layer, as an argument of the same
-    name. Weights that it adds or reshapes belong into `list_weights`. An
-    exporter refuses its values until it declares that it understands them.
+    A new field is added here. It reaches `Transformer` and `TransformerLayer`
+    as the argument of its name, and the latter hands it on to its sub-layers.
+    Weights that it adds or reshapes belong into `list_weights`. An exporter
+    refuses its values until it declares that it understands them.
 
     Raises:
         UserError: If a value has the wrong type or is out of range.

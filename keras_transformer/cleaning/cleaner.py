@@ -21,6 +21,7 @@ RULES = (
     *("empty", "too_long", "length_ratio", "identical", "encoding", "markup"),
     *("wrong_side", "alignment", "duplicate", "near_duplicate"),
 )
+# A rule is on by default, in `kt-datagen --clean` too, unless it is left out.
 DEFAULT_RULES = tuple(name for name in RULES if name != "near_duplicate")
 
 

@@ -77,48 +77,50 @@ def main(argv):
     check_flags()
     changes = model_flags.decode_changes(FLAGS)
     constraints = read_constraints()
-    checker, steps = check_model(changes, constraints)
+    checker, load_options = check_model(changes, constraints)
     if FLAGS.document:
         from keras_transformer.bin.kt_decoder import document_decoder
 
         num_warnings = document_decoder.decode_document(
-            checker, steps, changes, constraints
+            checker, load_options, changes, constraints
         )
         return WITH_WARNINGS if num_warnings else 0
     if FLAGS.decode_interactive:
         lines = text_io.standard_input()
-        _decode_interactively(load_model(steps), lines, changes, constraints)
+        _decode_interactively(
+            load_model(load_options), lines, changes, constraints
+        )
     elif FLAGS.score_file:
-        _score(checker, steps, changes, constraints)
+        _score(checker, load_options, changes, constraints)
     else:
-        return _decode(checker, steps, changes, constraints)
+        return _decode(checker, load_options, changes, constraints)
 
 
-def _output(steps, changes, constraints):
+def _output(load_options, changes, constraints):
     # Opened before the model: a path that cannot be written fails at once.
     if not FLAGS.decode_to_file:
         return text_io.StandardOutput()
     return open_resumable(
         FLAGS.decode_to_file,
-        list_settings(steps, changes, constraints),
+        list_settings(load_options, changes, constraints),
         FLAGS.resume,
     )
 
 
-def _decode(checker, steps, changes, constraints):
+def _decode(checker, load_options, changes, constraints):
     text = text_io.TextInput(FLAGS.decode_from_file)
     prefixes = None
     if FLAGS.prefix_file:
         prefixes = text_io.TextInput(FLAGS.prefix_file)
     quality = None
     if FLAGS.format == "jsonl":
-        quality = read_quality(steps, changes)
+        quality = read_quality(load_options, changes)
     format = LineFormat(changes, constraints, quality)
     # The count also tells `Progress` how much is left.
     num_lines = _check_text(text, prefixes, checker, format)
-    with _output(steps, changes, constraints) as output:
+    with _output(load_options, changes, constraints) as output:
         # An export has its vocabulary in the model.
-        translator = None if checker else load_model(steps)
+        translator = None if checker else load_model(load_options)
         long_lines = LongLines(checker or translator, format.text_of)
         lines = output.follow("decode_from_file", long_lines.inspect(text))
         prefixes_of_lines = prefixes_of_rows = None
@@ -126,7 +128,7 @@ def _decode(checker, steps, changes, constraints):
             prefixes_of_lines, prefixes_of_rows = itertools.tee(
                 output.follow("prefix_file", prefixes)
             )
-        translator = translator or load_model(steps)
+        translator = translator or load_model(load_options)
         report_settings(translator, changes)
         if num_lines:
             num_lines -= output.num_lines
@@ -180,14 +182,14 @@ def _write(rows, output):
         output.writelines([f"{line}\n" for line in lines])
 
 
-def _score(checker, steps, changes, constraints):
+def _score(checker, load_options, changes, constraints):
     # Read to the end first, so a faulty line fails before the model loads.
     pairs = list(_read_pairs(FLAGS.score_file))
     if checker:
         _check_pairs(checker, pairs)
-    with _output(steps, changes, constraints) as output:
+    with _output(load_options, changes, constraints) as output:
         texts = output.follow("score_file", map("\t".join, pairs))
-        translator = load_model(steps)
+        translator = load_model(load_options)
         if not checker:
             _check_pairs(translator, pairs)
         num_left = len(pairs) - output.num_lines

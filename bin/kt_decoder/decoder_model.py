@@ -42,8 +42,8 @@ def check_model(changes, constraints):
 
     Loading takes seconds, and a faulty run or option fails without it. Returns
     what `loading.load_checker` returns, which is None for an exported model,
-    and what to load of runs: the steps of the checkpoints, a list by the flag
-    that names the runs, and the `engine`.
+    and the `load_options` of runs: the steps of their checkpoints, a list by
+    the flag that names the runs, and the `engine`.
     """
     from keras_transformer.decoding.engines import automatic
     from keras_transformer.decoding.engines import check_capabilities
@@ -71,17 +71,18 @@ def check_model(changes, constraints):
     _check_translates(checker, (*OF_TRANSLATION, "prefix_file"))
     checker.combine_steps(options, **constraints)
     runs = keras_engine.open_runs(paths)
-    steps = {"output_dir": keras_engine.find_steps(runs, FLAGS.checkpoint_step)}
+    steps = keras_engine.find_steps(runs, FLAGS.checkpoint_step)
+    load_options = {"output_dir": steps}
     if FLAGS.rerank_by:
         runs = keras_engine.open_runs(model_flags.directories(FLAGS.rerank_by))
-        steps["rerank_by"] = keras_engine.find_steps(runs)
-    steps["engine"] = automatic.choose_engine(
+        load_options["rerank_by"] = keras_engine.find_steps(runs)
+    load_options["engine"] = automatic.choose_engine(
         keras_engine.open_runs(paths),
         FLAGS.engine,
         FLAGS.precision,
         {**chosen, **changes},
     ).engine
-    return checker, steps
+    return checker, load_options
 
 
 def _warn_of_direction():
@@ -126,17 +127,17 @@ def report_settings(translator, changes):
             )
 
 
-def read_quality(steps, changes):
+def read_quality(load_options, changes):
     """Returns the `Quality` that kt-evaluate has fitted to the run, or None.
 
     The scores must be those of the search with one run, and of its checkpoint.
     """
     is_other = FLAGS.rerank_by or changes.get("mbr_samples")
-    if is_other or len(steps.get("output_dir", ())) != 1:
+    if is_other or len(load_options.get("output_dir", ())) != 1:
         return None
     from keras_transformer.evaluation.quality import Quality
 
-    return Quality.read(FLAGS.output_dir, *steps["output_dir"])
+    return Quality.read(FLAGS.output_dir, *load_options["output_dir"])
 
 
 def _check_translates(translator, names):
@@ -146,10 +147,10 @@ def _check_translates(translator, names):
         flags.refuse(FLAGS, names, rule)
 
 
-def load_model(steps):
+def load_model(load_options):
     """Opens what the flags name as a translator or a parser.
 
-    `check_model` returned the `steps`.
+    `check_model` returned the `load_options`.
     """
     from keras_transformer.formats import exported
 
@@ -159,7 +160,7 @@ def load_model(steps):
     engine = FLAGS.engine
     if format == "saved_model":
         load_backend("tensorflow")
-    elif steps.get("engine") == "ctranslate2":
+    elif load_options.get("engine") == "ctranslate2":
         read_backend()  # Keras may translate a long text later on
         precision = "int8" if precision == "int8" else "float32"
     elif not format:
@@ -176,11 +177,11 @@ def load_model(steps):
             batching.give_each_a_core()
     from keras_transformer.decoding.loading import load
 
-    def load_steps(paths, **options):
-        name = "output_dir" if options else "rerank_by"
-        return load(paths, steps.get(name), precision, engine=engine, **options)
+    def load_checkpoints(paths, **options):
+        steps = load_options.get("output_dir" if options else "rerank_by")
+        return load(paths, steps, precision, engine=engine, **options)
 
-    translator = _assemble(load_steps, paths)
+    translator = _assemble(load_checkpoints, paths)
     # It is known only now whether an exported model parses.
     _check_translates(translator, OF_TRANSLATION)
     return translator
@@ -210,18 +211,19 @@ def _assemble(load, paths):
     )
 
 
-def list_settings(steps, changes, constraints):
+def list_settings(load_options, changes, constraints):
     """Returns everything but the text that the output depends on.
 
-    It is for `files.partial.open_resumable`; `steps` comes from `check_model`.
+    It is for `files.partial.open_resumable`. `check_model` returned the
+    `load_options`.
     """
     glossary, protect = map(constraints.get, ("glossary", "protect"))
     return {
         "output_dir": _find_models("output_dir"),
-        "checkpoint_step": _join_steps(steps.get("output_dir")),
+        "checkpoint_step": _join_steps(load_options.get("output_dir")),
         "rerank_by": _find_models("rerank_by"),
-        "rerank_step": _join_steps(steps.get("rerank_by")),
-        "engine": steps.get("engine"),
+        "rerank_step": _join_steps(load_options.get("rerank_by")),
+        "engine": load_options.get("engine"),
         "prefix_file": bool(FLAGS.prefix_file),
         "score_file": bool(FLAGS.score_file),
         "glossary": glossary and glossary.sha256,

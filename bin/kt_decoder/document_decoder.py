@@ -23,11 +23,11 @@ WARNINGS = {
 }
 
 
-def decode_document(checker, steps, changes, constraints):
+def decode_document(checker, load_options, changes, constraints):
     """Writes the translation of a document; returns the number of warnings.
 
-    `check_model` returned the `checker` and the `steps`, `read_constraints` the
-    `constraints`, and `changes` holds decoding options.
+    `check_model` returned the `checker` and the `load_options`,
+    `read_constraints` the `constraints`, and `changes` holds decoding options.
     """
     number = changes.get("num_hypotheses") or 1
     if number > 1:
@@ -41,7 +41,7 @@ def decode_document(checker, steps, changes, constraints):
     content = _read(path)
     # A run has its vocabulary without its model, so a faulty document fails
     # before the model is loaded.
-    translator = checker or load_model(steps)
+    translator = checker or load_model(load_options)
     source = document.Document(
         content,
         format,
@@ -51,7 +51,7 @@ def decode_document(checker, steps, changes, constraints):
     )
     with _output(FLAGS.decode_to_file) as file:
         if checker:
-            translator = load_model(steps)
+            translator = load_model(load_options)
         translations = _translate(source, translator, changes, constraints)
         texts = [
             translation.hypotheses[0].text or sentence

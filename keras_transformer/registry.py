@@ -62,7 +62,8 @@ class Registry:
             raise UserError(
                 f"Unknown {self.kind} {name!r}. "
                 f"{fields.did_you_mean(str(name), self._entries)}"
-                "`kt-trainer --registry_help` lists all."
+                "`kt-trainer --registry_help` lists all. One of your own needs "
+                "its --usr_dir."
             )
         return self._entries[name]
 

@@ -68,6 +68,7 @@ class RegistryTest:
         assert "'dark_blu'" in message
         assert "dark_blue" in message
         assert "`kt-trainer --registry_help` lists all" in message
+        assert "needs its --usr_dir" in message
         suggested = message.split("Did you mean: ")[1].split("?")[0]
         assert len(suggested.split(", ")) <= 3
 

@@ -74,8 +74,8 @@ class Scorer(Preparation):
         """Returns the alarms of the best translation of each text.
 
         They are names of `alarms.REASONS`, without "low_score". Trees have
-        none. `hypotheses` are what the method of this name yields for the other
-        arguments.
+        none. `hypotheses` are those that `Translator.hypotheses` yields for the
+        other arguments.
         """
         if self.linearization:
             return [[] for _ in texts]
@@ -114,7 +114,7 @@ class Scorer(Preparation):
     ) -> list[Attention]:
         """Returns the `Attention` of the best translation of each text.
 
-        `hypotheses` are what the method of this name yields for the texts.
+        `hypotheses` are those that `Translator.hypotheses` yields for them.
         """
         check_capabilities(self.engine.capabilities, {"return_attention": True})
         sources = self.encode(list(enumerate(texts, 1)))

@@ -250,9 +250,9 @@ class Translator(Scorer):
                 each batch. Defaults to None.
             prefixes: Iterable of str, one for each text. Defaults to None.
             seed, glossary, protect: See `__call__`.
-            start: Integer, the number of texts before these, a multiple of
-                `texts.WINDOW`. The hypotheses are then those of a call with
-                all the texts. Defaults to 0.
+            start: Integer, the number of texts before these. If it is a
+                multiple of `texts.WINDOW`, the hypotheses are those of a call
+                with all the texts. Defaults to 0.
             scored: Whether the scores are needed. An engine that is faster
                 without them leaves them None. Defaults to True.
             **options: Fields of `DecodeOptions` to change.

@@ -20,15 +20,16 @@ from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.trees.target_text import find_linearization
 
 ENGINES = ("auto", "keras", "ctranslate2")
-# What a run can do on CTranslate2, and what it can do there unnoticed: samples
-# of CTranslate2 differ from those of Keras, and depend on the other sentences.
+# What a run can do on CTranslate2.
 ON_CTRANSLATE2 = dataclasses.replace(
     CTRANSLATE2,
     description="A run on CTranslate2",
     remedy="the engine keras",
     supports=("checkpoints", *CTRANSLATE2.supports),
 )
-STAND_IN = dataclasses.replace(
+# What it does there without being asked to. Samples of CTranslate2 differ from
+# those of Keras, and depend on the other sentences.
+AUTOMATIC = dataclasses.replace(
     ON_CTRANSLATE2,
     supports=tuple(n for n in ON_CTRANSLATE2.supports if n != "samples"),
 )
@@ -70,8 +71,8 @@ def choose_engine(runs, engine="auto", precision="float32", request=None):
         )
     reason = ""
     if engine != "keras":
-        is_stand_in = engine == "auto"
-        reason = find_obstacle(runs, precision, request or {}, is_stand_in)
+        is_automatic = engine == "auto"
+        reason = find_obstacle(runs, precision, request or {}, is_automatic)
         if not reason:
             return Choice("ctranslate2")
     if engine == "ctranslate2":
@@ -88,15 +89,15 @@ def choose_engine(runs, engine="auto", precision="float32", request=None):
     return Choice("keras", reason)
 
 
-def find_obstacle(runs, precision, request, is_stand_in=True):
+def find_obstacle(runs, precision, request, is_automatic=True):
     """Returns why CTranslate2 cannot translate with runs, or None.
 
-    The arguments are those of `choose_engine`. With `is_stand_in` the user has
+    The arguments are those of `choose_engine`. With `is_automatic` the user has
     not asked for CTranslate2, so whatever depends on the engine or is faster
     with Keras is an obstacle, too. The result follows the word "because".
     """
     run, *others = runs
-    capabilities = STAND_IN if is_stand_in else ON_CTRANSLATE2
+    capabilities = AUTOMATIC if is_automatic else ON_CTRANSLATE2
     if others:
         return "CTranslate2 translates with a single run, not an ensemble"
     if field := exported.find_unknown_field(
@@ -114,7 +115,7 @@ def find_obstacle(runs, precision, request, is_stand_in=True):
         import ctranslate2
     except ImportError as error:
         return f"CTranslate2 cannot be imported ({error})"
-    if is_stand_in and ctranslate2.get_cuda_device_count():
+    if is_automatic and ctranslate2.get_cuda_device_count():
         return "this machine has a GPU"
     if precision == "int8" and may_overflow():
         return "sums of 8-bit products can overflow on this processor"
@@ -183,7 +184,7 @@ class AutomaticEngine:
 
     def _choose(self, longest, request=None):
         is_fast = longest <= self._fast.max_length and not find_unsupported(
-            STAND_IN, request or {}
+            AUTOMATIC, request or {}
         )
         return self._fast if is_fast else self._keras_engine
 

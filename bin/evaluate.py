@@ -314,11 +314,11 @@ def _texts(problem, output_dirs):
 
     if FLAGS.test_set:
         _refuse(["split"], "a problem's data, not --test_set")
-        text = texts.test_set_texts(problem, FLAGS.test_set)
+        text = texts.get_test_set(problem, FLAGS.test_set)
     else:
         has_test = "test" in problem.manifest["splits"]
         default = "test" if has_test and not FLAGS.calibrate else "dev"
-        text = texts.split_texts(problem, FLAGS.split or default)
+        text = texts.get_split(problem, FLAGS.split or default)
     if len(output_dirs) == 1:
         further_paths = []
         if FLAGS.stress:

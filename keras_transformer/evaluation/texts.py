@@ -25,7 +25,7 @@ class Texts:
     corpora: tuple = ()  # entries of the manifest whose pairs make up the text
 
 
-def split_texts(problem, split):
+def get_split(problem, split):
     """Returns the text of the "dev" or "test" split of generated data."""
     sources, references = problem.text_split(split)
     place = f"{problem.name}, split {split}"
@@ -44,7 +44,7 @@ def split_texts(problem, split):
     )
 
 
-def test_set_texts(problem, test_set):
+def get_test_set(problem, test_set):
     """Returns the text of one of sacreBLEU's test sets, such as "wmt14/full".
 
     The languages of the problem, one of raw text, choose the side of the set.

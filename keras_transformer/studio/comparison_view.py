@@ -8,7 +8,7 @@ from keras_transformer.evaluation import outputs
 from keras_transformer.evaluation.systems_report import Systems
 from keras_transformer.evaluation.systems_report import make_systems_report
 from keras_transformer.evaluation.systems_report import name_systems
-from keras_transformer.evaluation.texts import split_texts
+from keras_transformer.evaluation.texts import get_split
 from keras_transformer.scoring import comparison
 from keras_transformer.studio.models import Frame
 
@@ -50,7 +50,7 @@ def compare_texts(studio, name: str, run: int = 0, other: int = 0):
             "`run` must be one that translates. Received: one that parses. "
             "Compare parsers with kt-evaluate."
         )
-    texts = split_texts(problem, name)
+    texts = get_split(problem, name)
     both = tuple(outputs.read_others(each.path, texts) for each in pair)
     systems = Systems(
         name,

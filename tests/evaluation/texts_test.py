@@ -19,9 +19,9 @@ class SplitTextsTest:
         self, tmp_path
     ):
         problem = generated(tmp_path)
-        assert texts.split_texts(problem, "dev").language == "upper"
+        assert texts.get_split(problem, "dev").language == "upper"
         problem.use_both_directions()
-        text = texts.split_texts(problem, "dev")
+        text = texts.get_split(problem, "dev")
         assert text.language is None
         assert len(text.sources) == 2 * len(Numbers.pairs["dev"])
 
@@ -36,7 +36,7 @@ class TestSetTextsTest:
 
     def test_the_problem_chooses_the_direction(self):
         for reverse, pair in ((False, "en-de"), (True, "de-en")):
-            text = texts.test_set_texts(
+            text = texts.get_test_set(
                 EndeProblem(reverse=reverse), "wmt14/full"
             )
             assert text.sources == [f"wmt14/full {pair}"]
@@ -44,9 +44,9 @@ class TestSetTextsTest:
             assert text.language == pair[-2:]
 
     def test_the_name_is_one_for_files(self):
-        text = texts.test_set_texts(EndeProblem(), "wmt14/full")
+        text = texts.get_test_set(EndeProblem(), "wmt14/full")
         assert text.name == "wmt14_full"
 
     def test_tokenised_problems_are_refused(self):
         with pytest.raises(ValueError, match="raw text.*Use --split"):
-            texts.test_set_texts(TokenizedProblem(), "wmt14/full")
+            texts.get_test_set(TokenizedProblem(), "wmt14/full")

@@ -136,7 +136,7 @@ class Parser(Translator):
     The result is always a well-formed tree over the words of the sentence. A
     search that is not constrained to trees (`constrained=False`, or a
     CTranslate2 model) can write something else. The parser repairs it and
-    counts it in `trees.num_malformed`.
+    counts it in its attribute `trees.num_malformed`.
 
     A parser is called like a `Translator`. Its outputs are trees in brackets,
     str that `nltk.Tree.fromstring` accepts.

@@ -99,12 +99,12 @@ def check_length(number, text, length, max_tokens=MAX_SOURCE_TOKENS):
 class Codec:
     """Encodes texts with the vocabularies of a model, and decodes ids.
 
-    Sources in capitals or in title case are encoded in the usual case; see
-    `data.letter_case`.
+    Sources in capitals, in title case or in small letters are encoded in the
+    usual case; see `data.letter_case`.
 
-    Each engine has a codec. That of a SavedModel has the same methods, but its
-    vocabularies are inside the model; see `engines.saved_model`. The length of
-    an encoded sentence is its number of tokens, and 0 for a blank one.
+    Each engine has a codec. `SavedModelCodec` has the same methods, but its
+    vocabularies are inside the model. The length of an encoded sentence is its
+    number of tokens, and 0 for a blank one.
     """
 
     def __init__(self, vocabularies, max_tokens=MAX_SOURCE_TOKENS):

@@ -1,6 +1,8 @@
 import dataclasses
 import itertools
 
+import keras
+import numpy as np
 import pytest
 
 from keras_transformer.errors import UserError
@@ -41,6 +43,19 @@ DIFFERENT = {
     "packed": True,
     "fused_attention": True,
 }
+
+
+def compute_logits(config):
+    """Returns the logits of a model with random weights at its real tokens."""
+    keras.utils.set_random_seed(1)
+    model = build_transformer(config, 11)
+    generator = np.random.default_rng(0)
+    model.set_weights(
+        [generator.normal(0, 0.1, w.shape) for w in model.get_weights()]
+    )
+    ids = np.array([[5, 7, 3, 9, 4, 1], [5, 1, 0, 0, 0, 0]])
+    logits = model({"inputs": ids, "targets": ids})
+    return keras.ops.convert_to_numpy(logits)[ids > 0]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,6 +110,18 @@ class ArchitectureTest:
         assert LaterConfig(gate="sigmoid").architecture != (
             LaterConfig().architecture
         )
+
+
+class FieldTest:
+    @pytest.mark.parametrize("name", DIFFERENT)
+    def test_it_changes_weights_or_logits_unless_it_trains_alone(self, name):
+        """No part may accept a field and then forget it."""
+        config = dataclasses.replace(TINY, **{name: DIFFERENT[name]})
+        has_same_weights = list_weights(config, 11) == list_weights(TINY, 11)
+        is_same = has_same_weights and np.allclose(
+            compute_logits(config), compute_logits(TINY), atol=1e-6
+        )
+        assert is_same == (name in (*TRAINING_ONLY, "max_length"))
 
 
 class LaterFieldTest:

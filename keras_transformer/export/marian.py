@@ -83,7 +83,7 @@ def export_marian(run, export_dir, options, step=None):
 def check_model(run):
     """Raises a `UserError` if Marian lacks a feature of a run's model."""
     config = run.hparams.model
-    advice = "Use --format=ctranslate2 or --format=saved_model."
+    advice = "Use --format=saved_model, which takes any model."
     where = "in a model of Marian"
     width = config.d_model // config.num_heads
     if config.head_widths != (width, width):

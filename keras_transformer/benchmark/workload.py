@@ -98,18 +98,16 @@ def plan_lengths(token_pairs, batch_tokens, lengths=LENGTHS, packed=False):
             f"full batch of {missing[0]} tokens. Lower batch_tokens, or use "
             "more text."
         )
-    buckets, shapes, num_tokens = [], [], np.zeros(2, np.int64)
+    planned, num_tokens = [], np.zeros(2, np.int64)
     for length in lengths:
         rows = batches[length]
         shape = (len(rows), length, length)
         num_tokens += pair_lengths[rows].sum(axis=0)
         if packed:
             rows, shape = _pack(rows, pair_lengths[rows], batch_tokens)
-        buckets.append(rows[None])  # (1, batch): a bucket of one batch
-        shapes.append(shape)
-    # Each bucket has a single batch.
-    order = [(bucket, 0) for bucket in range(len(buckets))]
-    return batch_plan.BatchPlan(buckets, shapes, order, num_tokens, 0)
+        planned.append((rows, shape))
+    shapes = [shape for _, shape in planned]
+    return batch_plan.BatchPlan(planned, shapes, num_tokens, 0)
 
 
 def _load_vocabulary(path):

@@ -28,34 +28,29 @@ class BatchPlan:
     pairs_per_row)`, and -1 fills the end of each row. `shape` is `(rows,
     input_len, target_len)`. `pad_batch` fills a batch.
 
-    `buckets` holds the indices of all batches of each of `shapes`, arrays of
-    shape `(num_batches, ...)`. A row of `order`, of shape `(num_batches, 2)`,
-    is the bucket of a batch and its number there. `num_tokens` counts source
-    and target tokens of all batches, and `num_dropped` pairs that are too long.
+    `batches` lists these tuples, and `shapes` their distinct shapes.
+    `num_tokens`, of shape `(2,)`, counts source and target tokens of all
+    batches, and `num_dropped` pairs that are too long.
     """
 
-    def __init__(self, buckets, shapes, order, num_tokens, num_dropped):
+    def __init__(self, batches, shapes, num_tokens, num_dropped):
         self.shapes = shapes
         self.num_dropped = num_dropped
-        self._buckets = buckets
-        self._order = order
+        self._batches = batches
         self._num_tokens = num_tokens
 
     def __len__(self):
-        return len(self._order)
+        return len(self._batches)
 
     def __getitem__(self, index):
-        bucket, batch = self._order[index]
-        return self._buckets[bucket][batch], self.shapes[bucket]
+        return self._batches[index]
 
     @property
     def padding_share(self):
         """Share of the source and target positions that hold no token."""
         positions = sum(
-            len(pairs) * rows * (input_len + target_len)
-            for pairs, (rows, input_len, target_len) in zip(
-                self._buckets, self.shapes
-            )
+            rows * (input_len + target_len)
+            for _, (rows, input_len, target_len) in self._batches
         )
         num_tokens = int(self._num_tokens.sum())
         return 1 - num_tokens / positions if positions else 0.0
@@ -104,7 +99,7 @@ def plan_batches(
     )
     check_longest(kept_lengths, batch_tokens)
     if not len(kept):
-        return make_empty_plan(num_dropped)
+        return BatchPlan([], [], kept_lengths.sum(axis=0), num_dropped)
     lengths, max_shapes = kept_lengths, MAX_SHAPES
     if fixed_shapes:
         multiples = -(-lengths // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
@@ -124,25 +119,17 @@ def plan_batches(
     # The sort is stable, so the pairs of a bucket keep their shuffled order.
     by_bucket = kept[np.argsort(bucket_of_pair, kind="stable")]
     ends = np.cumsum(np.bincount(bucket_of_pair, minlength=len(limits)))
-    buckets = [
-        lay_out(pairs, batch_tokens // max(limit), fixed_shapes)
+    batches = [
+        (indices, (len(indices), *limit))
         for pairs, limit in zip(np.split(by_bucket, ends[:-1]), limits)
+        for indices in lay_out(pairs, batch_tokens // max(limit), fixed_shapes)
     ]
-    shapes = [(pairs.shape[1], *limit) for pairs, limit in zip(buckets, limits)]
-    order = _number_batches(buckets)
+    shapes = list(dict.fromkeys(shape for _, shape in batches))
     if shuffle:
-        generator.shuffle(order)
+        generator.shuffle(batches)
         if epoch == 0:
-            order = _move_biggest_first(order, shapes)
-    return BatchPlan(
-        buckets, shapes, order, kept_lengths.sum(axis=0), num_dropped
-    )
-
-
-def make_empty_plan(num_dropped):
-    """Returns the plan of no batches."""
-    order = np.zeros((0, 2), np.int64)
-    return BatchPlan([], [], order, np.zeros(2, np.int64), num_dropped)
+            _move_biggest_first(batches, shapes)
+    return BatchPlan(batches, shapes, kept_lengths.sum(axis=0), num_dropped)
 
 
 def pad_batch(token_pairs, indices, shape):
@@ -211,29 +198,18 @@ def lay_out(rows_of_pairs, most_rows, full_shape=False):
     return by_row.swapaxes(0, 1)
 
 
-def _number_batches(buckets):
-    """Returns `(bucket, batch in the bucket)` of every batch, in order."""
-    return np.array(
-        [
-            (bucket, batch)
-            for bucket, pairs in enumerate(buckets)
-            for batch in range(len(pairs))
-        ]
-    )  # (num_batches, 2)
-
-
-def _move_biggest_first(order, shapes):
+def _move_biggest_first(batches, shapes):
     """Moves a batch of the shape that needs the most memory to the front."""
+
     # Attention grows with the square of the length, so of two shapes with the
     # same number of positions the longer one needs more memory.
-    memory = [
-        (rows * (input_len + target_len), input_len + target_len)
-        for rows, input_len, target_len in shapes
-    ]
-    biggest = memory.index(max(memory))
-    at = np.argmax(order[:, 0] == biggest)
-    # (num_batches, 2)
-    return np.concatenate([order[at : at + 1], np.delete(order, at, axis=0)])
+    def memory(shape):
+        rows, input_len, target_len = shape
+        return rows * (input_len + target_len), input_len + target_len
+
+    biggest = max(shapes, key=memory)
+    at = [shape for _, shape in batches].index(biggest)
+    batches.insert(0, batches.pop(at))
 
 
 def count_cells(lengths):

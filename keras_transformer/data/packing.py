@@ -43,7 +43,7 @@ def plan_packed(
     )
     batch_plan.check_longest(lengths, batch_tokens)
     if not len(kept):
-        return batch_plan.make_empty_plan(num_dropped)
+        return batch_plan.BatchPlan([], [], lengths.sum(axis=0), num_dropped)
     capacity = _choose_capacity(lengths, batch_tokens)
     cells, cell_of_pair = batch_plan.count_cells(lengths)
     rows = _choose_rows(cells, capacity)  # (all_rows, pairs_per_row)
@@ -55,11 +55,11 @@ def plan_packed(
     rows = _put_pairs(rows, kept, cell_of_pair)
     if shuffle:
         generator.shuffle(rows)
-    batches = batch_plan.lay_out(rows, batch_tokens // max(capacity))
-    shape = (batches.shape[1], *capacity)
-    order = np.array([(0, batch) for batch in range(len(batches))])
+    laid_out = batch_plan.lay_out(rows, batch_tokens // max(capacity))
+    shape = (laid_out.shape[1], *capacity)
+    batches = [(indices, shape) for indices in laid_out]
     return batch_plan.BatchPlan(
-        [batches], [shape], order, lengths.sum(axis=0), num_dropped
+        batches, [shape], lengths.sum(axis=0), num_dropped
     )
 
 

@@ -1,11 +1,13 @@
 """Parallel text without the pairs that some rule drops, and its report."""
 
 import dataclasses
+import functools
 import itertools
 import random
 
 from keras_transformer.cleaning import rules
-from keras_transformer.cleaning.rules import drop_wrong_language
+from keras_transformer.cleaning.rules import PairRule
+from keras_transformer.cleaning.rules import SideRule
 from keras_transformer.errors import UserError
 from keras_transformer.fields import did_you_mean
 from keras_transformer.fields import shorten
@@ -111,24 +113,29 @@ class Cleaner:
 
 def _make_rules(options):
     """Returns the rules of some options, in the order of `RULES`."""
-    functions = {
-        "empty": rules.is_empty,
-        "too_long": rules.drop_too_long(options.max_length),
-        "length_ratio": rules.drop_uneven(options.max_ratio),
-        "identical": rules.is_identical,
-        "encoding": rules.is_broken,
-        "markup": rules.has_markup,
-    }
-    functions = {n: f for n, f in functions.items() if n in options.rules}
+    is_uneven = functools.partial(rules.is_uneven, max_ratio=options.max_ratio)
+    made = [
+        SideRule("empty", rules.is_empty),
+        SideRule("too_long", lambda text: len(text) > options.max_length),
+        PairRule("length_ratio", is_uneven),
+        PairRule("identical", rules.is_identical),
+        SideRule("encoding", rules.is_broken),
+        SideRule("markup", rules.has_markup),
+    ]
+    made = [rule for rule in made if rule.name in options.rules]
     scripts = options.source_scripts, options.target_scripts
     if any(scripts):
-        functions["script"] = rules.drop_wrong_script(*scripts)
+        is_other = [
+            functools.partial(rules.is_in_other_scripts, scripts=one)
+            for one in scripts
+        ]
+        made.append(SideRule("script", *is_other))
     codes = options.source_language, options.target_language
     if any(codes):
-        functions["language"] = drop_wrong_language(*codes)
+        made.append(SideRule("language", *rules.drop_wrong_language(*codes)))
     if options.held_out:
-        functions["held_out"] = rules.drop_held_out(options.held_out)
-    made = [rules.PairRule(*item) for item in functions.items()]
+        is_held_out = rules.drop_held_out(options.held_out)
+        made.append(SideRule("held_out", is_held_out))
     # Imported here because they import NumPy, which would slow --help down.
     from keras_transformer.cleaning.alignment import AlignmentRule
     from keras_transformer.cleaning.alignment import WrongSideRule

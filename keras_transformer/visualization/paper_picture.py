@@ -65,11 +65,27 @@ def _write_heads(axis, heads, y):
 
 
 def _draw_panel(axis, panel, labels, place, room):
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgba
+
     left, upper, lower = place
     centres = [left + PITCH * (word + 0.5) for word in range(len(labels))]
+    lines = list(panel.lines())
+    colours = [to_rgba(line.colour, line.weight) for line in lines]
+    starts = [centres[line.query] + PITCH * line.shift for line in lines]
+    ends = [centres[line.key] + PITCH * line.shift for line in lines]
     if panel.query is not None:
-        _shade(axis, panel, centres, upper, lower, room)
-    _draw_lines(axis, panel, centres, upper, lower)
+        # The word that attends, and the weights of the others.
+        width = PITCH / len(panel.heads)
+        corners = [end - width / 2 for end in ends]
+        axis.bar(
+            centres[panel.query], -room, PITCH, upper, color="0.5", alpha=0.3
+        )
+        axis.bar(corners, room, width, lower, align="edge", color=colours)
+    segments = [
+        [(start, upper), (end, lower)] for start, end in zip(starts, ends)
+    ]
+    axis.add_collection(LineCollection(segments, colors=colours, linewidth=1.5))
     options = {
         "rotation": 90,
         "ha": "center",
@@ -79,33 +95,3 @@ def _draw_panel(axis, panel, labels, place, room):
     for x, label in zip(centres, labels):
         axis.text(x, upper - 0.05, label, va="bottom", **options)
         axis.text(x, lower + 0.05, label, va="top", **options)
-
-
-def _draw_lines(axis, panel, centres, upper, lower):
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import to_rgba
-
-    segments, colours = [], []
-    for line in panel.lines():
-        shift = PITCH * line.shift
-        start = (centres[line.query] + shift, upper)
-        segments.append([start, (centres[line.key] + shift, lower)])
-        colours.append(to_rgba(line.colour, line.weight))
-    axis.add_collection(LineCollection(segments, colors=colours, linewidth=1.5))
-
-
-def _shade(axis, panel, centres, upper, lower, room):
-    """Marks the word that attends, and the weights of the others."""
-    place = (centres[panel.query] - PITCH / 2, upper - room)
-    _fill(axis, place, PITCH, room, "0.5", 0.3)
-    width = PITCH / len(panel.heads)
-    for line in panel.lines():
-        x = centres[line.key] + PITCH * line.shift - width / 2
-        _fill(axis, (x, lower), width, room, line.colour, line.weight)
-
-
-def _fill(axis, place, width, height, colour, opacity):
-    from matplotlib.patches import Rectangle
-
-    options = {"facecolor": colour, "alpha": opacity, "linewidth": 0}
-    axis.add_patch(Rectangle(place, width, height, **options))

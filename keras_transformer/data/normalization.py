@@ -99,22 +99,15 @@ def _spell_otherwise(character):
 
 def _drop_joiners(replacements):
     """Returns the replacements that take joiners out where none is needed."""
-    others = {
+    letters = map(chr, itertools.chain(*_WITHOUT_JOINERS))
+    others = {letter: letter for letter in letters if letter not in _JOINERS}
+    others |= {
         old: new
         for old, new in replacements.items()
         if any(ord(old[0]) in codes for codes in _WITHOUT_JOINERS)
     }
-    unchanged = (
-        chr(code)
-        for codes in _WITHOUT_JOINERS
-        for code in codes
-        if chr(code) not in _JOINERS
-    )
-    others = {**dict.fromkeys(unchanged), **others}
     before = {
-        joiner + old: old if new is None else new
-        for joiner in _JOINERS
-        for old, new in others.items()
+        joiner + old: new for joiner in _JOINERS for old, new in others.items()
     }
     marks = [c for c in map(chr, range(0x20, 0x7F)) if not c.isalnum()]
     after = {c + joiner: c for c in marks for joiner in _JOINERS}

@@ -73,7 +73,7 @@ def main(argv):
         return
     flags.require(FLAGS, "output_dir")
     read_backend()
-    output_dirs = model_flags.output_dirs(FLAGS)
+    output_dirs = model_flags.directories(FLAGS.output_dir)
     problem = _problem(output_dirs)
     _score_runs(problem, _texts(problem, output_dirs), output_dirs)
 

@@ -1,14 +1,16 @@
 """The model that the flags of kt-decoder name, and what its output obeys."""
 
+import functools
 import os
 import sys
 
 from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_flags import OF_WORDS
 from keras_transformer.bin.shared import flags
-from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
+from keras_transformer.bin.shared.model_flags import decode_precision
+from keras_transformer.bin.shared.model_flags import directories
 from keras_transformer.errors import UserError
 
 # Flags that the output depends on, apart from the text and the options.
@@ -52,7 +54,7 @@ def check_model(changes, constraints):
     from keras_transformer.decoding.loading import check_loadable
     from keras_transformer.decoding.loading import load_checker
 
-    paths = model_flags.output_dirs(FLAGS)
+    paths = directories(FLAGS.output_dir)
     chosen = {
         name: FLAGS[name].value
         for name in FLAGS
@@ -65,7 +67,7 @@ def check_model(changes, constraints):
     if check_loadable(paths, FLAGS.checkpoint_step):
         check_export(paths[0], chosen, changes)
         return None, {}
-    checker = _assemble(load_checker, paths)
+    checker = load_checker(paths, **_make_arguments(load_checker))
     check_capabilities(checker.engine.capabilities, chosen, "--")
     options = checker.change_options(**changes)
     _check_translates(checker, (*OF_TRANSLATION, "prefix_file"))
@@ -74,13 +76,10 @@ def check_model(changes, constraints):
     steps = keras_engine.find_steps(runs, FLAGS.checkpoint_step)
     load_options = {"output_dir": steps}
     if FLAGS.rerank_by:
-        runs = keras_engine.open_runs(model_flags.directories(FLAGS.rerank_by))
-        load_options["rerank_by"] = keras_engine.find_steps(runs)
+        reverse = keras_engine.open_runs(directories(FLAGS.rerank_by))
+        load_options["rerank_by"] = keras_engine.find_steps(reverse)
     load_options["engine"] = automatic.choose_engine(
-        keras_engine.open_runs(paths),
-        FLAGS.engine,
-        FLAGS.precision,
-        {**chosen, **changes},
+        runs, FLAGS.engine, FLAGS.precision, {**chosen, **changes}
     ).engine
     return checker, load_options
 
@@ -92,11 +91,11 @@ def _warn_of_direction():
 
     problems = {
         run.problem_name
-        for run in open_runs(model_flags.output_dirs(FLAGS))
+        for run in open_runs(directories(FLAGS.output_dir))
         if not run.problem_name.endswith("_both")
         and not run.source_vocabulary.language_codes
     }
-    for run in open_runs(model_flags.directories(FLAGS.rerank_by)):
+    for run in open_runs(directories(FLAGS.rerank_by)):
         if run.problem_name in problems:
             print(
                 # Paths may hold bytes that are not UTF-8.
@@ -154,7 +153,7 @@ def load_model(load_options):
     """
     from keras_transformer.formats import exported
 
-    paths = model_flags.output_dirs(FLAGS)
+    paths = directories(FLAGS.output_dir)
     format = exported.find_format(paths)
     precision = FLAGS.precision  # exported models ignore it
     engine = FLAGS.engine
@@ -170,45 +169,50 @@ def load_model(load_options):
         from keras_transformer.decoding.engines import keras_engine
 
         hparams = keras_engine.open_runs(paths)[0].hparams
-        precision = model_flags.decode_precision(FLAGS, hparams)
+        precision = decode_precision(FLAGS, hparams)
 
         # A single sentence is faster when one batch uses all cores.
         if not FLAGS.decode_interactive:
             batching.give_each_a_core()
     from keras_transformer.decoding.loading import load
 
-    def load_checkpoints(paths, **options):
-        steps = load_options.get("output_dir" if options else "rerank_by")
-        return load(paths, steps, precision, engine=engine, **options)
-
-    translator = _assemble(load_checkpoints, paths)
+    load_run = functools.partial(load, precision=precision, engine=engine)
+    load_reverse = functools.partial(
+        load_run, step=load_options.get("rerank_by")
+    )
+    translator = load_run(
+        paths,
+        load_options.get("output_dir"),
+        **_make_arguments(load_reverse),
+    )
     # It is known only now whether an exported model parses.
     _check_translates(translator, OF_TRANSLATION)
     return translator
 
 
-def _assemble(load, paths):
-    """Opens what the flags name, together with the run of `--rerank_by`."""
-    # `load` is `loading.load_checker`, or a function like it.
+def _make_arguments(load):
+    """Returns what the flags say of a translator or a parser, by argument.
+
+    The function `load` opens the runs of `--rerank_by`.
+    """
     from keras_transformer.decoding.loading import check_loadable
     from keras_transformer.decoding.selection import Reranker
 
     reranker = None
     if FLAGS.rerank_by:
-        reverse_paths = model_flags.directories(FLAGS.rerank_by)
-        if check_loadable(reverse_paths):
+        paths = directories(FLAGS.rerank_by)
+        if check_loadable(paths):
             raise UserError(
                 "`--rerank_by` must be the directory of a run. Received: "
                 f"--rerank_by={FLAGS.rerank_by}, an exported model. Name the "
                 "run."
             )
-        reranker = Reranker(load(reverse_paths), FLAGS.rerank_weight)
-    return load(
-        paths,
-        tokenized=FLAGS.tokenized,
-        target_language=FLAGS.target_language,
-        reranker=reranker,
-    )
+        reranker = Reranker(load(paths), FLAGS.rerank_weight)
+    return {
+        "tokenized": FLAGS.tokenized,
+        "target_language": FLAGS.target_language,
+        "reranker": reranker,
+    }
 
 
 def list_settings(load_options, changes, constraints):
@@ -239,7 +243,7 @@ def _find_models(name):
 
     if not FLAGS[name].value:
         return None
-    paths = map(find_newest_version, model_flags.directories(FLAGS[name].value))
+    paths = map(find_newest_version, directories(FLAGS[name].value))
     models = ",".join(map(os.path.realpath, paths))
     return models.encode(errors="backslashreplace").decode()
 

@@ -9,11 +9,6 @@ from keras_transformer.search.options import parse_decode_hparams
 WIDE = 512  # least d_model with which bfloat16 decodes faster
 
 
-def output_dirs(values):
-    """Returns the directories that `--output_dir` names, a list."""
-    return directories(values.output_dir)
-
-
 def directories(path):
     """Returns the directories that the value of a flag names, a list.
 
@@ -30,7 +25,7 @@ def single_output_dir(values, purpose):
 
     The message about an ensemble names the `purpose`, such as "export".
     """
-    paths = output_dirs(values)
+    paths = directories(values.output_dir)
     if len(paths) > 1:
         raise UserError(
             f"`--output_dir` must name one run to {purpose}. Received: "

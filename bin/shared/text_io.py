@@ -124,7 +124,7 @@ def _check_spares_models(name, output, values):
     file = os.path.basename(path)
     if not any(fnmatch.fnmatch(file, pattern) for pattern in _MODEL_FILES):
         return
-    for directory in model_flags.output_dirs(values):
+    for directory in model_flags.directories(values.output_dir):
         if path.startswith(os.path.join(os.path.realpath(directory), "")):
             raise UserError(
                 f"`--{name}` must not be a file of the model, which would be "

@@ -23,19 +23,19 @@ def values_of(*arguments):
     return values
 
 
-class OutputDirsTest:
+class DirectoriesTest:
     def test_commas_separate_the_runs_of_an_ensemble(self):
         values = values_of("--output_dir=a,b/c,~/d")
         home = os.path.expanduser("~")
         expected = ["a", "b/c", f"{home}/d"]
-        assert model_flags.output_dirs(values) == expected
+        assert model_flags.directories(values.output_dir) == expected
 
     @pytest.mark.parametrize("name", ["run", "a,b"])
     def test_a_directory_that_exists_is_one(self, tmp_path, name):
         path = tmp_path / name
         path.mkdir()
         values = values_of(f"--output_dir={path}")
-        assert model_flags.output_dirs(values) == [str(path)]
+        assert model_flags.directories(values.output_dir) == [str(path)]
         assert model_flags.single_output_dir(values, "export") == str(path)
 
     def test_a_single_run_is_one_that_is_missing_too(self):

@@ -20,8 +20,6 @@ pip install '.[peers]'. The command prints the directory of the run to standard
 output.
 """
 
-import glob
-import os
 import sys
 
 from keras_transformer.bin.shared import command
@@ -49,13 +47,12 @@ FLAGS = flags.define(
 def main(argv):
     flags.require(FLAGS, "source", "output_dir")
     from keras_transformer import registry
-    from keras_transformer.pretrained import adapter
     from keras_transformer.pretrained import hub
     from keras_transformer.pretrained.imported_run import check_output_dir
 
     registry.get_problem(FLAGS.problem)
     check_output_dir(FLAGS.output_dir)
-    if adapter.is_adapter_file(FLAGS.source):
+    if FLAGS.source.endswith(".npz"):
         print(_import_adapter().path)
         return
     flags.refuse(FLAGS, ["base"], "must go with adapters, a file adapter.npz")
@@ -94,13 +91,15 @@ def _import_adapter():
 def _choose_importer(source):
     """Returns the function that imports what a directory holds."""
     from keras_transformer.pretrained import marian
+    from keras_transformer.pretrained import tensor2tensor
+    from keras_transformer.pretrained.tensor2tensor_checkpoint import (
+        find_checkpoint,
+    )
 
-    if not glob.glob(os.path.join(glob.escape(source), "*.index")):
+    if find_checkpoint(source) is None:
         return marian.import_marian
     flags.refuse(FLAGS, ["verify"], "must go with a model in Marian's format")
-    from keras_transformer.pretrained.tensor2tensor import import_tensor2tensor
-
-    return import_tensor2tensor
+    return tensor2tensor.import_tensor2tensor
 
 
 run = command.make_script(main, FLAGS)

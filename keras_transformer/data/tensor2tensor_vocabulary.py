@@ -28,7 +28,8 @@ def read_tensor2tensor_vocabulary(path):
     The ids of the `Subwords` are those of the file plus 1 from id 2 on. Any
     other file is a `UserError`.
     """
-    subtokens = [_unquote(line) for line in _read_lines(path)]
+    lines = read_text(path, _REMEDY).removesuffix("\n").split("\n")
+    subtokens = list(map(_unquote, lines))
     if len(subtokens) < 3 or not all(
         subtoken in names for subtoken, names in zip(subtokens, _RESERVED)
     ):
@@ -43,11 +44,6 @@ def read_tensor2tensor_vocabulary(path):
             raise file_error(path, f"{fault} once more", remedy)
         seen.add(subtoken)
     return Subwords.from_bytes(_make_model(subtokens[2:]), path)
-
-
-def _read_lines(path):
-    lines = read_text(path, _REMEDY).split("\n")
-    return lines[:-1] if not lines[-1] else lines
 
 
 def _unquote(line):

@@ -17,11 +17,6 @@ from keras_transformer.runs.weights import read_weights
 _REMEDY = "Get the file again, or name the run that it belongs to."
 
 
-def is_adapter_file(path):
-    """Returns whether a path is that of a file with the adapters of a run."""
-    return path.endswith(".npz")
-
-
 def import_adapter(source, base, output_dir, problem):
     """Writes a base with the adapters of `adapter.npz` merged into it as a run.
 

@@ -232,11 +232,9 @@ def _word_attention(translator, texts):
 def _open_run():
     """Returns the run, whose checkpoint is checked, and its checker of text."""
     from keras_transformer.decoding.loading import load_checker
-    from keras_transformer.runs.run_directory import RunDirectory
-    from keras_transformer.runs.weights import check_checkpoint
 
-    run = RunDirectory(model_flags.single_output_dir(FLAGS, "look into"))
-    check_checkpoint(run, FLAGS.checkpoint_step)
+    path = model_flags.single_output_dir(FLAGS, "look into")
+    run = model_flags.open_run(path, FLAGS.checkpoint_step)
     return run, load_checker(FLAGS.output_dir)
 
 

@@ -24,6 +24,7 @@ import sys
 from keras_transformer import registry
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.errors import UserError
 
@@ -54,11 +55,8 @@ def main(argv):
     flags.require(FLAGS, "output_dir")
     from keras_transformer.runs.averaging import average_run
     from keras_transformer.runs.model_card import card
-    from keras_transformer.runs.run_directory import RunDirectory
-    from keras_transformer.runs.weights import check_checkpoint
 
-    run = RunDirectory(FLAGS.output_dir)
-    check_checkpoint(run)
+    run = model_flags.open_run(FLAGS.output_dir)
     card.check_model_card(run)
     path = FLAGS.averaged_dir or run.file("averaged")
     # Data that cannot be used fail before the average is computed.

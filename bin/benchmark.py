@@ -150,7 +150,7 @@ def _time_decoding():
     path = FLAGS.output_dir
     if path and find_export_format(path) == "ctranslate2":
         return _time_export()
-    run = _open_run() if path else None
+    run = model_flags.open_run(path) if path else None
     hparams = run.hparams if run else _make_hparams()
     sources, vocab_size = _read_sources(run)
     # The search alone is timed, not the choice among its samples.
@@ -196,15 +196,6 @@ def _read_sources(run):
     lines = workload.read_sentences(FLAGS.decode_from_file)
     vocabulary = run.source_vocabulary
     return vocabulary.encode(lines), vocabulary.vocab_size
-
-
-def _open_run():
-    from keras_transformer.runs.run_directory import RunDirectory
-    from keras_transformer.runs.weights import check_checkpoint
-
-    run = RunDirectory(FLAGS.output_dir)
-    check_checkpoint(run)
-    return run
 
 
 def _time_export():

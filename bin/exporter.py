@@ -135,14 +135,11 @@ def main(argv):
     from keras_transformer.pretrained import hub
     from keras_transformer.runs.model_card.card import FILE_NAME
     from keras_transformer.runs.model_card.card import check_model_card
-    from keras_transformer.runs.run_directory import RunDirectory
-    from keras_transformer.runs.weights import check_checkpoint
 
-    run = RunDirectory(model_flags.single_output_dir(FLAGS, "export"))
+    path = model_flags.single_output_dir(FLAGS, "export")
+    run = model_flags.open_run(path, FLAGS.checkpoint_step)
     options = model_flags.decode_options(FLAGS, run.hparams)
     exported.check_exportable(options)
-    # A missing or faulty checkpoint fails here, before the backend loads.
-    check_checkpoint(run, FLAGS.checkpoint_step)
     for name in ("licence", "datasets"):
         _note_for_card(run, name)
     check_model_card(run, FLAGS.checkpoint_step)

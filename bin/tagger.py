@@ -17,6 +17,7 @@ import sys
 
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.errors import UserError
 
@@ -40,13 +41,11 @@ def main(argv):
     from keras_transformer.files.directories import check_directory
     from keras_transformer.runs import weights
     from keras_transformer.runs.run_directory import TAGGERS
-    from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.trees.treebank import read_tagged_sentences
 
-    run = RunDirectory(FLAGS.output_dir)
+    run = model_flags.open_run(FLAGS.output_dir, FLAGS.checkpoint_step)
     _check_needs_tags(run)
     check_directory(run.file(TAGGERS), "The directory of the tagger")
-    weights.check_checkpoint(run, FLAGS.checkpoint_step)
     step = run.checkpoints.find(FLAGS.checkpoint_step)
     train, dev = (
         read_tagged_sentences(paths) if paths else []

@@ -35,6 +35,17 @@ def single_output_dir(values, purpose):
     return paths[0]
 
 
+def open_run(path, step=None):
+    """Opens a run, and checks the checkpoint before a backend is loaded."""
+    # Imported here because they import NumPy, which would slow --help down.
+    from keras_transformer.runs.run_directory import RunDirectory
+    from keras_transformer.runs.weights import check_checkpoint
+
+    run = RunDirectory(path)
+    check_checkpoint(run, step)
+    return run
+
+
 def decode_changes(values):
     """Returns the decoding options that the flags change, a dictionary.
 

@@ -52,19 +52,18 @@ class LineFormat:
         results = iter(results)
         prefixes = prefixes or itertools.repeat("")
         while batch := list(itertools.islice(results, WINDOW)):
-            texts = [self.text_of(line, number) for line, number, _ in batch]
             # A line that is too long has no translation, or that of its parts.
             whole_texts = [
                 "" if translation.warnings else text
-                for text, (_, _, translation) in zip(texts, batch)
+                for *_, text, translation in batch
             ]
-            hypotheses = [translation.hypotheses for _, _, translation in batch]
+            hypotheses = [translation.hypotheses for *_, translation in batch]
             alarms = translator.find_alarms(
                 whole_texts, hypotheses, **self._constraints
             )
             links_of_lines = self._links(whole_texts, hypotheses, translator)
-            for text, (line, number, translation), found, links, prefix in zip(
-                texts, batch, alarms, links_of_lines, prefixes
+            for (number, line, text, translation), found, links, prefix in zip(
+                batch, alarms, links_of_lines, prefixes
             ):
                 of_words = self._describe_words(links)
                 translation, quality = self._judge(
@@ -204,19 +203,19 @@ class LongLines:
         The lines are those of `inspect` after the first `start`.
         """
         for number, line in enumerate(lines, start + 1):
-            self._undecoded.append((number, line))
-            is_long = number in self._counts
-            yield "" if is_long else self._text_of(line, number)
+            text = self._text_of(line, number)
+            self._undecoded.append((number, line, text))
+            yield "" if number in self._counts else text
 
     def results(self, hypotheses_of_lines, translator, changes, glossary=None):
-        """Yields each line, its number and its `Translation`.
+        """Yields the number of each line, the line, its text and `Translation`.
 
         The hypotheses are those that the translator found for `texts`.
         """
         from keras_transformer.decoding.steps import long_texts
 
         for hypotheses in hypotheses_of_lines:
-            number, line = self._undecoded.popleft()
+            number, line, text = self._undecoded.popleft()
             warnings = []
             if number in self._counts:
                 warnings = [long_texts.TOO_LONG]
@@ -224,7 +223,6 @@ class LongLines:
                 report_long(number, count, self._max_tokens, FLAGS.split_long)
             translation = long_texts.Translation(hypotheses, warnings)
             if warnings and FLAGS.split_long:
-                text = self._text_of(line, number)
                 parts = long_texts.split_texts(
                     translator, [text], self._max_tokens
                 )
@@ -235,7 +233,7 @@ class LongLines:
                     glossary=glossary,
                     **changes,
                 )
-            yield line, number, translation
+            yield number, line, text, translation
 
 
 def report_long(number, count, max_tokens, is_split=False):

@@ -12,6 +12,8 @@ import itertools
 import random
 
 from keras_transformer.problems.parsing import ParsingProblem
+from keras_transformer.problems.random_text import divide
+from keras_transformer.problems.random_text import draw_distinct
 from keras_transformer.problems.toy_treebank.grammar import read_grammar
 from keras_transformer.registry import register_problem
 from keras_transformer.trees.tree import ROOT
@@ -110,23 +112,7 @@ def spell(words):
 @functools.cache
 def make_toy_trees():
     """Returns a dictionary of split to its trees."""
-    trees = _write_distinct_trees()
-    treebank = {"train": [next(trees) for _ in range(NUM_TREES["train"])]}
-    words = {word for tree in treebank["train"] for word in tree.words()}
-    # A model cannot know the meaning of a word that training lacks.
-    fitting = (tree for tree in trees if words.issuperset(tree.words()))
-    for split in ("dev", "test"):
-        treebank[split] = [next(fitting) for _ in range(NUM_TREES[split])]
-    return treebank
-
-
-def _write_distinct_trees():
-    """Yields the trees of sentences that did not occur before."""
-    writer = TreeWriter(seed=2017)
-    seen = set()
-    while True:
-        tree = writer.write()
-        words = tuple(tree.words())
-        if words not in seen:
-            seen.add(words)
-            yield tree
+    trees = draw_distinct(
+        TreeWriter(seed=2017).write, lambda tree: [tuple(tree.words())]
+    )
+    return divide(trees, NUM_TREES, Tree.words)

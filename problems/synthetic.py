@@ -4,6 +4,8 @@ import random
 import string
 
 from keras_transformer.problem import Problem
+from keras_transformer.problems.random_text import divide
+from keras_transformer.problems.random_text import draw_distinct
 from keras_transformer.registry import register_problem
 from keras_transformer.token_ids import FIRST_SYMBOL_ID
 
@@ -25,24 +27,16 @@ class Copy(Problem):
     _step = 1  # from a letter of the source to the next one of the target
 
     def text_pairs(self, split, tmp_dir):
-        # All splits come from one stream, so they share no line.
-        lines = self._lines()
-        for other_split, num_pairs in NUM_PAIRS.items():
-            chosen = [next(lines) for _ in range(num_pairs)]
-            if other_split == split:
-                for symbols in chosen:
-                    yield " ".join(symbols), " ".join(symbols[:: self._step])
-
-    def _lines(self):
         # A fixed seed gives every user the same pairs.
         generator = random.Random(0)
-        seen = set()
-        while True:
+
+        def draw():
             length = generator.randint(3, MAX_SYMBOLS)
-            line = tuple(generator.choices(string.ascii_lowercase, k=length))
-            if line not in seen:
-                seen.add(line)
-                yield line
+            return tuple(generator.choices(string.ascii_lowercase, k=length))
+
+        lines = draw_distinct(draw, lambda line: [line])
+        for symbols in divide(lines, NUM_PAIRS, set)[split]:
+            yield " ".join(symbols), " ".join(symbols[:: self._step])
 
 
 @register_problem

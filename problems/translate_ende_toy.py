@@ -8,6 +8,8 @@ the end. A small model learns all of it within minutes.
 import functools
 
 from keras_transformer.problem import Problem
+from keras_transformer.problems.random_text import divide
+from keras_transformer.problems.random_text import draw_distinct
 from keras_transformer.problems.toy_language.sentences import SentenceWriter
 from keras_transformer.registry import register_problem
 
@@ -31,26 +33,10 @@ class TranslateEndeToy(Problem):
 @functools.cache
 def _corpus():
     """Returns a dictionary of split to its pairs."""
-    pairs = _distinct_pairs()
-    corpus = {"train": [next(pairs) for _ in range(NUM_PAIRS["train"])]}
-    train_words = set().union(*map(_words, corpus["train"]))
-    # No model can translate a word that training lacks.
-    fitting = (pair for pair in pairs if _words(pair) <= train_words)
-    for split in ("dev", "test"):
-        corpus[split] = [next(fitting) for _ in range(NUM_PAIRS[split])]
-    return corpus
-
-
-def _distinct_pairs():
-    """Yields pairs in which neither sentence has occurred before."""
-    # A constant seed gives every user the same corpus.
-    writer = SentenceWriter(seed=2017)
-    seen = set()
-    while True:
-        pair = writer.sentence()
-        if seen.isdisjoint(pair):
-            seen.update(pair)
-            yield pair
+    # A constant seed gives every user the same corpus. Neither sentence of a
+    # pair has occurred before.
+    pairs = draw_distinct(SentenceWriter(seed=2017).sentence, list_keys=set)
+    return divide(pairs, NUM_PAIRS, _words)
 
 
 def _words(pair):

@@ -289,8 +289,8 @@ def _attention(translator):
         return translations[0], attentions[0]
     # One decoder pass over the target replaces the search for a translation.
     attention = translator.engine.attend(
-        translator.encode([(1, FLAGS.text)]),
-        translator.encode_targets([(1, FLAGS.target_text)]),
+        translator.encode([FLAGS.text]),
+        translator.encode_targets([FLAGS.target_text]),
     )[0]
     return FLAGS.target_text, attention
 

@@ -209,8 +209,7 @@ def _time_export():
     lines = workload.read_sentences(FLAGS.decode_from_file)
     translator = Translator.load(FLAGS.output_dir)
     options = translator.options.replace(**changes)
-    # The numbers of lines let an error name the one that is too long.
-    sources = translator.encode(list(enumerate(lines, 1)))
+    sources = translator.encode(lines)
     figures = time_export(translator, sources, changes, FLAGS.num_passes)
     return {
         "output_dir": FLAGS.output_dir,

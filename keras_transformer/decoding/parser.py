@@ -115,7 +115,7 @@ class Consensus(Step):
         weights = self._weigh(hypotheses)
         tree = find_consensus(trees, weights, chart)
         score = estimate_f1(tree, trees, weights, chart)
-        (ids,) = self._parser.encode_targets([(1, str(tree))])
+        (ids,) = self._parser.encode_targets([str(tree)])
         return Hypothesis(str(tree), score, ids)
 
     def _weigh(self, hypotheses):

@@ -37,9 +37,7 @@ class Scorer(Preparation):
         """
         check_pairs(texts, translations)
         scores = self.score_ids(
-            self.encode(list(enumerate(texts, 1))),
-            self.encode_targets(list(enumerate(translations, 1))),
-            alpha,
+            self.encode(texts), self.encode_targets(translations), alpha
         )
         if self.reranker:
             alpha = self.options.alpha if alpha is None else alpha
@@ -117,9 +115,8 @@ class Scorer(Preparation):
         `hypotheses` are those that `Translator.hypotheses` yields for them.
         """
         check_capabilities(self.engine.capabilities, {"return_attention": True})
-        sources = self.encode(list(enumerate(texts, 1)))
         return self.engine.attend(
-            sources, [best.ids for best, *_ in hypotheses]
+            self.encode(texts), [best.ids for best, *_ in hypotheses]
         )
 
     def word_links(
@@ -138,7 +135,7 @@ class Scorer(Preparation):
         check_capabilities(
             self.engine.capabilities, {"return_alignments": True}
         )
-        sources = self.encode(list(enumerate(texts, 1)))
+        sources = self.encode(texts)
         target_ids = [best.ids for best, *_ in hypotheses]
         links = self.engine.link_words(sources, target_ids, pattern, scored)
         for step in reversed(self.steps):

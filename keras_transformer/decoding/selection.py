@@ -202,7 +202,7 @@ class Reranker:
     def _score_texts(self, texts, translations, alpha):
         """Scores the texts as translations of their translations."""
         # Even an empty translation has to explain its text, by the end alone.
-        sources = self.reverse.encode(list(enumerate(translations, 1)))
+        sources = self.reverse.encode(translations)
         sources = [ids or [END_ID] for ids in sources]
-        targets = self.reverse.encode_targets(list(enumerate(texts, 1)))
+        targets = self.reverse.encode_targets(texts)
         return self.reverse.score_ids(sources, targets, alpha)

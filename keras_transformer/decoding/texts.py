@@ -15,11 +15,10 @@ from keras_transformer.search.options import DecodeOptions
 WINDOW = 1024  # sentences that are read, and sorted by length, together
 
 
-def number_texts(texts, start=0, name="texts"):
-    """Yields pairs (number, text), the first with the number `start + 1`.
+def check_each(texts, start=0, name="texts"):
+    """Yields the texts, each checked to be a str without surrogates.
 
-    Raises a `UserError`, which calls the texts `name`, if `texts` is a str, or
-    if one of them is not or holds a surrogate.
+    An error calls them `name`, and the first one has the number `start + 1`.
     """
     # A str is iterable too: each of its characters would be a sentence.
     if isinstance(texts, str):
@@ -41,14 +40,13 @@ def number_texts(texts, start=0, name="texts"):
                 f"{ascii(text):.40}, with a surrogate that stands for no "
                 "character. Decode it with errors='replace'."
             ) from error
-        yield number, text
+        yield text
 
 
 def check_pairs(texts, translations):
     """Raises a `UserError` unless there is one translation for each text."""
     for name, values in (("texts", texts), ("translations", translations)):
-        for _ in number_texts(values, name=name):
-            pass
+        list(check_each(values, name=name))
     if len(texts) != len(translations):
         raise UserError(
             "`translations` must have one entry for each text. Received: "
@@ -58,23 +56,23 @@ def check_pairs(texts, translations):
 
 
 def read_windows(texts, prefixes=None, start=0):
-    """Yields windows: pairs (number, text), and their prefixes or None."""
-    numbered = number_texts(texts, start)  # errors count sentences from 1
+    """Yields windows: number of texts before, texts, and prefixes or None."""
+    texts = check_each(texts, start)
     if prefixes is not None:
-        checked = number_texts(prefixes, start, "prefixes")
-        prefixes = (prefix for _, prefix in checked)
-    while window := list(itertools.islice(numbered, WINDOW)):
+        prefixes = check_each(prefixes, start, "prefixes")
+    while window := list(itertools.islice(texts, WINDOW)):
         window_prefixes = None
         if prefixes is not None:
             window_prefixes = list(itertools.islice(prefixes, len(window)))
             if len(window_prefixes) < len(window):
-                number, _ = window[len(window_prefixes)]
+                number = start + len(window_prefixes) + 1
                 raise UserError(
                     "`prefixes` must have one entry for each text. Received: "
                     f"none for text {number}. Pass an empty prefix where a "
                     "translation is free."
                 )
-        yield window, window_prefixes
+        yield start, window, window_prefixes
+        start += len(window)
     if prefixes is not None and next(prefixes, None) is not None:
         raise UserError(
             "`prefixes` must have one entry for each text. Received: more of "
@@ -82,18 +80,18 @@ def read_windows(texts, prefixes=None, start=0):
         )
 
 
-def check_length(number, text, length, max_tokens=MAX_SOURCE_TOKENS):
-    """Checks that a sentence is not too long for the model or the memory.
+def check_lengths(texts, lengths, max_tokens, start=0, name="sentence"):
+    """Checks that no text is too long for the model or the memory.
 
-    `number` is its position, from 1, or a str that names input and line.
+    An error calls a text `name`, and the first one has the number `start + 1`.
     """
-    if length > max_tokens:
-        place = number if isinstance(number, str) else f"sentence {number}"
-        raise UserError(
-            f"A sentence must have at most {max_tokens:,} tokens. Received: "
-            f"{place} with {length:,}, {text[:20]!r}... Put one sentence on "
-            "a line."
-        )
+    for number, (text, length) in enumerate(zip(texts, lengths), start + 1):
+        if length > max_tokens:
+            raise UserError(
+                f"A sentence must have at most {max_tokens:,} tokens. "
+                f"Received: {name} {number} with {length:,}, {text[:20]!r}... "
+                "Put one sentence on a line."
+            )
 
 
 class Codec:
@@ -124,28 +122,27 @@ class Codec:
         encoded = self.encode_texts(texts, of_targets)
         return [len(ids) or 1 for ids in encoded]  # a blank text has an end
 
-    def encode(self, numbered, of_targets=False):
-        """Encodes (number, text) pairs, and checks their lengths.
+    def encode(self, texts, start=0, name="sentence", of_targets=False):
+        """Encodes texts, and checks their lengths as `check_lengths` says.
 
         Returns lists of ids with the end id. That of a blank text is empty.
         """
-        encoded = self.encode_texts([text for _, text in numbered], of_targets)
-        for (number, text), ids in zip(numbered, encoded):
-            check_length(number, text, len(ids), self.max_tokens)
+        encoded = self.encode_texts(texts, of_targets)
+        lengths = map(len, encoded)
+        check_lengths(texts, lengths, self.max_tokens, start, name)
         return encoded
 
-    def encode_prefixes(self, window, prefixes):
+    def encode_prefixes(self, prefixes, start=0):
         """Encodes a list of prefixes, or None, without the end id."""
         if prefixes is None:
             return None
-        numbered = [(n, prefix) for (n, _), prefix in zip(window, prefixes)]
-        return [ids[:-1] for ids in self.encode(numbered, of_targets=True)]
+        encoded = self.encode(prefixes, start, of_targets=True)
+        return [ids[:-1] for ids in encoded]
 
-    def encode_terms(self, window, terms):
+    def encode_terms(self, terms, start=0):
         """Encodes the lists of terms of a window, without the end id."""
         distinct = sorted(set(itertools.chain.from_iterable(terms)))
-        numbered = list(enumerate(distinct, 1))
-        encoded = self.encode(numbered, of_targets=True)
+        encoded = self.encode(distinct, of_targets=True)
         ids_of = {term: ids[:-1] for term, ids in zip(distinct, encoded)}
         return [[ids_of[term] for term in each] for each in terms]
 
@@ -214,23 +211,23 @@ class Preparation:
         """Returns a list of texts as the steps prepare them."""
         return prepare_texts(self.steps, texts)[0]
 
-    def encode(self, numbered: list[tuple[int, str]]) -> list[list[int]]:
-        """Encodes (number, text) pairs of sources, and checks their lengths."""
+    def encode(
+        self, texts: Sequence[str], start: int = 0, name: str = "sentence"
+    ) -> list[list[int]]:
+        """Encodes sources, and checks their lengths as `check_lengths` says."""
         if self.reranker:
-            self.reranker.reverse.encode_targets(numbered)
-        numbers, texts = _unzip(numbered)
-        return self.codec.encode(list(zip(numbers, self.prepare(texts))))
+            self.reranker.reverse.encode_targets(texts, start, name)
+        return self.codec.encode(self.prepare(texts), start, name)
 
     def encode_targets(
-        self, numbered: list[tuple[int, str]]
+        self, texts: Sequence[str], start: int = 0, name: str = "sentence"
     ) -> list[list[int]]:
-        """Encodes (number, text) pairs of targets, and checks their lengths."""
+        """Encodes targets, and checks their lengths as `encode` does."""
         if self.reranker:
-            self.reranker.reverse.encode(numbered)
-        numbers, texts = _unzip(numbered)
+            self.reranker.reverse.encode(texts, start, name)
         for step in self.steps:
             texts = step.prepare_targets(texts)
-        return self.codec.encode(list(zip(numbers, texts)), of_targets=True)
+        return self.codec.encode(texts, start, name, of_targets=True)
 
     def count_tokens(
         self, texts: Sequence[str], of_targets: bool = False
@@ -282,11 +279,7 @@ class Preparation:
 
 def _check_lengths(encode, texts, name):
     count = 0
-    for window, _ in read_windows(texts):
-        encode([(f"{name}, line {n}", text) for n, text in window])
+    for start, window, _ in read_windows(texts):
+        encode(window, start, f"{name}, line")
         count += len(window)
     return count
-
-
-def _unzip(numbered):
-    return [number for number, _ in numbered], [text for _, text in numbered]

@@ -268,25 +268,25 @@ class Translator(Scorer):
         # Each sentence has its own seed, so samples do not depend on the batch.
         generator = np.random.default_rng(seed)
         generator.integers(2**31, size=start, dtype="int32")
-        for window, prefixes_of_window in read_windows(texts, prefixes, start):
-            numbers, raw_texts = zip(*window)
+        for start, raw_texts, raw_prefixes in read_windows(
+            texts, prefixes, start
+        ):
             prepared, memories = prepare_texts(steps, raw_texts)
-            window = list(zip(numbers, prepared))
-            sources = self.codec.encode(window)
+            sources = self.codec.encode(prepared, start)
             search: Callable = functools.partial(
                 self.translate_ids,
-                prefixes=self.codec.encode_prefixes(window, prefixes_of_window),
+                prefixes=self.codec.encode_prefixes(raw_prefixes, start),
                 seeds=generator.integers(
-                    2**31, size=len(window), dtype="int32"
+                    2**31, size=len(sources), dtype="int32"
                 ),
-                seed=int(seed) + numbers[0] - 1,
+                seed=int(seed) + start,
                 scored=scored,
                 **dataclasses.asdict(searched),
             )
             hypotheses = search(sources, report)
             if glossary:
                 hypotheses = self._enforce_terms(
-                    glossary, window, sources, hypotheses, search
+                    glossary, prepared, start, sources, hypotheses, search
                 )
             for step, memory in zip(reversed(steps), reversed(memories)):
                 hypotheses = step.finish(hypotheses, memory)
@@ -364,9 +364,10 @@ class Translator(Scorer):
         check_protect(protect, self.linearization, prefixes=prefixes, **tags)
         return [*self.steps, Protection(protect, glossary, self.engine)]
 
-    def _enforce_terms(self, glossary, window, sources, hypotheses, search):
+    def _enforce_terms(
+        self, glossary, texts, start, sources, hypotheses, search
+    ):
         """Searches again for what lacks terms of a glossary."""
-        texts = [text for _, text in window]
         terms = find_missing_terms(
             glossary, texts, hypotheses, self.codec.normalize
         )
@@ -374,7 +375,7 @@ class Translator(Scorer):
             return hypotheses
         constrained = search(
             [source if each else [] for source, each in zip(sources, terms)],
-            terms=self.codec.encode_terms(window, terms),
+            terms=self.codec.encode_terms(terms, start),
         )
         return merge_hypotheses(constrained, hypotheses, terms)
 

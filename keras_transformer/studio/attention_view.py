@@ -43,11 +43,9 @@ def _attend(studio, text, target, run, step):
         return None, None
     target = clean_text(model.exact, target, is_target=True)
     if target:
-        (ids,) = model.exact.encode_targets([(1, target)])
+        (ids,) = model.exact.encode_targets([target])
     else:
         ((best, *_),) = model.fast.hypotheses([text])
         ids, target = best.ids, best.text
-    (attention,) = model.exact.engine.attend(
-        model.exact.encode([(1, text)]), [ids]
-    )
+    (attention,) = model.exact.engine.attend(model.exact.encode([text]), [ids])
     return attention, f"{text}\n→ {target}"

@@ -37,7 +37,7 @@ def explain_head(
     if not text:
         return {"tokens": []}
     model = translator.engine.model
-    (ids,) = translator.encode([(1, text)])
+    (ids,) = translator.encode([text])
     ids = ids[:MAX_EXPLAINED]
     _check_number("layer", layer, model.encoder.num_layers)
     attention = model.encoder.stack[layer - 1].self_attention

@@ -51,7 +51,7 @@ def search(
     if not text:
         return {"steps": []}
     options = translator.change_options(beam_size=beam_size, alpha=alpha)
-    sentences = Sentences(translator.encode([(1, text)]))
+    sentences = Sentences(translator.encode([text]))
     inputs, limits, *_ = sentences.make_arrays([0], options.extra_length)
     constraint = make_constraint(options, *translator.codec.vocabularies)
     observed = []

@@ -58,7 +58,7 @@ def rate_words(
     if not text:
         return {"words": []}
     translation = clean_text(translator, translation, is_target=True)
-    (ids,) = translator.encode_targets([(1, translation)])
+    (ids,) = translator.encode_targets([translation])
     (links,) = translator.word_links(
         [text], [[Hypothesis(translation, None, ids)]], WORD
     )
@@ -83,8 +83,8 @@ def find_alternatives(
     if not text:
         return {"alternatives": []}
     prefix = clean_text(translator, prefix, is_target=True)
-    (source,) = translator.encode([(1, text)])
-    (ids,) = translator.codec.encode_prefixes([(1, text)], [prefix])
+    (source,) = translator.encode([text])
+    (ids,) = translator.codec.encode_prefixes([prefix])
     probabilities = _predict_next(translator.engine.model, source, ids)
     probabilities[[*NEVER_WRITTEN, END_ID]] = 0.0
     tokens = np.argsort(-probabilities)[:NUM_TOKENS]

@@ -15,7 +15,7 @@ from keras_transformer.decoding import texts as windows
 from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.steps import long_texts
-from keras_transformer.decoding.texts import number_texts
+from keras_transformer.decoding.texts import check_each
 from keras_transformer.decoding.translator import Translator
 
 
@@ -78,10 +78,11 @@ class LimitsTest:
         assert len(best.ids) == theirs.length_limit(text, **options) == 6
 
 
-class NumberedTextsTest:
+class CheckedTextsTest:
     def test_the_first_has_the_number_after_the_start(self):
-        texts = iter(["a", "b"])
-        assert list(number_texts(texts, 7)) == [(8, "a"), (9, "b")]
+        assert list(check_each(iter(["a", "b"]), 7)) == ["a", "b"]
+        with pytest.raises(ValueError, match="text 9 is None"):
+            list(check_each(["a", None], 7))
 
     @pytest.mark.parametrize(
         "texts, message",
@@ -94,7 +95,7 @@ class NumberedTextsTest:
     )
     def test_what_is_no_text_is_an_error_with_its_number(self, texts, message):
         with pytest.raises(ValueError, match=message):
-            list(number_texts(texts))
+            list(check_each(texts))
 
 
 class WindowsTest:
@@ -102,8 +103,8 @@ class WindowsTest:
         monkeypatch.setattr(windows, "WINDOW", 2)
         texts, prefixes = ["a", "b", "c"], ["x", "", "z"]
         assert list(windows.read_windows(texts, prefixes, start=4)) == [
-            ([(5, "a"), (6, "b")], ["x", ""]),
-            ([(7, "c")], ["z"]),
+            (4, ["a", "b"], ["x", ""]),
+            (6, ["c"], ["z"]),
         ]
 
     @pytest.mark.parametrize(

@@ -48,10 +48,9 @@ class TargetTagTest:
         assert french.count_tokens(TEXTS[:2]) == [n + 1 for n in lengths]
 
     def test_targets_are_encoded_without_the_tag(self, translator):
-        numbered = list(enumerate(TEXTS, 1))
         french = tag_translator(translator, "fr")
         for each in french, rerank_translator(french, translator):
-            assert each.encode_targets(numbered) == translator.encode(numbered)
+            assert each.encode_targets(TEXTS) == translator.encode(TEXTS)
 
     def test_a_reranker_scores_texts_without_the_tag(self, translator):
         french = tag_translator(translator, "fr")

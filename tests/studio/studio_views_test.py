@@ -165,8 +165,8 @@ class AttentionTest:
         page = Page(frame.html)
         translator = studio.get_model().exact
         (attention,) = translator.engine.attend(
-            translator.encode([(1, TEXT)]),
-            translator.encode_targets([(1, "x y")]),
+            translator.encode([TEXT]),
+            translator.encode_targets(["x y"]),
         )
         for kind in page.data["kinds"]:
             assert kind["weights"] is None

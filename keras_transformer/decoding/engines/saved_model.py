@@ -10,7 +10,7 @@ from keras_transformer.decoding import batching
 from keras_transformer.decoding.engines import Capabilities
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.steps.glossary import fill_rows
-from keras_transformer.decoding.texts import check_length
+from keras_transformer.decoding.texts import check_lengths
 from keras_transformer.errors import UserError
 from keras_transformer.files.quiet import silence_stderr
 from keras_transformer.formats import exported
@@ -140,26 +140,27 @@ class SavedModelCodec:
         outputs = _call(self._signatures[name], {"text": texts})
         return outputs["lengths"].tolist()
 
-    def encode(self, numbered, of_targets=False):
-        lengths = self.count_tokens([text for _, text in numbered], of_targets)
-        for (number, text), length in zip(numbered, lengths):
-            check_length(number, text, length, self.max_tokens)
+    def encode(self, texts, start=0, name="sentence", of_targets=False):
+        lengths = self.count_tokens(texts, of_targets)
+        check_lengths(texts, lengths, self.max_tokens, start, name)
         return [
             CountedText(
                 number, text, 0 if is_blank(text) or length < 2 else length
             )
-            for (number, text), length in zip(numbered, lengths)
+            for number, (text, length) in enumerate(
+                zip(texts, lengths), start + 1
+            )
         ]
 
-    def encode_prefixes(self, window, prefixes):
+    def encode_prefixes(self, prefixes, start=0):
         return None  # `Capabilities` refuse prefixes
 
-    def encode_terms(self, window, terms):
+    def encode_terms(self, terms, start=0):
         distinct = sorted(set(itertools.chain.from_iterable(terms)))
         # Each number counts the end of a sentence, too.
         numbers = self.count_tokens(distinct, of_targets=True)
         num_tokens = dict(zip(distinct, numbers))
-        for (number, _), each in zip(window, terms):
+        for number, each in enumerate(terms, start + 1):
             longest = max((num_tokens[term] - 1 for term in each), default=0)
             if len(each) > MAX_TERMS or longest > MAX_TERM_TOKENS:
                 raise UserError(

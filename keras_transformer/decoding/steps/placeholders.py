@@ -168,9 +168,8 @@ class Protection(Step):
             if masked.text and one.text
             if masked.tags or _find_missing(masked, one.text)
         }
-        sources = [(source, source) for source, _ in needed]
         links = self._engine.link_words(
-            self._engine.codec.encode(sources),
+            self._engine.codec.encode([source for source, _ in needed]),
             [one.ids for one in needed.values()],
             WORD,
             scored=False,

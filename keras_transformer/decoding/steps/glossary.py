@@ -46,13 +46,8 @@ class Glossary:
             for source, target in self.terms.items()
             for spelling in (source, normalize(source))
         }
-        # The lengths of the terms that begin with a word, the longest first.
-        self._lengths: dict[str, list[int]] = {}
-        for words in sorted(self._targets, key=len, reverse=True):
-            if words:
-                lengths = self._lengths.setdefault(words[0], [])
-                if len(words) not in lengths[-1:]:
-                    lengths.append(len(words))
+        # Of the terms, the longest first.
+        self._lengths = sorted(set(map(len, self._targets)), reverse=True)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> typing.Self:
@@ -113,17 +108,12 @@ class Glossary:
         spellings = [word]
         if is_first:
             spellings.append(word[0].lower() + word[1:])
-        candidates = [
-            (length, spelling)
-            for spelling in spellings
-            for length in self._lengths.get(spelling, ())
-        ]
-        # Stable, so that the spelling of the text comes first.
-        for length, spelling in sorted(candidates, key=lambda c: -c[0]):
+        for length in self._lengths:
             others = words[start + 1 : start + length]
-            term = (spelling, *others)
-            if len(term) == length and term in self._targets:
-                return start + length, self._targets[term]
+            for spelling in spellings:
+                term = (spelling, *others)
+                if term in self._targets:
+                    return start + len(term), self._targets[term]
         return start, None
 
 

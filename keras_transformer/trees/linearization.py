@@ -74,28 +74,20 @@ def is_well_formed(symbols, num_words):
     linearizations = find_linearizations(symbols)
     if not linearizations:
         return False
+    is_in_order = linearizations == {"in_order"}
     all_steps = [read_symbol(symbol)[:2] for symbol in symbols]
-    if linearizations != {"in_order"}:
-        return _is_tree(all_steps, num_words)
-    from_the_top = list(to_top_down(all_steps))
-    # Only a tree comes back the same.
-    return (
-        _is_tree(from_the_top, num_words)
-        and list(to_in_order(from_the_top)) == all_steps
-    )
-
-
-def _is_tree(all_steps, num_words):
+    from_the_top = to_top_down(all_steps) if is_in_order else all_steps
     try:
-        (tree,) = _build_bare_trees(all_steps)
+        (tree,) = _build_bare_trees(from_the_top)
     except (IndexError, ValueError):
         return False  # a bracket closes nothing, or there is not one tree
+    if tree.is_preterminal or len(tree.words()) != num_words:
+        return False
     # Empty brackets are lost, and a closing one gets the label of its partner.
-    return (
-        not tree.is_preterminal
-        and [step[:2] for step in walk(tree)] == all_steps
-        and len(tree.words()) == num_words
-    )
+    steps_back = [step[:2] for step in walk(tree)]
+    if is_in_order:
+        steps_back = list(to_in_order(steps_back))
+    return steps_back == all_steps
 
 
 def delinearize(symbols, words):

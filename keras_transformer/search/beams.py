@@ -1,10 +1,21 @@
 """Selects beams, and the largest of many numbers."""
 
+import typing
+
 from keras import ops
 from keras import tree
 
 BLOCK = 100  # approximate number of values that a maximum is taken of
 NEVER = float("-inf")  # log-probability of what cannot happen
+
+
+class JointState(typing.NamedTuple):
+    """The states of several parts of a search, whose beams move together."""
+
+    parts: tuple
+
+    def reorder(self, beams):
+        return JointState(tuple(part.reorder(beams) for part in self.parts))
 
 
 def gather_beams(state, beams):

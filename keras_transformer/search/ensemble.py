@@ -1,20 +1,10 @@
 """Several models that search and score as if they were one."""
 
 import math
-import typing
 
 from keras import ops
 
-
-class EnsembleCache(typing.NamedTuple):
-    """The caches of an ensemble's models, whose beams move together."""
-
-    caches: tuple
-
-    def reorder(self, beams):
-        return EnsembleCache(
-            tuple(cache.reorder(beams) for cache in self.caches)
-        )
+from keras_transformer.search.beams import JointState
 
 
 class Ensemble:
@@ -62,8 +52,8 @@ class Ensemble:
         return encoded, masks
 
     def init_cache(self, encoded, masks, beam_size, fixed_length=None):
-        """Makes the `EnsembleCache`; see `Transformer.init_cache`."""
-        return EnsembleCache(
+        """Makes the caches of all models; see `Transformer.init_cache`."""
+        return JointState(
             tuple(
                 model.init_cache(*encoding, beam_size, fixed_length)
                 for model, *encoding in zip(self.models, encoded, masks)
@@ -76,11 +66,11 @@ class Ensemble:
         logits, caches = zip(
             *(
                 model.decode_step(ids, position, one)
-                for model, one in zip(self.models, cache.caches)
+                for model, one in zip(self.models, cache.parts)
             )
         )
         log_probs = _average_log_probs(logits)[:, :, :num_ids]
-        return log_probs, EnsembleCache(caches)
+        return log_probs, JointState(caches)
 
 
 def _average_log_probs(logits):

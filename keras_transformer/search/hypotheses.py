@@ -1,14 +1,12 @@
 """Translations that a model finds for a batch, and scores of given ones."""
 
-import typing
-
 import keras
 from keras import ops
 
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beam_search import length_penalty
 from keras_transformer.search.beam_search import observe_nothing
-from keras_transformer.search.beams import gather_beams
+from keras_transformer.search.beams import JointState
 from keras_transformer.search.sampling import make_sampler
 from keras_transformer.token_ids import NEVER_WRITTEN
 from keras_transformer.token_ids import PAD_ID
@@ -16,18 +14,6 @@ from keras_transformer.token_ids import PAD_ID
 # Number of positions whose logits are scored at once. TensorFlow may hold up to
 # ten such chunks, the default of its loops.
 CHUNK_ROWS = 256
-
-
-class ConstrainedCache(typing.NamedTuple):
-    """The cache of a model together with the `TreeState` of a constraint."""
-
-    cache: typing.Any
-    tree_state: typing.Any
-
-    def reorder(self, beams):
-        return ConstrainedCache(
-            self.cache.reorder(beams), gather_beams(self.tree_state, beams)
-        )
 
 
 def find_hypotheses(
@@ -64,7 +50,7 @@ def find_hypotheses(
         if constraint:
             limits = constraint.raise_limits(limits, inputs)
             tree_state = constraint.begin(inputs, limits, beam_size)
-            state = ConstrainedCache(state, tree_state)
+            state = JointState((state, tree_state))
             step = _constrain_step(step, constraint)
         hypotheses = beam_search(
             step,
@@ -138,16 +124,16 @@ def _compute_log_probs(model, states, ids):
 
 
 def _constrain_step(step, constraint):
-    """Returns the step function whose state is a `ConstrainedCache`."""
+    """Returns the step function whose state has a `TreeState`, too."""
 
     def step_within_trees(ids, position, state):
-        cache, tree_state = state
+        cache, tree_state = state.parts
         # The model reads the pieces of the words, the constraint only symbols.
         pieces = constraint.insert_next_piece(ids, tree_state)
         logits, cache = step(pieces, position, cache, constraint.num_logits)
         tree_state = constraint.advance(tree_state, ids)
         logits = constraint.exclude_illegal(logits, tree_state)
-        return logits, ConstrainedCache(cache, tree_state)
+        return logits, JointState((cache, tree_state))
 
     return step_within_trees
 

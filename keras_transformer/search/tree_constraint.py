@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_transformer.errors import UserError
 from keras_transformer.search.beams import NEVER
+from keras_transformer.search.beams import gather_beams
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import UNKNOWN_ID
 from keras_transformer.token_ids import WORD_START
@@ -37,6 +38,9 @@ class TreeState(typing.NamedTuple):
     last: typing.Any  # NOTHING, LEAF, OPENING or CLOSING, int32 (batch, beam)
     labels: typing.Any  # of open brackets, int32 (batch, beam, MAX_DEPTH)
     source: typing.Any  # ids that leaves repeat, int32 (batch, beam, input_len)
+
+    def reorder(self, beams):
+        return gather_beams(self, beams)
 
     def write(self, opens, closes, leaves, label):
         """Returns the state after one more symbol.

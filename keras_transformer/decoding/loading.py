@@ -141,21 +141,19 @@ def check_export(path, chosen, options):
         record_path = os.path.join(directory, exported.EXPORT_FILE)
         record, decode_options = exported.read_export(record_path)
         capabilities = ctranslate2.find_capabilities(record)
-        check_capabilities(capabilities, chosen, "--")
-        check_capabilities(capabilities, options)
-        decode_options.replace(**options)
-        return
-    from keras_transformer.decoding.engines import saved_model
+    else:
+        from keras_transformer.decoding.engines import saved_model
 
-    record, fixed = saved_model.check_saved_model(path)
-    capabilities = saved_model.make_capabilities(path, fixed)
+        record, decode_options = saved_model.check_saved_model(path)
+        capabilities = saved_model.make_capabilities(path, decode_options)
+        if "tokenized" in chosen and not record.get("linearization"):
+            raise UserError(
+                "`--tokenized` must go with a model that parses. Received: "
+                f"--tokenized with {path}, which translates. Remove it."
+            )
     check_capabilities(capabilities, chosen, "--")
     check_capabilities(capabilities, options)
-    if "tokenized" in chosen and not record.get("linearization"):
-        raise UserError(
-            "`--tokenized` must go with a model that parses. Received: "
-            f"--tokenized with {path}, which translates. Remove it."
-        )
+    decode_options.replace(**options)
 
 
 def _assemble(engine, tokenized, target_language, reranker):

@@ -15,6 +15,8 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
 from keras_transformer.files.reading import file_error
+from keras_transformer.files.records import WHOLE
+from keras_transformer.files.records import find_fault
 from keras_transformer.files.writing import check_space
 from keras_transformer.files.writing import explain_disk_errors
 from keras_transformer.runs.checkpoints import Checkpoints
@@ -26,8 +28,12 @@ from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import check_same_architecture
 
 SECONDS_TO_WAIT = 60  # longest wait for the chief to create the run
-WHOLE_NUMBERS = ("step", "epoch", "batch")
 KINDS = ("progress", "log")
+# What a checkpoint says of the progress; version 0.1 recorded no positions.
+_PROGRESS = {
+    **dict.fromkeys(("step", "epoch", "batch", "positions?"), WHOLE),
+    "seconds": float,
+}
 # The greatest size of a checkpoint, as a multiple of the size of its weights:
 # Adam keeps two moments, and there may be a moving average.
 MAX_STATE = 8
@@ -276,32 +282,22 @@ def read_progress(checkpoints):
     """
     step = checkpoints.find()
     path = checkpoints.path(step)
-    headers = checkpoints.headers(step)
-    expected = {f"progress/{name}" for name in (*WHOLE_NUMBERS, "seconds")}
-    for name in sorted(expected | headers.keys()):
-        if name.partition("/")[0] not in KINDS:
-            continue
-        shape = headers[name].shape if name in headers else "absent"
-        if shape != ():
-            fault = f"where {name[:80]!r} must be a number but is {shape}"
+    for name, header in sorted(checkpoints.headers(step).items()):
+        if name.partition("/")[0] in KINDS and header.shape != ():
+            fault = (
+                f"where {name[:80]!r} must be a number but is {header.shape}"
+            )
             raise file_error(path, fault, remedy=_REMEDY)
-    arrays = checkpoints.load(step, KINDS)
-    values = {name: array.item() for name, array in arrays.items()}
-    progress, counts = (
-        {
-            name.removeprefix(f"{kind}/"): value
-            for name, value in values.items()
-            if name.startswith(f"{kind}/")
-        }
-        for kind in KINDS
-    )
-    # Version 0.1 recorded no positions.
-    for name in (*WHOLE_NUMBERS, *progress.keys() & {"positions"}):
-        is_count = type(progress[name]) is int and progress[name] >= 0
-        if not is_count or (name == "step" and progress[name] != step):
-            fault = f"where progress/{name} is {progress[name]}"
-            raise file_error(path, fault, remedy=_REMEDY)
-    if not 0 <= progress["seconds"] < float("inf"):
-        fault = f"where progress/seconds is {progress['seconds']}"
+    values = {kind: {} for kind in KINDS}
+    for name, array in checkpoints.load(step, KINDS).items():
+        kind, _, key = name.partition("/")
+        values[kind][key] = array.item()
+    progress, counts = values["progress"], values["log"]
+    fault = find_fault(progress, _PROGRESS, "progress")
+    if not fault and progress["step"] != step:
+        fault = f"where the step is {progress['step']}"
+    if not fault and progress["seconds"] < 0:
+        fault = f"where the seconds are {progress['seconds']}"
+    if fault:
         raise file_error(path, fault, remedy=_REMEDY)
     return progress, counts

@@ -156,10 +156,11 @@ class FaultyRunTest:
     @pytest.mark.parametrize(
         "number, value, words",
         [
-            ("progress/step", 5, "progress/step is 5"),
-            ("progress/epoch", -1, "progress/epoch is -1"),
-            ("progress/batch", 0.5, "progress/batch is 0.5"),
-            ("progress/seconds", np.nan, "progress/seconds is nan"),
+            ("progress/step", 5, "where the step is 5"),
+            ("progress/epoch", -1, "`progress.epoch` must be an integer of"),
+            ("progress/batch", 0.5, "at least 0 but is 0.5"),
+            ("progress/seconds", np.nan, "`progress.seconds` must be a finite"),
+            ("progress/seconds", -1.0, "where the seconds are -1.0"),
             ("progress/seconds", np.zeros(2), "must be a number but is (2,)"),
             ("log/loss", np.zeros(2), "must be a number but is (2,)"),
             ("optimizer/m", np.zeros(10**6), "bytes for a model of"),

@@ -104,7 +104,7 @@ ROWS = [
     row(
         RESUME,
         saves(NEWEST, "progress/positions", np.array(-9)),
-        says="positions is -9",
+        says="but is -9",
     ),
     row(AVERAGE, saves(NEWEST, QUERY, np.ones((16, 16), "int32"))),
     row(

@@ -155,34 +155,31 @@ class Reranker:
 
         The whole window is scored together, since large batches are faster.
         """
-        lengths = iter(
-            self.reverse.count_tokens(
-                [one.text for each in hypotheses for one in each]
-            )
-        )
-        candidates = [
-            [
-                one
-                for one, length in zip(each, lengths)
-                if length <= self.reverse.max_tokens and not is_blank(text)
-            ]
-            for text, each in zip(texts, hypotheses)
+        numbered = [
+            (number, one)
+            for number, each in enumerate(hypotheses)
+            for one in each
+            if not is_blank(texts[number])
         ]
-        scores = iter(
-            self._score_texts(
-                [text for text, each in zip(texts, candidates) for _ in each],
-                [one.text for each in candidates for one in each],
-                options.alpha,
-            )
+        lengths = self.reverse.count_tokens([one.text for _, one in numbered])
+        candidates = [
+            pair
+            for pair, length in zip(numbered, lengths)
+            if length <= self.reverse.max_tokens
+        ]
+        scores = self._score_texts(
+            [texts[number] for number, _ in candidates],
+            [one.text for _, one in candidates],
+            options.alpha,
         )
+        rescored: list[list[Hypothesis]] = [[] for _ in texts]
+        for (number, one), score in zip(candidates, scores):
+            both = one.score + self.weight * score
+            rescored[number].append(one._replace(score=both))
         reordered = []
-        for original, each in zip(hypotheses, candidates):
-            rescored = [
-                one._replace(score=one.score + self.weight * score)
-                for one, score in zip(each, scores)
-            ]
-            rescored.sort(key=operator.attrgetter("score"), reverse=True)
-            reordered.append((rescored or original)[: options.num_hypotheses])
+        for original, each in zip(hypotheses, rescored):
+            each.sort(key=operator.attrgetter("score"), reverse=True)
+            reordered.append((each or original)[: options.num_hypotheses])
         return reordered
 
     def add_scores(

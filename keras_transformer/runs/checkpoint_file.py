@@ -68,7 +68,11 @@ def check_finite(arrays, path, remedy):
 @contextlib.contextmanager
 def _open(path):
     """Opens a file to read, with one form of error for whatever it holds."""
-    reading.check_file(path, remedy=_find_remedy(path))
+    remedy = None
+    # Only one of a series, unlike base.npz, has another before it.
+    if os.path.basename(path).startswith("ckpt-"):
+        remedy = "Delete it; the checkpoint before it is used instead."
+    reading.check_file(path, remedy)
     try:
         with _File(path) as file, zipfile.ZipFile(file) as archive:
             yield archive
@@ -76,7 +80,7 @@ def _open(path):
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         reason = reason.removeprefix("which is ")
         fault = f"which is not a complete .npz file of numbers ({reason})"
-        raise reading.file_error(path, fault, _find_remedy(path)) from error
+        raise reading.file_error(path, fault, remedy) from error
 
 
 class _File(io.FileIO):
@@ -125,11 +129,3 @@ def check_shapes(expected, stored, path, remedy):
             )
             fault = f"where {name[:80]!r} is {found} but must be {wanted}"
             raise reading.file_error(path, fault, remedy)
-
-
-def _find_remedy(path):
-    """Returns what to do about a damaged file, None for the usual."""
-    # Only one of a series, unlike base.npz, has another before it.
-    if os.path.basename(path).startswith("ckpt-"):
-        return "Delete it; the checkpoint before it is used instead."
-    return None

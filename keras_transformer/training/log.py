@@ -171,12 +171,9 @@ class TrainingLog:
                 )
 
     def close(self):
-        """Closes the progress bar and the TensorBoard file."""
-        if not self.is_chief:
-            return
+        """Closes the progress bar."""
         if self._bar is not None:
             self._bar.close()
-        self.events.close()
 
     def _reset(self):
         self.counts = dict.fromkeys(COUNTS, 0.0)
@@ -263,13 +260,11 @@ class EventFile:
     """
 
     def __init__(self, directory, last_step):
-        os.makedirs(directory, exist_ok=True)
         name = (
             f"events.out.tfevents.{time.time_ns()}."
             f"{socket.gethostname()}.{os.getpid()}"
         )
         self._path = os.path.join(directory, name)
-        self._writer = None
         self._add(file_version="brain.Event:2")
         # Makes TensorBoard drop later steps in the files of earlier processes.
         start = SessionLog(status=SessionLog.START)
@@ -283,21 +278,12 @@ class EventFile:
         ]
         self._add(step=step, summary=Summary(value=scalars))
 
-    def close(self):
-        """Closes the file, which the next `write` opens again."""
-        if self._writer:
-            with explain_disk_errors(self._path):
-                self._writer.close()
-            self._writer = None
-
     def _add(self, **fields):
         event = Event(wall_time=time.time(), **fields)
-        with explain_disk_errors(self._path):
-            if not self._writer:
-                self._writer = RecordWriter(open(self._path, "ab"))
-            self._writer.write(event.SerializeToString())
-            # TensorBoard reads the file during the training.
-            self._writer.flush()
+        os.makedirs(os.path.dirname(self._path), exist_ok=True)
+        # Closed each time, as TensorBoard reads the file during the training.
+        with explain_disk_errors(self._path), open(self._path, "ab") as file:
+            RecordWriter(file).write(event.SerializeToString())
 
 
 def get_known_costs(progress):

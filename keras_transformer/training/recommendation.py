@@ -1,35 +1,22 @@
 """Recommends hparams sets by the number of pairs; see docs/which_recipe.md."""
 
-import typing
+import math
 
 FEW_PAIRS = 500_000  # for a model as wide as base
 MANY_PAIRS = 2_000_000  # for a narrower one
 WIDE = 512  # d_model of base
 
 
-class Recipe(typing.NamedTuple):
-    """An hparams set and changes of it, for at most `max_pairs` of training."""
-
-    max_pairs: float
-    hparams_set: str
-    hparams: str = ""
-
-    def flags(self):
-        """Returns the flags of kt-trainer."""
-        flags = f"--hparams_set={self.hparams_set}"
-        return f"{flags} --hparams={self.hparams}" if self.hparams else flags
-
-
-RECIPES = (
-    Recipe(
-        20_000,
-        "transformer_low_resource",
-        "consistency=r_drop,dropout=0.2,batch_tokens=1024",
+# The flags of kt-trainer for at most this many pairs of training.
+RECIPES = {
+    20_000: (
+        "--hparams_set=transformer_low_resource "
+        "--hparams=consistency=r_drop,dropout=0.2,batch_tokens=1024"
     ),
-    Recipe(60_000, "transformer_low_resource"),
-    Recipe(MANY_PAIRS, "transformer_low_resource", "dropout=0.1"),
-    Recipe(float("inf"), "transformer_base"),
-)
+    60_000: "--hparams_set=transformer_low_resource",
+    MANY_PAIRS: "--hparams_set=transformer_low_resource --hparams=dropout=0.1",
+    math.inf: "--hparams_set=transformer_base",
+}
 
 
 def recommend(num_pairs, d_model):
@@ -52,8 +39,8 @@ def recommend(num_pairs, d_model):
         amount = "many"
     else:
         return None
-    recipe = next(r for r in RECIPES if num_pairs <= r.max_pairs)
+    flags = next(RECIPES[limit] for limit in RECIPES if num_pairs <= limit)
     return (
         f"{num_pairs:,} pairs are {amount} for a model of d_model {d_model}. "
-        f"Consider {recipe.flags()}; see docs/which_recipe.md."
+        f"Consider {flags}; see docs/which_recipe.md."
     )

@@ -126,25 +126,23 @@ def _comparison_table(cells):
     rows = []
     by_place = {cell[:3]: cell.figures for cell in cells if cell.figures}
     for full, restricted in PAIRS:
-        for width in sorted({cell.width for cell in cells}):
-            lengths = [
-                length
-                for name, length, d in by_place
-                if (name, d) == (full, width)
-                and (restricted, length, width) in by_place
+        # By width, the greatest length at which both were measured.
+        lengths = {
+            width: length
+            for name, length, width in sorted(by_place)
+            if name == full and (restricted, length, width) in by_place
+        }
+        for width, length in sorted(lengths.items()):
+            base = by_place[full, length, width]
+            other = by_place[restricted, length, width]
+            ratios = [
+                f"{base[key] / other[key]:.1f}"
+                if unit == "ms"
+                else f"{other[key] / max(base[key], 1):.2f}"
+                for key, (_, unit, _) in FIGURES.items()
             ]
-            if lengths:
-                length = max(lengths)
-                base = by_place[full, length, width]
-                other = by_place[restricted, length, width]
-                ratios = [
-                    f"{base[key] / other[key]:.1f}"
-                    if unit == "ms"
-                    else f"{other[key] / max(base[key], 1):.2f}"
-                    for key, (_, unit, _) in FIGURES.items()
-                ]
-                title = LAYERS[restricted].title
-                rows.append([title, f"{length:,}", f"{width:,}", *ratios])
+            title = LAYERS[restricted].title
+            rows.append([title, f"{length:,}", f"{width:,}", *ratios])
     return markdown.table(head, rows)
 
 

@@ -1,10 +1,8 @@
 """Writes a run's model for CTranslate2, a fast inference engine."""
 
-from keras_transformer.errors import UserError
 from keras_transformer.export import versions
 from keras_transformer.formats.ctranslate2_conversion import UNDERSTOOD
 from keras_transformer.formats.ctranslate2_conversion import convert_run
-from keras_transformer.formats.exported import check_exportable
 from keras_transformer.formats.exported import check_understood
 from keras_transformer.formats.exported import require_ctranslate2
 from keras_transformer.runs.model_card.card import write_model_card
@@ -39,13 +37,6 @@ def export_ctranslate2(
     if the machine cannot compute in it.
     """
     require_ctranslate2()
-    check_exportable(options)
-    if quantization not in QUANTIZATIONS:
-        raise UserError(
-            "`quantization` must be one that CTranslate2 supports. Received: "
-            f"quantization={quantization!r}. Use one of: "
-            f"{', '.join(QUANTIZATIONS)}."
-        )
     check_understood(
         run.hparams.model,
         UNDERSTOOD,

@@ -10,7 +10,6 @@ from keras_transformer.files.directories import check_replaceable
 from keras_transformer.files.directories import replace_directory
 from keras_transformer.files.records import write_record
 from keras_transformer.formats.exported import ANY
-from keras_transformer.formats.exported import check_exportable
 from keras_transformer.formats.exported import check_understood
 from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.pretrained import marian_config
@@ -52,7 +51,6 @@ def export_marian(run, export_dir, options, step=None):
     if Marian lacks a feature of the model.
     """
     check_model(run)
-    check_exportable(options)
     step = run.checkpoints.find(step)
     check_checkpoint(run, step)
     config = run.hparams.model

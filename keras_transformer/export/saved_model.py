@@ -5,12 +5,10 @@ import logging
 import os
 import re
 
-import keras
 from absl import logging as absl_logging
 
 from keras_transformer.export import versions
 from keras_transformer.files.quiet import silence_stderr
-from keras_transformer.formats.exported import check_exportable
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.model_card.facts import count_parameters
 from keras_transformer.runs.weights import load_model
@@ -39,12 +37,10 @@ def export_saved_model(
     default those of the run. The model computes in float32 or bfloat16; its
     weights are stored in float32.
     """
-    versions.check_saved_model(precision, keras.backend.backend(), of_text)
     step = run.checkpoints.find(step)
     num_bytes = 4 * count_parameters(run, step)  # its weights are in float32
     versions.check_export_dir(export_dir, "saved_model", num_bytes)
     options = options or DecodeOptions.from_hparams(run.hparams)
-    check_exportable(options)
     model = load_model(run, step, precision)
     format = "saved_model" if of_text else "saved_model_ids"
     export = {"format": format, "decode": options, "precision": precision}

@@ -295,9 +295,6 @@ class RefusalTest:
             run, tmp_path, "neighbourhood_size=3.*--format=saved_model"
         )
 
-    def test_unknown_quantization_is_refused(self, run, tmp_path):
-        self.refused(run, tmp_path, "'int4'. Use one of", quantization="int4")
-
     def test_absent_step_is_refused(self, run, tmp_path):
         self.refused(run, tmp_path, "holds no checkpoint of step 8", step=8)
 

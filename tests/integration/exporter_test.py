@@ -123,6 +123,7 @@ class BadInputTest:
         "flags, words",
         [
             (["--precision=float16"], ["float32, bfloat16", "float16"]),
+            (["--quantization=int4"], ["float32, float16", "int4"]),
             (["--export_dir=/proc/export"], ["/proc/export"]),
             (["--checkpoint_step=7"], ["step 7"]),
             (["--export_dir={tmp}/file/a/b"], ["{tmp}/file is no directory"]),

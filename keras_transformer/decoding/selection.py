@@ -87,19 +87,16 @@ def _count_matches(counters):
     # N-grams become numbers, so that a text is a column of counts. Two texts
     # have in common the sum of the smaller counts.
     numbers = {ngram: row for row, ngram in enumerate(set().union(*counters))}
-    rows_of_texts = [
-        np.array([numbers[ngram] for ngram in counter], "int64")
-        for counter in counters
-    ]
     counts = np.zeros((len(numbers), len(counters)), "int64")
-    for column, (rows, counter) in enumerate(zip(rows_of_texts, counters)):
-        counts[rows, column] = list(counter.values())
-    return np.stack(
-        [
-            np.minimum(counts[rows], counts[rows, column, None]).sum(axis=0)
-            for column, rows in enumerate(rows_of_texts)
-        ]
-    )
+    for column, counter in zip(counts.T, counters):
+        rows = [numbers[ngram] for ngram in counter]
+        column[rows] = list(counter.values())
+    matches = []
+    for column in counts.T:
+        rows = column > 0
+        both = np.minimum(counts[rows], column[rows, None])
+        matches.append(both.sum(axis=0))
+    return np.stack(matches)
 
 
 class Reranker:

@@ -288,9 +288,8 @@ class EventFile:
 
 def get_known_costs(progress):
     """Returns the sums that are known, rounded for a table."""
-    costs = {name: progress.get(name, math.nan) for name in COSTS}
     return {
-        name: float(f"{cost:.6g}")
-        for name, cost in costs.items()
-        if not math.isnan(cost)
+        name: float(f"{progress[name]:.6g}")
+        for name in COSTS
+        if not math.isnan(progress.get(name, math.nan))
     }

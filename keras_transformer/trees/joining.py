@@ -76,15 +76,12 @@ def read_parses(path):
     [('(TOP (NP (XX a)))', 0.83), ('(TOP (VP (XX a)))', 0.17)]
     """
     for line, text in enumerate(read_lines(path), 1):
-        first, *others = text.split("\t")
-        if not first.strip():
-            yield []
-        elif others and not others[0].lstrip().startswith("("):
-            trees, scores = [first, *others[1::2]], others[::2]
-            yield _weight_trees(trees, scores, path, line)
-        else:
-            trees = [first, *others]
-            yield _weight_trees(trees, ["0"] * len(trees), path, line)
+        trees = text.split("\t")
+        scores = ["0"] * len(trees)
+        if len(trees) > 1 and not trees[1].lstrip().startswith("("):
+            trees, scores = trees[::2], trees[1::2]
+        is_blank = not trees[0].strip()
+        yield [] if is_blank else _weight_trees(trees, scores, path, line)
 
 
 def _weight_trees(texts, scores, path, line):

@@ -94,14 +94,12 @@ def time_translation(translate, num_sentences, num_passes, **facts):
     Returns a dictionary of figures.
     """
     startup_seconds = machine.seconds_since_start()
-    num_tokens = 0
-
-    def run(num_times):
-        nonlocal num_tokens
-        for _ in range(num_times):
-            num_tokens = translate()
-
-    passes = machine.time_passes(run, num_passes)
+    counts = []
+    passes = machine.time_passes(
+        lambda num_times: counts.extend(translate() for _ in range(num_times)),
+        num_passes,
+    )
+    num_tokens = counts[-1]
     tokens_rate, _ = passes.rate(num_tokens)
     speed, speed_range = passes.rate(num_sentences)
     return {

@@ -309,7 +309,8 @@ class OtherCommandsTest:
         tree = parse_tree(capsys.readouterr().out)
         assert tree.words() == WORDS
         assert "teacher" in page.read_text(encoding="utf-8")
-        target = f"--target_text={tree}"
+        leaves = " ".join(f"(NN {word})" for word in WORDS)
+        target = f"--target_text=(TOP (NP {leaves}))"
         assert call(attention, f"--output_dir={run}", *flags, target) == 0
 
     def test_the_symbols_of_a_target_tree_are_counted(

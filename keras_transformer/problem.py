@@ -12,7 +12,7 @@ from keras_transformer.data.encoding import LocalEncoder
 from keras_transformer.data.encoding import encode_stream
 from keras_transformer.data.generated_data import GeneratedData
 from keras_transformer.data.token_links import read_links
-from keras_transformer.data.vocabularies import read_given
+from keras_transformer.data.vocabularies import read_path
 from keras_transformer.errors import UserError
 from keras_transformer.scoring.report import Report
 from keras_transformer.scoring.report import check_scores
@@ -48,17 +48,18 @@ class Problem(GeneratedData):
             text that the vocabulary is trained on; see `sample_corpora`.
             Defaults to 1, in proportion to their sizes.
         user_symbols: Tuple of texts that are one id of the trained vocabulary
-            wherever they stand. Defaults to none.
+            wherever they occur. Defaults to none.
         normalize_text: Whether a trained vocabulary normalises the text; see
             `normalization.make_replacements`. Defaults to True.
         inputs_language: Language code of the sources. Defaults to "en".
         targets_language: Language code of the targets. Defaults to "de".
         is_tokenized: Whether the text has spaces between its tokens already, so
-            that no score may tokenise it again. Defaults to False.
-        measure: Name of the score that decides which checkpoint is best unless
-            a run records another, one that `score` returns. Defaults to "bleu".
-        hub_datasets: Tuple of names that the data have on Hugging Face's hub,
-            for the model card. Defaults to none.
+            that no score tokenises it again. Defaults to False.
+        measure: Name of the score, among those that `score` returns, that
+            decides which checkpoint is best. A run may record another one.
+            Defaults to "bleu".
+        hub_datasets: Tuple of the data's names on Hugging Face's hub, for the
+            model card. Defaults to none.
         splits: Names of the splits that `text_pairs` provides, "train" first.
         encoder: Encoder of the training text, a `LocalEncoder` by default. A
             `DistributedEncoder` uses several machines.
@@ -127,10 +128,10 @@ class Problem(GeneratedData):
     def use_both_directions(self) -> None:
         """Adds the swapped pairs to every split, and "_both" to the name.
 
-        It serves for pre-training in both directions, before a warm start in
-        one of them (Ding et al., 2021; Gao et al., 2022). No tag tells the
-        directions apart: the language of the source does. Scores are those of
-        both directions together.
+        Use it for pre-training in both directions, before a warm start in one
+        of them (Ding et al., 2021; Gao et al., 2022). The language of the
+        source tells the directions apart, not a tag. Scores cover both
+        directions together.
         """
         self.name = f"{self.data_name}_both"
         self.directions = (("source", "target"), ("target", "source"))
@@ -158,17 +159,17 @@ class Problem(GeneratedData):
     ) -> Sequence[Iterable[tuple[str, str]]]:
         """Returns the pairs of each corpus of a split, a list of iterables.
 
-        They are read in their order, and all of them make up `text_pairs`. The
-        default is a single corpus.
+        They are read in order and together make up `text_pairs`. The default is
+        a single corpus.
         """
         return [self.text_pairs(split, tmp_dir)]
 
     def describe_corpora(self, split: str) -> list[dict]:
-        """Returns what the manifest says of `text_corpora`, a list of dicts.
+        """Returns what the manifest says about `text_corpora`, as dicts.
 
         Each dictionary has a `name`, the `sha256` of each file, and a `weight`,
         the number of times that an epoch goes through the corpus. The default
-        is an empty list, for a single corpus of no name.
+        is an empty list, for a single unnamed corpus.
         """
         return []
 
@@ -278,10 +279,10 @@ class Problem(GeneratedData):
         """Returns batches of text that is read and encoded during training.
 
         Choose it for text that is too large to generate data from; `dataset`
-        is faster and resumes exactly. The text is that of `text_corpora`, any
-        number of corpora, of which up to 16 are read by turns. It needs a
-        vocabulary: the file `vocabulary_path`, or else that of generated data.
-        The weights of corpora have no effect.
+        is faster and resumes exactly. The text comes from `text_corpora`, of
+        which up to 16 are read in turn; their weights have no effect. It needs
+        a vocabulary: the file `vocabulary_path`, or else that of generated
+        data.
 
         "train" is shuffled and has no end, so `model.fit` needs
         `steps_per_epoch`. Any other split comes once, in order. Under a
@@ -290,8 +291,8 @@ class Problem(GeneratedData):
         Args:
             split: Name of the split, one of `splits`.
             tmp_dir: Directory that holds the raw text.
-            batch_tokens: Largest number of source positions, and of target
-                positions, of a batch. Defaults to 4096.
+            batch_tokens: Maximum number of positions per side of a batch.
+                Defaults to 4096.
             max_length: Length of the longest sentence to keep, in tokens, at
                 most `batch_tokens / num_replicas`. Defaults to 256.
             seed: Integer seed of the order. Defaults to 0.
@@ -320,7 +321,7 @@ class Problem(GeneratedData):
         from keras_transformer.data.dataset import make_streaming_dataset
 
         if self.vocabulary_path:
-            vocabularies = read_given(self.vocabulary_path)
+            vocabularies = read_path(self.vocabulary_path)
         else:
             vocabularies = self.vocabularies
 
@@ -362,9 +363,9 @@ class Problem(GeneratedData):
     ) -> dict[str, float]:
         """Returns the scores that are logged during training, by name.
 
-        They are those of `score`, finite numbers. TER takes longer than all of
-        them together, so it joins them only if it is `measure`, the name of the
-        measure of the best checkpoint.
+        They are the scores of `score`, which must be finite. TER takes longer
+        than all of them together, so it is added only if it is the `measure`
+        that decides which checkpoint is best.
         """
         scores = check_scores(self.score(hypotheses, references), self.name)
         if self._adds_ter(measure):

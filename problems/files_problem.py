@@ -14,8 +14,8 @@ class FilesProblem(Problem):
     in `check_files`, and sets class attributes. `sides` names the files of a
     split; with the split they make the names of flags, such as
     `--train_source`. `way_of_files` describes a split's files for errors, which
-    end with `other_way` to name them. `further_files` are names of flags for
-    files of no split; their fingerprints follow those of the splits.
+    end with `other_way`, another way to name them. `further_files` are names of
+    flags for files of no split; their fingerprints come after the splits'.
     """
 
     sides: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class FilesProblem(Problem):
                 )
 
     def _describe(self, made_from):
-        """Returns what the data depend on, by the names of the flags."""
+        """Returns everything that the data depend on, by the names of flags."""
         files = [
             f"{file['name']} (sha256 {file['sha256'][:16]})"
             for file in made_from["files"]

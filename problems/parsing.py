@@ -40,14 +40,14 @@ class ParsingProblem(Problem):
     Class attributes:
         linearization: "normalised" replaces every tag by XX (Vinyals et al.,
             2015), "tagged" keeps the tags (Tensor2Tensor), "lexicalised" has
-            the words in their place, and so has "in_order", whose opening
-            brackets follow the first child.
+            the words instead, and so does "in_order", whose opening brackets
+            follow the first child.
         augmentation_rounds: Number of rounds of an epoch through the treebank
             and new trees from it, see `augment`; 0 for the treebank alone.
         treebank_weight: Number of times that an epoch goes through the
             treebank, with what augmentation made from it, for each time through
             `parsed_trees`. Defaults to 1.
-        skip_bad: Whether to list faulty trees in `bad` in place of an error.
+        skip_bad: Whether to list faulty trees in `bad` instead of failing.
 
     Example:
 
@@ -92,8 +92,8 @@ class ParsingProblem(Problem):
             raise UserError(
                 "A tree that holds the words of its source needs their "
                 f"vocabulary. Received: linearization={self.linearization!r} "
-                f"and shared_vocabulary=False for {self.data_name}. Share it, "
-                "or use another linearization."
+                f"and shared_vocabulary=False for {self.data_name}. Share the "
+                "vocabulary, or use another linearization."
             )
         return super().generate(tmp_dir)
 

@@ -57,15 +57,15 @@ class ParsingFiles(FilesProblem, ParsingProblem):
         """Sets the treebank to generate the data from.
 
         `files` is a dictionary of split to a tuple of one str, paths separated
-        by commas, as `parsed_trees` are. `vocabulary` is the path of a
-        SentencePiece model to use instead of training one, such as that of the
-        parser of the parsed trees. The other arguments are class attributes of
-        the problem, with "normalised" and no augmentation by default.
+        by commas; so are `parsed_trees`. `vocabulary` is the path of a
+        SentencePiece model to use instead of training one, such as the model of
+        the parser that wrote `parsed_trees`. The other arguments are class
+        attributes of the problem, by default "normalised" and no augmentation.
         """
         super().use_files(files, vocab_size, normalize_text=normalize_text)
         if treebank_weight not in (None, 1) and not parsed_trees:
             raise UserError(
-                "`treebank_weight` must go with parsed trees. Received: "
+                "`treebank_weight` needs parsed trees. Received: "
                 f"treebank_weight={treebank_weight} alone. Add "
                 "--parsed_trees=FILE, or leave the weight out."
             )

@@ -12,7 +12,7 @@ from keras_transformer.data.corpora import Corpus
 from keras_transformer.data.corpora import check_distinct
 from keras_transformer.data.subwords import check_user_symbols
 from keras_transformer.data.tags import make_tag_word
-from keras_transformer.data.vocabularies import read_given
+from keras_transformer.data.vocabularies import read_path
 from keras_transformer.errors import UserError
 from keras_transformer.problems.files_problem import FilesProblem
 from keras_transformer.registry import register_problem
@@ -33,7 +33,8 @@ class TranslateFiles(FilesProblem):
     Attributes:
         cleaning_report: The `Report` on the training pairs that cleaning
             dropped, or None if nothing was cleaned.
-        has_new_weights: Whether `generate` changed weights of corpora it found.
+        has_new_weights: Whether `generate` changed the weights of existing
+            corpora.
 
     Example:
 
@@ -102,7 +103,7 @@ class TranslateFiles(FilesProblem):
                 known format, or if the vocabulary or a symbol cannot be used.
         """
         if vocabulary:
-            sources = read_given(vocabulary).sources
+            sources = read_path(vocabulary).sources
             self._language_codes = sources.language_codes
         check_user_symbols(symbols)
         corpora = {s: parts for s, parts in (corpora or {}).items() if parts}
@@ -144,7 +145,7 @@ class TranslateFiles(FilesProblem):
             fault = ", ".join(corpus.tagged_name for corpus in train)
         if path and fault:
             raise UserError(
-                "`train_alignments` must go with one pair of training files "
+                "`train_alignments` needs one pair of training files "
                 "that is not cleaned and has no tag, because line n belongs to "
                 f"pair n. Received: train_alignments={path} with {fault}. Use "
                 "two files, and clean them with kt-clean before you align them."
@@ -155,7 +156,7 @@ class TranslateFiles(FilesProblem):
 
     @property
     def is_tokenized(self):
-        # The data say so themselves when no files are named again.
+        # If no files are named again, the data themselves record it.
         if self.files or self.data_dir is None:
             return self._is_tokenized
         manifest = generation.read_manifest(self.directory) or {}
@@ -163,7 +164,7 @@ class TranslateFiles(FilesProblem):
         return settings.get("tokenized", False)
 
     def settings(self):
-        # What was not asked for has no entry, as in earlier manifests.
+        # Unset options have no entry, as in earlier manifests.
         settings = {}
         if self._is_cleaned:
             settings["clean"] = True
@@ -203,8 +204,8 @@ class TranslateFiles(FilesProblem):
         corpora = self._read(split)
         # Scores on dev and test must stay comparable with other work.
         if self._is_cleaned and split == "train":
-            # A new cleaner each time: to one that has seen the text, all pairs
-            # would be duplicates. One for all corpora finds those among them.
+            # A new cleaner each time: after one pass, all pairs would be
+            # duplicates. Sharing one among corpora finds those across them.
             held_out = tuple(
                 text
                 for other in self._corpora
@@ -278,7 +279,7 @@ class TranslateFiles(FilesProblem):
         return [f"file {n + 1}" for n in range(len(made_from["files"]))]
 
     def _update(self, manifest):
-        """Changes the weights of the corpora, on which no file depends."""
+        """Changes the weights of the corpora, which no file depends on."""
         train = manifest["splits"]["train"]
         # Data of earlier versions have one corpus, and no entry for it.
         single = [{"weight": 1, "pairs": train["pairs"]}]

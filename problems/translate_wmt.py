@@ -269,11 +269,11 @@ class TranslateEnfrWmt14(TranslateWmt):
 def prepare_tfds(name, tmp_dir, way_out):
     """Returns the builder of a dataset whose data it downloads to `tmp_dir`.
 
-    Data that are there already are used. `name` is a dataset with its
-    configuration, such as "wmt14_translate/de-en". tensorflow_datasets resumes
-    file by file, checks the SHA-256 and the size of each file, and refuses
-    archives that would write outside their folder. Any failure is a `UserError`
-    that ends with the sentence `way_out`.
+    Existing data are used. `name` is a dataset with its configuration, such as
+    "wmt14_translate/de-en". tensorflow_datasets resumes file by file, checks
+    the SHA-256 and the size of each file, and refuses archives that would write
+    outside their folder. Any failure raises a `UserError` that ends with the
+    sentence `way_out`.
     """
     # Imported here because it loads TensorFlow, which most problems do without.
     try:
@@ -281,7 +281,7 @@ def prepare_tfds(name, tmp_dir, way_out):
 
         builder = tfds.builder(name, data_dir=tmp_dir)
         builder.download_and_prepare()
-    # Each failure has another exception: no network, checksums, disk, imports.
+    # Failures raise many exceptions: no network, checksums, disk, imports.
     except Exception as error:
         reason = textwrap.shorten(str(error), 200, placeholder=" ...")
         raise UserError(
@@ -298,7 +298,7 @@ def tfds_pairs(builder, split, source, target):
     examples = builder.as_dataset(
         split=_TFDS_SPLITS[split],
         shuffle_files=False,
-        # One file at a time: several would be read by turns, and the order of
+        # One file at a time: several would be read in turn, and the order of
         # the pairs would depend on the number of files.
         read_config=tfds.ReadConfig(interleave_cycle_length=1),
     )

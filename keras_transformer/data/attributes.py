@@ -1,4 +1,4 @@
-"""Checks of what a user's problem sets and says of itself."""
+"""Checks of the attributes and the descriptions of a user's problem."""
 
 from keras_transformer.data import subwords
 from keras_transformer.data.corpora import MAX_WEIGHT
@@ -82,7 +82,7 @@ def check_attributes(problem, tmp_dir):
 
 
 def check_corpora(problem, split, tmp_dir):
-    """Returns what a problem says of the corpora of a split, checked."""
+    """Returns a problem's descriptions of the corpora of a split, checked."""
     described = problem.describe_corpora(split)
     if not described:
         return []

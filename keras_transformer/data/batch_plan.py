@@ -90,8 +90,8 @@ def plan_batches(
     the longest sentence to keep. Without `shuffle`, pairs of similar lengths
     come together, in the order of the text. With `fixed_shapes` there are at
     most `FEW_SHAPES` shapes, whose lengths are multiples of 8, and whose number
-    of rows is as large as `batch_tokens` allows. `pair_numbers` are those of
-    the pairs of the epoch, perhaps repeated; None is every pair once. A kept
+    of rows is as large as `batch_tokens` allows. `pair_numbers` selects the
+    pairs of the epoch, perhaps repeated; None is every pair once. A kept
     sentence that is longer than `batch_tokens` is a `UserError`.
     """
     kept, kept_lengths, num_dropped = select_pairs(
@@ -177,17 +177,17 @@ def check_longest(lengths, tokens, name="batch_tokens"):
         )
 
 
-def lay_out(rows_of_pairs, most_rows, full_shape=False):
+def lay_out(rows_of_pairs, max_rows, full_shape=False):
     """Divides rows among batches that all have the same number of rows.
 
     `rows_of_pairs` has shape `(all_rows,)` or `(all_rows, pairs_per_row)`. The
     result has shape `(num_batches, rows, ...)` and is filled up with -1. With
-    `full_shape` a batch has `most_rows`; otherwise as few as the number of
+    `full_shape` a batch has `max_rows`; otherwise as few as the number of
     batches allows, so it has at most one empty row.
     """
-    num_batches = math.ceil(len(rows_of_pairs) / most_rows)
+    num_batches = math.ceil(len(rows_of_pairs) / max_rows)
     fewest_rows = math.ceil(len(rows_of_pairs) / num_batches)
-    rows = most_rows if full_shape else fewest_rows
+    rows = max_rows if full_shape else fewest_rows
     # The first rows of all batches are filled first, then the second ones, so
     # that the empty rows are spread evenly over the batches.
     row_shape = rows_of_pairs.shape[1:]
@@ -293,7 +293,7 @@ def _positions(num_pairs, limit, batch_tokens):
     """Counts the source and target positions of buckets of these sizes."""
     # The largest number of rows that fits decides the number of batches. They
     # share the pairs evenly, as `lay_out` does, so none is nearly empty.
-    most_rows = batch_tokens // limit.max(axis=-1)
-    num_batches = -(-num_pairs // most_rows)
+    max_rows = batch_tokens // limit.max(axis=-1)
+    num_batches = -(-num_pairs // max_rows)
     rows = -(-num_pairs // num_batches)
     return num_batches * rows * limit.sum(axis=-1)

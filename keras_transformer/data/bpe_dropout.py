@@ -10,14 +10,14 @@ from keras_transformer.token_ids import WORD_START
 
 
 class BpeDropout:
-    """Segments words by byte-pair encoding with left-out merges.
+    """Segments words by byte-pair encoding, leaving out random merges.
 
     A word begins as its characters. Before each merge, every possible merge is
     left out with probability `dropout` (p < 1), and the best of the others is
     applied. The word is finished when none remains (Algorithm 1 of Provilkov et
     al., 2020). Without dropout this is what SentencePiece does. Bytes, and
-    symbols that a problem defines, are neither split nor merged. A vocabulary
-    that is no byte-pair encoding within words is a `UserError`.
+    symbols that a problem defines, are neither split nor merged. Raises a
+    `UserError` unless the vocabulary is a byte-pair encoding within words.
     """
 
     def __init__(self, vocabulary, dropout):
@@ -34,7 +34,7 @@ class BpeDropout:
         # Merges are ranked by the scores of the pieces that they make.
         by_rank = sorted(ids.values(), key=lambda i: -model.pieces[i].score)
         self._by_rank = np.array([*by_rank, PAD_ID], np.int32)
-        self._no_merge = len(by_rank)  # a rank behind all others
+        self._no_merge = len(by_rank)  # a rank after all others
         self._merges = _make_merges(ids, by_rank)
         self._spellings = TokenSequences.from_lists(
             [
@@ -69,8 +69,8 @@ class BpeDropout:
         """Yields a random segmentation of each word, by number of pieces.
 
         `characters` and `ranks` (see `first_ranks`) have shape `(characters,
-        words)`. Each item has the columns of the words of so many pieces,
-        `(words,)`, and their pieces, `(pieces, words)`.
+        words)`. Each item has the columns of all words with the same number of
+        pieces, `(words,)`, and their pieces, `(pieces, words)`.
         """
         words = np.arange(characters.shape[1])
         # Padding, which merges with nothing, gives each piece two neighbours.
@@ -107,16 +107,16 @@ class BpeDropout:
     def _merge(self, pieces, ranks, merged, at):
         """Merges the pair number `at` of each word, which saves a row."""
         columns = np.arange(len(at))
-        pieces, ranks = _drop_behind(pieces, at), _drop_behind(ranks, at)
+        pieces, ranks = _drop_next(pieces, at), _drop_next(ranks, at)
         pieces[at, columns] = merged
-        before, behind = pieces[at - 1, columns], pieces[at + 1, columns]
+        before, after = pieces[at - 1, columns], pieces[at + 1, columns]
         ranks[at - 1, columns] = self._merges.find(before, merged)
-        ranks[at, columns] = self._merges.find(merged, behind)
+        ranks[at, columns] = self._merges.find(merged, after)
         return pieces, ranks
 
 
-def _drop_behind(rows, at):
-    """Drops from each column the entry behind number `at`."""
+def _drop_next(rows, at):
+    """Drops from each column the entry after number `at`."""
     numbers = np.arange(len(rows) - 1)[:, None]
     return np.where(numbers > at, rows[1:], rows[:-1])
 
@@ -144,7 +144,7 @@ def _read_model(vocabulary):
     if vocabulary.is_imported:
         raise UserError(
             "`subword_dropout` needs a vocabulary that was trained here. "
-            "Received: that of an imported model. Leave subword_dropout at 0."
+            "Received: one of an imported model. Leave subword_dropout at 0."
         )
     spec = model.trainer_spec
     if spec.model_type != spec.BPE:
@@ -180,7 +180,7 @@ class PairTable:
     def __init__(self, lefts, rights, numbers, default):
         codes = _encode_pairs(lefts, rights)
         order = np.argsort(codes)
-        # An entry behind all others, where every search ends at the latest.
+        # An entry after all others, where every search ends at the latest.
         self._codes = np.append(codes[order], np.iinfo(np.int64).max)
         self._numbers = np.append(numbers[order], default).astype(np.int32)
 

@@ -1,4 +1,4 @@
-"""A vocabulary of given symbols, for text with a byte-pair encoding of its own.
+"""A vocabulary of given symbols, for text that is byte-pair encoded already.
 
 In such text, `@@` at the end of a symbol joins it to the next one, as in
 `Res@@ um@@ ption of the session`.

@@ -90,8 +90,8 @@ def choose_pairs(corpora, seed, epoch):
 
     A corpus of weight 3 is there three times. A corpus of weight 0.5 is there
     with a random half; the next epoch has the other half, and the epoch after
-    that a new one. In general the epochs take what they need from one pass
-    through the corpus after another, each in a new random order. `corpora` are
+    that a new one. In general the epochs take their pairs from one pass through
+    the corpus after another, each in a new random order. `corpora` are
     tuples `(num_pairs, weight)`; the numbers of pairs go through all of them.
 
     >>> choose_pairs([(2, 3), (1, 1)], seed=0, epoch=0).tolist()

@@ -2,8 +2,8 @@
 
 The plan of an epoch is NumPy, so that TensorFlow and JAX see the same batches.
 A dataset begins with the numbers of planned batches and maps each to its padded
-arrays. Several calls of this function run at the same time, ahead of the
-updates, and their results keep the order of the plan.
+arrays. Several such calls run at the same time, ahead of the updates, and their
+results keep the order of the plan.
 """
 
 import atexit
@@ -14,7 +14,7 @@ import weakref
 from keras_transformer.data import batch_plan
 
 ID_BYTES = 4
-MAX_OPEN_CORPORA = 16  # number of corpora that a stream reads by turns
+MAX_OPEN_CORPORA = 16  # number of corpora that a stream reads in turn
 
 
 def make_update_dataset(batches, start=0):
@@ -32,8 +32,8 @@ def make_update_dataset(batches, start=0):
     num_rounds, _, first, num_local = batches.layout
     spec = make_update_spec((num_rounds,), bool(batches.guidance))
 
-    # TensorFlow never forgets a Python function. A weak reference lets the plan
-    # of an epoch go when its consumer has finished with it.
+    # TensorFlow keeps a Python function for ever. A weak reference frees the
+    # plan of an epoch when its consumer has finished with it.
     reference = weakref.ref(batches)
 
     def read(part):
@@ -83,7 +83,7 @@ def make_fit_dataset(token_pairs, plan_epoch):
     def begin_epoch():
         epoch = next(epochs)
         plans[epoch] = plan_epoch(epoch)
-        # Batches of the last epoch may still be in the making.
+        # Batches of the last epoch may still be in preparation.
         plans.pop(epoch - 2, None)
         return epoch
 
@@ -94,8 +94,8 @@ def make_fit_dataset(token_pairs, plan_epoch):
 
     num_batches = len(plan_epoch(0))
 
-    # An iteration begins with the number of its epoch, which goes with every
-    # batch. Batches that are still in the making thus know their plan.
+    # An iteration begins with the number of its epoch, which accompanies every
+    # batch. Batches that are still in preparation thus know their plan.
     def numbers(_):
         epoch = tf.numpy_function(begin_epoch, [], tf.int64)
         return tf.data.Dataset.range(num_batches).map(lambda n: (epoch, n))
@@ -121,9 +121,9 @@ def make_streaming_dataset(
 ):
     """Returns padded batches of text that is read while a model trains.
 
-    No plan is made, so memory holds nothing but the shuffle buffer and the
-    batches in the making. The corpora are read by turns, in another order in
-    each epoch. `bucket_by_sequence_length` gathers pairs of similar lengths,
+    No plan is made, so memory holds only the shuffle buffer and the batches in
+    preparation. The corpora are read in turn, in a different order in each
+    epoch. `bucket_by_sequence_length` gathers pairs of similar lengths,
     between the boundaries of Tensor2Tensor, until they fill `batch_tokens`
     positions on either side; a single longer pair makes a batch.
 

@@ -37,9 +37,9 @@ class DistributedEncoder:
     directory of the data, and are removed at the end.
 
     The runner is one of `RUNNERS`, and the arguments are Beam's pipeline
-    options, such as `["--project=mine", "--temp_location=gs://mine/tmp"]`. It
-    is a `UserError` if Apache Beam is not installed, or if the runner cannot
-    start with these options.
+    options, such as `["--project=mine", "--temp_location=gs://mine/tmp"]`.
+    Raises a `UserError` if Apache Beam is not installed, or if the runner
+    cannot start with these options.
     """
 
     def __init__(self, runner, arguments=()):
@@ -113,7 +113,7 @@ class DistributedEncoder:
 def encode_file(models, path):
     """Encodes the texts in a file and writes their ids to a file beside it.
 
-    A worker calls it, and perhaps a second one for the same file.
+    A worker calls it; a second worker may call it for the same file.
     """
     encoded = encode_chunk(_vocabularies(models), json.loads(_read(path)))
     arrays = {}
@@ -122,7 +122,7 @@ def encode_file(models, path):
         arrays[f"offsets{number}"] = sequences.offsets
     content = io.BytesIO()
     np.savez(content, **arrays)
-    # Each worker writes under a name of its own until the file is complete.
+    # Each worker writes under a unique name until the file is complete.
     aside = f"{path}-{uuid.uuid4().hex}"
     _write(aside, content.getvalue())
     _file_systems().rename([aside], [_ids_path(path)])

@@ -1,6 +1,6 @@
 """Disturbances: careless ways to write a text, which a model rarely sees.
 
-Each is a pure function of a text and a `random.Random`, and goes by the name of
+Each is a pure function of a text and a `random.Random`, and its name is that of
 the function. Training applies some of them to its sources (see `source_noise`),
 and `kt-evaluate --stress` measures how much each one costs. Words that look
 like code, such as `%s`, `--option`, `<fr>` or `v2`, keep their case and their
@@ -147,7 +147,7 @@ def _change_words(text, change):
 
 
 def _mistype(word, generator):
-    # The first letter of a word is the one that people rarely miss.
+    # People rarely mistype the first letter of a word.
     places = [match.start() for match in LETTER.finditer(word)][1:]
     place = generator.choice(places[:-1])
     head, letter, tail = word[:place], word[place], word[place + 1 :]

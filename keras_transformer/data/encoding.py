@@ -1,4 +1,4 @@
-"""Encoding of texts in chunks: the part of the generation that takes longest.
+"""Encoding of texts in chunks, the slowest part of generating data.
 
 An encoder is an object with the method `encode` of `LocalEncoder`. Whatever the
 encoder, the same chunks give the same ids in the same order.
@@ -57,8 +57,8 @@ PAIRS_IN_STREAM = 1_000  # that many are read and encoded at a time
 def encode_split(problem, split, tmp_dir, vocabularies, directory, described):
     """Encodes a split and returns its entry in the manifest.
 
-    `described` is what the problem says of each corpus of the split. It is
-    empty for a single corpus of no name.
+    `described` holds the problem's description of each corpus of the split. It
+    is empty for a single unnamed corpus.
     """
     source_first = list(reversed(vocabularies))
     sides = [
@@ -184,7 +184,7 @@ def check_number(num_pairs, problem, split):
     """Raises a `UserError` for a split without pairs."""
     if not num_pairs:
         raise UserError(
-            f"The split {split} of problem {problem.data_name} has no pair of "
+            f"The split {split} of problem {problem.data_name} has no pairs of "
             "non-empty sentences. Check its raw text."
         )
 

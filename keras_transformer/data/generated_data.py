@@ -1,4 +1,4 @@
-"""The data of a problem as training, evaluation and decoding read them."""
+"""The data of a problem, as read by training, evaluation and decoding."""
 
 import functools
 import os
@@ -129,7 +129,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         return self.corpora("train")
 
     def corpora(self, split: str) -> list[dict]:
-        """Returns what the manifest says of the corpora of a split, in order.
+        """Returns the manifest's entries of the corpora of a split, in order.
 
         Each dictionary has a `name`, a number of `pairs`, a `weight` and
         perhaps a `tag`. Data of earlier versions have none.
@@ -192,11 +192,11 @@ class GeneratedData(vocabularies.HasVocabularies):
     ) -> batch_plan.BatchPlan:
         """Plans the batches of one epoch, a `BatchPlan`.
 
-        `shuffle` defaults to whether the split is "train". With `packed`
-        several pairs share a row; see `plan_packed`. The other arguments are
-        those of `plan_batches`; `fixed_shapes` has no effect on packed batches,
-        whose shape is one anyway. `token_pairs` are those of the epoch if they
-        are not those of `token_pairs(split)`.
+        `shuffle` defaults to True for "train" only. With `packed`, several
+        pairs share a row; see `plan_packed`. The other arguments are those of
+        `plan_batches`; `fixed_shapes` has no effect on packed batches, which
+        have one shape anyway. `token_pairs` are the pairs of the epoch, by
+        default `token_pairs(split)`.
         """
         pairs = token_pairs or self.token_pairs(split)
         make_plan = packing.plan_packed if packed else batch_plan.plan_batches
@@ -216,7 +216,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         if not len(plan) and not plan.num_dropped:
             raise UserError(
                 f"The split {split} of problem {self.name} has no sentence "
-                "pair. Generate the data from more text."
+                "pairs. Generate the data from more text."
             )
         if not len(plan):
             raise UserError(
@@ -229,8 +229,8 @@ class GeneratedData(vocabularies.HasVocabularies):
     def evaluation_batches(self, batch_tokens: int) -> batch_plan.BatchPlan:
         """Plans the batches of "dev" for evaluation.
 
-        They hold at most `EVALUATION_TOKENS` positions, unless a sentence is
-        longer, and at most `batch_tokens`, those of a training batch.
+        They hold at most `batch_tokens` positions, as in training, and at most
+        `EVALUATION_TOKENS` unless a sentence is longer.
         """
         pairs = self.token_pairs("dev")
         longest = max(side.lengths.max(initial=0) for side in pairs)

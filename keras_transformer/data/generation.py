@@ -78,7 +78,7 @@ def generate(problem, tmp_dir):
         if manifest and manifest["made_from"] == depends_on:
             _logger.info("%s is complete already.", problem.directory)
             return manifest
-        # Within `data_dir`, so that moving the files is a mere renaming.
+        # Within `data_dir`, so that moving the files only renames them.
         with directories.stage_directory(aside):
             manifest = {
                 "made_from": depends_on,
@@ -93,7 +93,7 @@ def generate(problem, tmp_dir):
 def read_manifest(directory):
     """Returns the manifest in a directory, or None if there is none.
 
-    A directory that may not be searched is a PermissionError.
+    Raises a PermissionError if the directory may not be searched.
     """
     path = os.path.join(directory, MANIFEST_FILE)
     check_reachable(path)
@@ -105,20 +105,20 @@ def read_manifest(directory):
 
 def describe_origin(problem, tmp_dir):
     """Returns everything that the data depend on, as a dictionary."""
-    given = problem.vocabulary_path
-    given = given and vocabularies.read_given(given)
+    existing = problem.vocabulary_path
+    existing = existing and vocabularies.read_path(existing)
     origin = {
         "problem": problem.data_name,
         "splits": list(problem.splits),
-        "vocab_size": None if given else problem.vocab_size,
+        "vocab_size": None if existing else problem.vocab_size,
     }
-    # What was not asked for has no entry, as in earlier manifests.
+    # Unset options have no entry, as in earlier manifests.
     if not problem.shared_vocabulary:
         source_size = problem.source_vocab_size or problem.vocab_size
         origin["source_vocab_size"] = source_size
-    origin["vocab_sha256"] = given.targets.sha256 if given else None
-    if given and not given.is_shared:
-        origin["source_vocab_sha256"] = given.sources.sha256
+    origin["vocab_sha256"] = existing.targets.sha256 if existing else None
+    if existing and not existing.is_shared:
+        origin["source_vocab_sha256"] = existing.sources.sha256
     origin["files"] = problem.fingerprints(tmp_dir)
     if settings := _describe_settings(problem):
         origin["settings"] = settings
@@ -126,7 +126,7 @@ def describe_origin(problem, tmp_dir):
 
 
 def _describe_settings(problem):
-    """Returns the settings of a problem as a manifest gives them back."""
+    """Returns the settings of a problem as they are read from a manifest."""
     settings = {}
     if problem.user_symbols:
         settings["symbols"] = problem.user_symbols
@@ -175,12 +175,12 @@ def _write_data(problem, tmp_dir, directory):
 
 def _make_vocabularies(problem, tmp_dir, directory):
     if problem.vocabulary_path:
-        given = vocabularies.read_given(problem.vocabulary_path)
-        if not given.is_shared:
+        existing = vocabularies.read_path(problem.vocabulary_path)
+        if not existing.is_shared:
             vocabularies.check_one_direction(problem)
-        _check_symbols(given.sources, problem, tmp_dir)
-        given.write(directory)
-        return given
+        _check_symbols(existing.sources, problem, tmp_dir)
+        existing.write(directory)
+        return existing
     symbols = problem.shared_vocabulary and problem.bpe_symbols(tmp_dir)
     if symbols:
         path = os.path.join(directory, VOCABULARY_FILE)
@@ -211,7 +211,7 @@ def _check_symbols(vocabulary, problem, tmp_dir):
         if UNKNOWN_ID in ids:
             fault = f"does not know {symbol}"
         elif len(ids) > 2:  # one for the symbol and one for the end
-            fault = f"spells {symbol} by {len(ids) - 1} subwords"
+            fault = f"spells {symbol} with {len(ids) - 1} subwords"
         if fault:
             raise UserError(
                 "A given vocabulary must have one id for each tag and symbol. "

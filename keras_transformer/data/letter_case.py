@@ -1,7 +1,7 @@
 """Restores the usual case of texts in capitals, title case or small letters.
 
 A model that has seen few such texts translates them badly, since a vocabulary
-spells DOG by other subwords than dog, often letter by letter.
+spells DOG with other subwords than dog, often letter by letter.
 """
 
 import re
@@ -41,7 +41,7 @@ def restore_case(texts, vocabulary):
 
     Each word is then written in small letters, with a first capital or as it
     was, whichever takes the fewest subwords and, among these, the most frequent
-    ones. This gives the, Tom and USA, and a vocabulary that was trained on
+    ones. This gives "the", "Tom" and "USA"; a vocabulary that was trained on
     capitals keeps them. A sentence begins with a capital if the vocabulary has
     any. Words that look like code stay as they are; see `data.disturbances`.
 

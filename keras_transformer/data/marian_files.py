@@ -1,14 +1,14 @@
 """The vocabulary files of a Marian model, as our vocabularies and back.
 
-Marian has a SentencePiece model of each side, which only cuts text into pieces,
-and a table in JSON with the id of each piece. At import, each SentencePiece
-model is rewritten so that its pieces have the ids of the table. The result is
-an ordinary vocabulary file, which every command and every export can read.
+Marian has a SentencePiece model for each side, which only cuts text into
+pieces, and a table in JSON with the id of each piece. At import, each
+SentencePiece model is rewritten so that its pieces have the ids of the table.
+The result is an ordinary vocabulary file for every command and every export.
 
 The ids are those of the table, except that padding, end and unknown get the ids
 0, 1 and 2 and the other pieces move up; see `Subwords.original_ids`. Pieces
-that only the table has cannot be part of a text but are decoded. Pieces that
-the table lacks have the ids behind it and are read as unknown.
+that only the table has never result from a text but are decoded. Pieces that
+the table lacks have the ids after it and are read as unknown.
 """
 
 import os
@@ -55,9 +55,9 @@ def read_marian_vocabularies(directory):
     They encode as transformers' `MarianTokenizer` does with
     `split_special_tokens=True`: `</s>` in a text is only text, so that no text
     ends a sentence. The tokenizer does not normalise punctuation, whether
-    sacremoses is installed or not. Decoded text is its text without special
-    tokens. It is a `UserError` if a file is missing or damaged, or if the
-    tokenizer has a feature that a vocabulary here lacks.
+    sacremoses is installed or not. Decoded text is the tokenizer's, without
+    special tokens. Raises a `UserError` if a file is missing or damaged, or if
+    the tokenizer has a feature that a vocabulary here lacks.
     """
     config_path = os.path.join(directory, CONFIG_FILE)
     config = read_record(config_path, _CONFIG, _REMEDY)
@@ -82,7 +82,7 @@ def read_marian_vocabularies(directory):
 
 
 def _check_features(config, path):
-    """Refuses what would give other ids or other text."""
+    """Refuses features that would give other ids or other text."""
     for name, expected in _SPECIAL.items():
         token = _get_text(config.get(name, expected))
         if token != expected:
@@ -131,7 +131,7 @@ def _convert(model_path, table_path, cleans_up):
     except message.DecodeError:
         is_whole = False
     if not is_whole:
-        fault = "which is no SentencePiece model"
+        fault = "which is not a SentencePiece model"
         raise file_error(model_path, fault, _REMEDY)
     known = {piece.piece: piece for piece in model.pieces}
     _check_merges(model, texts, known, model_path)

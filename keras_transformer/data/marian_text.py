@@ -1,4 +1,4 @@
-"""What transformers' tokenizer of Marian does with text beside its pieces."""
+"""Text processing of transformers' `MarianTokenizer`, apart from pieces."""
 
 import re
 

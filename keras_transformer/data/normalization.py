@@ -1,8 +1,8 @@
 """The normalisation of text: one space, no invisible marks, one spelling.
 
 It is a table of replacements, which SentencePiece stores in a vocabulary. So
-whatever reads the vocabulary normalises alike: the generation of data, a run, a
-SavedModel and a CTranslate2 model.
+every reader of the vocabulary normalises alike: the generation of data, a run,
+a SavedModel and a CTranslate2 model.
 """
 
 import functools
@@ -35,14 +35,14 @@ _WITHOUT_JOINERS = (range(0x20, 0x530), range(0x1E00, 0x20D0))
 
 @functools.cache
 def make_replacements(wide_punctuation):
-    """Returns what to replace in a text, a dictionary of str to str.
+    """Returns the replacements to make in a text, a dictionary of str to str.
 
     The longest replacement that fits is made, from left to right:
 
     - all white space becomes a space;
     - characters without width, such as the soft hyphen, marks of direction and
-      control characters, go. The two joiners go only before letters of scripts
-      that need none, and beside punctuation;
+      control characters, are dropped. The two joiners are dropped only before
+      letters of scripts that need none, and beside punctuation;
     - letters and their marks become one character where there is one (NFC);
     - full-width letters, half-width katakana, the ligatures of Latin letters
       and the two hyphens U+2010 and U+2011 become ordinary characters.
@@ -98,7 +98,7 @@ def _spell_otherwise(character):
 
 
 def _drop_joiners(replacements):
-    """Returns the replacements that take joiners out where none is needed."""
+    """Returns the replacements that drop joiners where none is needed."""
     letters = map(chr, itertools.chain(*_WITHOUT_JOINERS))
     others = {letter: letter for letter in letters if letter not in _JOINERS}
     others |= {
@@ -164,7 +164,7 @@ def _make_normalizer():
 def normalize(text):
     r"""Returns a text as a vocabulary with this normalisation reads it.
 
-    Spaces stay as many as they are.
+    It keeps the number of spaces.
 
     >>> normalize("com\xadputer,\u00a0cafe\u0301")
     'computer, café'

@@ -34,9 +34,9 @@ def plan_packed(
     `plan_batches` pads a lot. The arguments are those of `plan_batches`.
     `indices` of the `BatchPlan` have shape `(rows, pairs_per_row)`.
 
-    Which lengths share a row is the same in every epoch of the same pairs, and
-    so are the shape and the number of the batches. Which pairs of these lengths
-    share a row, and the order of the rows, is a pure function of the arguments.
+    In every epoch of the same pairs, the same lengths share a row, and the
+    shape and the number of the batches are the same. The choice of pairs of
+    these lengths, and the order of the rows, depend only on the arguments.
     """
     kept, lengths, num_dropped = batch_plan.select_pairs(
         input_lengths, target_lengths, max_length, pair_numbers
@@ -66,8 +66,8 @@ def plan_packed(
 def find_packed_positions(lengths, tokens):
     """Finds the `batch_tokens` of batches that hold `tokens` on average.
 
-    That is the mean number of tokens on the side that has more of them, as near
-    to `tokens` as whole rows allow.
+    The mean counts the side that has more tokens, and comes as close to
+    `tokens` as whole rows allow.
     """
     capacity = _choose_capacity(lengths, tokens)
     cells, _ = batch_plan.count_cells(lengths)

@@ -53,7 +53,7 @@ def read_pairs(paths, languages=(None, None)):
 def check_pairs(paths, languages=(None, None)):
     """Reads a corpus to the end, which raises an error at any fault.
 
-    A corpus without any pair of text on both sides is a fault, too.
+    A corpus that has no pair with text on both sides is also a fault.
     """
     num_pairs, has_text = 0, False
     for pair in read_pairs(paths, languages):
@@ -85,7 +85,7 @@ def _read_tsv(path):
 def _read_tmx(path, languages):
     if not all(languages):
         raise UserError(
-            "A TMX file must go with the languages to take from it. Received: "
+            "A TMX file needs the languages to take from it. Received: "
             f"{path} with {_describe(languages)}. Add --source_language=en "
             "--target_language=de, for example."
         )
@@ -99,11 +99,11 @@ def _read_tmx(path, languages):
                     segments.setdefault(_code(variant), segment)
         seen.update(segments)
         try:
-            sides = [_text_in(segments, language) for language in languages]
+            sides = [_find_text(segments, language) for language in languages]
         except RecursionError as error:
             raise UserError(
-                f"{path}, unit {number} has hundreds of elements within each "
-                "other. Remove the unit, or these elements."
+                f"{path}, unit {number} has hundreds of nested elements. "
+                "Remove the unit, or these elements."
             ) from error
         # A file of many languages may lack some of them in a unit.
         if None not in sides:
@@ -135,7 +135,7 @@ def _translation_units(path):
         while chunk := list(itertools.islice(lines, num_lines)):
             parser.feed("".join(chunk))
             events = list(parser.read_events())
-            # A comment that goes on is parsed again from its start.
+            # An unfinished comment is parsed again from its start.
             num_lines = _LINES_AT_ONCE if events else 2 * num_lines
             for event, element in events:
                 if body is None and _name(element) == "body":
@@ -145,7 +145,7 @@ def _translation_units(path):
                 depth += 1 if event == "start" else -1
                 if depth == 0:  # a unit within a unit is a part of it
                     yield element
-                    # Otherwise the whole file would gather in memory.
+                    # Otherwise the whole file would stay in memory.
                     if body is not None:
                         body.clear()
         parser.close()
@@ -163,7 +163,7 @@ def _code(variant):
     return variant.get(_LANGUAGE) or variant.get("lang") or ""
 
 
-def _text_in(segments, language):
+def _find_text(segments, language):
     """Returns the text in a language, or None; `en` also stands for `en-US`."""
     wanted = _parts(language)
     # A unit may have both; sorting puts the shorter code first.
@@ -222,9 +222,9 @@ def _breaks_line(element):
 
 
 _START_BYTES = 1024
-# Codecs of Python that are no encodings of a text.
+# Codecs of Python that are not encodings of text.
 _NO_ENCODINGS = ("idna", "punycode", "raw_unicode_escape", "unicode_escape")
-# What UTF-16, UTF-32 and EBCDIC make of the start of XML; see appendix F of the
+# The first bytes of XML in UTF-16, UTF-32 and EBCDIC; see appendix F of the
 # standard. The longer ones come first.
 _STARTS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -241,7 +241,7 @@ _DECLARED = re.compile(r"<\?xml[^>]*?encoding\s*=\s*[\"']([^\"'>]*)[\"']")
 
 
 def _recode(path, file):
-    """Returns a buffered file of XML, in any encoding, as one of UTF-8."""
+    """Returns a buffered file of XML, in any encoding, as a file in UTF-8."""
     start = file.peek(_START_BYTES)[:_START_BYTES]
     for mark, encoding in _STARTS.items():
         if start.startswith(mark):
@@ -259,7 +259,7 @@ def _recode(path, file):
 
 
 class _Utf8File:
-    """Reads a file of bytes in another encoding by its lines, as UTF-8."""
+    """Reads the lines of a file in another encoding as UTF-8."""
 
     def __init__(self, file, encoding, path):
         self._fault = (

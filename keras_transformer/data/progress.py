@@ -63,7 +63,7 @@ class Progress:
         # At least a millisecond, so that no rate is infinite.
         seconds = max(time.monotonic() - self._start, 1e-3)
         rate = self._done / seconds
-        digits = 1 if rate < 100 else 0  # as many as the figure is worth
+        digits = 1 if rate < 100 else 0  # about three significant digits
         total = f" of {self._total:,}" if self._total else ""
         is_single = (self._total or self._done) == 1
         unit = self._unit.removesuffix("s") if is_single else self._unit

@@ -1,4 +1,4 @@
-"""Training sources with typos and other noise, which differs by epoch."""
+"""Training sources with typos and other noise, new in each epoch."""
 
 import random
 
@@ -24,7 +24,7 @@ def check_vocabulary(vocabulary):
 
 
 def disturb_sources(token_pairs, vocabulary, share, seed, epoch, longest):
-    """Returns pairs of an epoch, a `share` of them with a disturbed source.
+    """Returns the pairs of an epoch, a `share` with a disturbed source.
 
     The text of a source is read from its ids, disturbed, and encoded as it
     would be for decoding, where most capitals become small letters again; see

@@ -1,4 +1,4 @@
-"""Sampled segmentations of the training text, other ones in each epoch."""
+"""Sampled segmentations of the training text, new ones in each epoch."""
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class _WordSampler:
         self._characters = self._bpe.spell(self._spellings)
         self._first_ranks = self._bpe.first_ranks(self._characters)
         # The stored segmentation of a word has the number of the word. The
-        # drawn ones have the numbers behind.
+        # drawn ones have the numbers after these.
         num_drawn = self._count_drawn()
         all_words = np.arange(len(num_drawn), dtype=np.int32)
         drawn_words = np.repeat(all_words, num_drawn)
@@ -140,9 +140,9 @@ class _WordSampler:
 class _SampledSequences(TokenSequences):
     """Token sequences that are put together from segmentations of words.
 
-    `numbers` are the `TokenSequences` of the numbers of segmentations, and
-    `segmentations` those of their ids. `word_of` has the number of the stored
-    segmentation of the same word for each of them.
+    `numbers` are `TokenSequences` of numbers of segmentations, and
+    `segmentations` hold the ids of each. `word_of` maps a segmentation to the
+    stored one of the same word.
     """
 
     def __init__(self, numbers, segmentations, word_of):
@@ -214,7 +214,7 @@ def _slices(array):
         yield array[start : start + IDS_AT_ONCE]
 
 
-IDS_AT_ONCE = 2**21  # number of ids that are worked on together
+IDS_AT_ONCE = 2**21  # number of ids that are processed together
 
 
 class DistinctWords:
@@ -222,7 +222,7 @@ class DistinctWords:
 
     A word is a run of ids from one that starts a word to the next such one. The
     number of a word of one id is this id. The others are numbered as they come.
-    `starts_word` says of each id whether it starts a word.
+    `starts_word` tells for each id whether it starts a word.
     """
 
     def __init__(self, starts_word):

@@ -27,11 +27,11 @@ from keras_transformer.token_ids import WORD_START
 
 VOCABULARY_FILE = "vocab.model"  # of both sides, or of the target alone
 SOURCE_VOCABULARY_FILE = "vocab.source.model"  # of the source, if separate
-# The piece behind the ids of a vocabulary that comes from Marian's files, and
-# the one behind it if the decoded text is cleaned up; see `marian_files`.
+# The piece after the ids of a vocabulary that comes from Marian's files, and
+# the next one if the decoded text is cleaned up; see `marian_files`.
 MARIAN = "<marian>"
 CLEAN_UP = "<clean_up>"
-# The piece behind those of a vocabulary of Tensor2Tensor; see
+# The piece after the ids of a vocabulary of Tensor2Tensor; see
 # `tensor2tensor_vocabulary`.
 TENSOR2TENSOR = "<tensor2tensor>"
 # Pieces that mean something to SentencePiece.
@@ -46,14 +46,14 @@ class Subwords:
     id 2 never occurs. Decoding restores the text as `normalization.normalize`
     writes it, with three exceptions. Runs of spaces become one space, leading
     and trailing spaces disappear, and `▁`, which SentencePiece itself uses,
-    becomes a space. A vocabulary may leave the text as it is instead, as those
-    of earlier versions do. A vocabulary of given symbols differs, see
-    `bpe_symbols.write_symbols`, and so do those of Marian and Tensor2Tensor;
-    see `marian_files` and `tensor2tensor_vocabulary`.
+    becomes a space. A vocabulary may instead leave the text as it is, as in
+    earlier versions. A vocabulary of given symbols differs, see
+    `bpe_symbols.write_symbols`, and so do the vocabularies of Marian and
+    Tensor2Tensor; see `marian_files` and `tensor2tensor_vocabulary`.
 
-    `model_path` is that of a SentencePiece model with these ids, such as
-    `train_subwords` writes. Any other file is a `UserError`, and so is one with
-    another SHA-256 than `sha256`, in hexadecimal, if that is given.
+    `model_path` leads to a SentencePiece model with these ids, such as
+    `train_subwords` writes. Raises a `UserError` for any other file, and for
+    one whose SHA-256, in hexadecimal, is not `sha256`, if that is given.
     """
 
     def __init__(self, model_path, sha256=None):
@@ -201,7 +201,7 @@ class Subwords:
             ids = self._processor.piece_to_id(
                 [code, *pieces] if code else pieces
             )
-            # Pieces that the table lacks have the ids behind it.
+            # Pieces that the table lacks have the ids after it.
             ids = [id_ if id_ < size else UNKNOWN_ID for id_ in ids]
             encoded.append([*ids, END_ID])
         return encoded
@@ -251,15 +251,16 @@ def train_subwords(
     """Trains a byte-pair encoding on texts and writes it to a file.
 
     Upper and lower case stay. With `normalize_text` the file holds the
-    normalisation of `normalization.make_replacements`, which is that of
-    everything that reads it. The rarest characters, which make up 0.01 % of the
-    text, get no id and are spelled in bytes. The same texts give the same file.
+    normalisation of `normalization.make_replacements`, which all readers apply.
+    The rarest characters, which make up 0.01 % of the text, get no id and are
+    spelled in bytes. The same texts give the same file.
     `vocab_size` includes 3 ids for padding, end and unknown, and 256 for bytes.
 
     `symbols` are words that get one id each, however often they occur; a longer
     word that begins with one of them begins with its id. `user_symbols` are
-    that id wherever they stand, also inside a word; see `check_user_symbols`.
-    Too little text for `vocab_size`, or too many characters, is a `UserError`.
+    that id wherever they occur, even inside a word; see `check_user_symbols`.
+    Raises a `UserError` if `vocab_size` needs more text, or is too small for
+    the characters.
     """
     # The mark lets a symbol be recognised only where a word begins.
     marked_symbols = [WORD_START + word for word in symbols]
@@ -311,7 +312,7 @@ def check_user_symbols(
 ):
     """Raises a `UserError`, which ends with `way_out`, about a bad symbol.
 
-    It is empty, has a space, occurs twice, or is a piece of every vocabulary.
+    A bad one is empty, has a space, occurs twice, or is in every vocabulary.
     """
     seen = set()
     for symbol in symbols:

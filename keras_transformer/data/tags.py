@@ -1,4 +1,4 @@
-"""Tags: words at the start of a source that say what is wanted.
+"""Tags: words at the start of a source that tell the model what to do.
 
 A tag names the language to translate into (Johnson et al., 2017, "Google's
 Multilingual Neural Machine Translation System") or the origin of a text, such
@@ -39,7 +39,7 @@ def make_tag_word(tag, language_codes=()):
 
 
 def find_tag_end(text):
-    """Returns where a text begins behind its tag, 0 if it has no tag.
+    """Returns where a text begins after its tag, 0 if it has no tag.
 
     >>> find_tag_end("<fr> A dog."), find_tag_end("A dog.")
     (5, 0)
@@ -49,7 +49,7 @@ def find_tag_end(text):
 
 
 def add_tag(text, tag, language_codes=()):
-    """Returns a text with the word of a tag before it; a blank text stays.
+    """Returns a text with the word of a tag before it, unless it is blank.
 
     >>> add_tag("A dog.", "fr"), add_tag("A dog.", None), add_tag("", "fr")
     ('<fr> A dog.', 'A dog.', '')

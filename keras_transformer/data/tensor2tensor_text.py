@@ -2,8 +2,8 @@
 
 A text is a sequence of tokens: runs of letters and numbers, and the runs of
 other characters between them. A single space between two words is left out.
-Each token ends with `_`, and what the vocabulary lacks is escaped. The
-spelling of `New_York is nice.` is `New_\\u_York_is_nice_._`.
+Each token ends with `_`, and missing characters are escaped. The spelling
+of `New_York is nice.` is `New_\\u_York_is_nice_._`.
 """
 
 import itertools
@@ -23,7 +23,7 @@ def is_alphanumeric(character):
 
 
 def spell_text(text, alphabet):
-    """Returns the spelling of a text by the characters of an alphabet.
+    """Returns the spelling of a text with the characters of an alphabet.
 
     >>> spell_text("Oh - that's 5\\u20ac.", set("Oh-tas.") | ESCAPE_CHARACTERS)
     'Oh_\\\\32;-\\\\32;_that_\\\\39;_s_5_\\\\8364;._'
@@ -51,7 +51,7 @@ def _spell_character(character, alphabet):
 
 
 def read_spelling(spelling):
-    """Returns the text of a spelling, whether `spell_text` made it or a model.
+    """Returns the text of a spelling by `spell_text` or by a model.
 
     >>> read_spelling("New_\\\\u_York_is_nice_._")
     'New_York is nice.'

@@ -25,8 +25,8 @@ _SPECIAL = ("<pad>", "</s>", "<unk>")  # of our ids 0, 1 and 2
 def read_tensor2tensor_vocabulary(path):
     """Reads a vocabulary file of Tensor2Tensor's `SubwordTextEncoder`.
 
-    The ids of the `Subwords` are those of the file plus 1 from id 2 on. Any
-    other file is a `UserError`.
+    The ids of the `Subwords` are those of the file, plus 1 from id 2 on. Raises
+    a `UserError` for any other file.
     """
     lines = read_text(path, _REMEDY).removesuffix("\n").split("\n")
     subtokens = list(map(_unquote, lines))
@@ -41,7 +41,7 @@ def read_tensor2tensor_vocabulary(path):
         if subtoken in seen:
             fault = f"where line {number} is {subtoken!r}"
             remedy = "Each subtoken must be a text of its own."
-            raise file_error(path, f"{fault} once more", remedy)
+            raise file_error(path, f"{fault} again", remedy)
         seen.add(subtoken)
     return Subwords.from_bytes(_make_model(subtokens[2:]), path)
 

@@ -11,7 +11,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.reading import check_reachable
 
 MAX_LINE_BYTES = 16 * 2**20  # far more than any sentence or tree has
-# Gzipped text is 3 to 10 times smaller. What expands this far is not text.
+# Gzipped text is 3 to 10 times smaller. A file that expands more is not text.
 MAX_GZIP_BYTES = 2**30
 MAX_GZIP_RATIO = 200
 
@@ -147,7 +147,7 @@ def _decompress_lines(file, path, errors, exact, recode):
 def read_parallel_lines(path, num_lines, other):
     """Returns the lines of a file, as many as the text called `other` has.
 
-    Another number of lines is a `UserError`.
+    Raises a `UserError` if their numbers of lines differ.
     """
     rest = read_lines(path)
     lines = list(itertools.islice(rest, num_lines))
@@ -248,7 +248,7 @@ def check_rereadable(paths):
     for path in paths:
         if os.path.exists(path) and not os.path.isfile(path):
             raise UserError(
-                f"Cannot read {path} more than once, which is a directory, a "
-                "pipe or a device. Data are generated in several passes, so "
-                "write the text to a file first."
+                f"Cannot read {path} more than once, because it is a "
+                "directory, a pipe or a device. Data are generated in several "
+                "passes, so write the text to a file first."
             )

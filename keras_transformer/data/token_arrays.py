@@ -17,7 +17,7 @@ from keras_transformer.token_ids import PAD_ID
 
 IDS_SUFFIX = ".ids"
 OFFSETS_SUFFIX = ".offsets.npy"
-# An error about a file that is not as it was written says these.
+# Ends the errors about damaged files.
 REMEDY = "Remove its folder and run kt-datagen again."
 IDS_AT_ONCE = 2**24  # the number of ids that are checked together
 
@@ -108,9 +108,9 @@ class TokenArray(TokenSequences):
         super().__init__(ids, offsets)
 
     def check(self, num_sentences, vocab_size):
-        """Raises a `UserError` unless these are so many encoded sentences.
+        """Raises a `UserError` unless all sentences are there and valid.
 
-        Each ends with the end id. All ids are read once.
+        A valid one ends with the end id. All ids are read once.
         """
         fault = None
         if len(self) != num_sentences:

@@ -65,7 +65,7 @@ def write_links(directory, vocabularies, alignments):
         num_positions = writer.num_tokens
     if not num_positions:
         raise UserError(
-            "The file of --train_alignments has no link at all. Align the text "
+            "The file of --train_alignments has no links. Align the text "
             "again, or leave the flag out."
         )
 
@@ -73,13 +73,13 @@ def write_links(directory, vocabularies, alignments):
 def read_links(problem):
     """Returns the `TokenLinks` of a problem's training pairs.
 
-    Data without word alignments, or in another direction, are a `UserError`.
+    Raises a `UserError` if the data have no word alignments in this direction.
     """
     settings = problem.manifest["made_from"].get("settings", {})
     if SETTING not in settings or problem.name != problem.data_name:
         raise UserError(
-            "`guided_alignment` must go with data that have word alignments, "
-            f"in their own direction. Received: problem={problem.name} in "
+            "`guided_alignment` needs data with word alignments, in "
+            f"their own direction. Received: problem={problem.name} in "
             f"{problem.data_dir}, which has none in that direction. Use "
             f"problem={problem.data_name} with data of kt-datagen "
             "--train_alignments, or leave guided_alignment out."
@@ -116,8 +116,8 @@ class TokenLinks:
 
 def _number_words(ids, starts):
     """Returns the number of the word of each token, without the end."""
-    # A running count of the beginnings of words numbers the words, and each
-    # token gets the number of the word that it is in.
+    # A running count of the word starts gives each token the number of its
+    # word.
     ids = ids[:-1] if ids[-1] == END_ID else ids
     is_start = starts[ids]
     is_start[:1] = True  # also if it is a symbol without the mark of a word

@@ -25,9 +25,9 @@ class Layout(typing.NamedTuple):
     def from_plan(cls, plan, batch_tokens, engine):
         """Divides the batches of a plan among an engine's replicas.
 
-        There are as few rounds of accumulation as `batch_tokens`, the positions
-        per side that a replica takes at once, allows, and as many in every
-        batch. A replica takes at least one row at once.
+        There are as few rounds of accumulation as `batch_tokens` allows, the
+        positions per side that a replica takes at once, and equally many in
+        every batch. A replica takes at least one row at once.
         """
         num_rounds = 1
         for rows, input_len, target_len in plan.shapes:
@@ -66,9 +66,9 @@ class UpdateBatches:
     local_replicas, rows, input_len)` and `(num_rounds, local_replicas, rows,
     target_len)`; "seeds", an int32 array of shape `(num_rounds, local_replicas,
     rows)` with a random number for each row, 0 for an empty one; and
-    "num_tokens", a float32, the number of target tokens of all workers. With
-    what `Problem.make_guidance` returns, it has "guidance", an int32 array of
-    shape `(num_rounds, local_replicas, rows, target_len, n)`.
+    "num_tokens", a float32, the number of target tokens of all workers. If
+    `Problem.make_guidance` returns something, it has "guidance", an int32 array
+    of shape `(num_rounds, local_replicas, rows, target_len, n)`.
     """
 
     def __init__(
@@ -158,11 +158,11 @@ def _draw_seeds(indices, position):
 def update_positions(hparams, token_pairs, pair_numbers=None):
     """Returns the number of positions per side of an update.
 
-    If `effective_batch_tokens` is set, an update is as large as it must be to
-    hold that many real tokens on its fuller side, on average over an epoch.
+    If `effective_batch_tokens` is set, an update is just large enough to hold
+    that many real tokens on its fuller side, on average over an epoch.
     Otherwise an update is one batch of `batch_tokens` positions. The number
     depends on the lengths and the hyper-parameters alone, so every epoch and
-    every machine has the same one. `pair_numbers` are those of an epoch.
+    every machine has the same one. `pair_numbers` are the pairs of an epoch.
     """
     select = functools.partial(
         batch_plan.select_pairs,
@@ -199,8 +199,8 @@ def _find_padded_positions(lengths, tokens):
     def excess(positions):
         bucket_of_cell, limits = batch_plan.choose_buckets(cells, positions)
         num_pairs = np.bincount(bucket_of_cell, cells[:, 2])
-        most_rows = positions // np.max(limits, axis=1)
-        num_batches = int(np.ceil(num_pairs / most_rows).sum())
+        max_rows = positions // np.max(limits, axis=1)
+        num_batches = int(np.ceil(num_pairs / max_rows).sum())
         return total / num_batches - tokens
 
     # The more positions a batch has, the more tokens it holds. The number is

@@ -1,4 +1,4 @@
-"""The vocabularies of source and target, which may be one."""
+"""The vocabularies of source and target, which may be the same."""
 
 import itertools
 import logging
@@ -20,7 +20,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Vocabularies(typing.NamedTuple):
-    """The vocabularies of a model, twice the same one if it is shared."""
+    """The vocabularies of a model, the same one twice if it is shared."""
 
     targets: Subwords
     sources: Subwords
@@ -52,14 +52,14 @@ class Vocabularies(typing.NamedTuple):
 
     @property
     def hashes(self):
-        """What the record of a run says of them."""
+        """Their hashes, as the record of a run states them."""
         hashes = {"vocabulary_sha256": self.targets.sha256}
         if not self.is_shared:
             hashes["source_vocabulary_sha256"] = self.sources.sha256
         return hashes
 
     def swap_sides(self):
-        """Returns those of the opposite direction."""
+        """Returns the vocabularies of the opposite direction."""
         return Vocabularies(self.sources, self.targets)
 
     def write(self, directory):
@@ -93,8 +93,8 @@ class HasVocabularies:
 def read(directory, sha256, source_sha256):
     """Reads the vocabularies in a directory, a `Vocabularies`.
 
-    The SHA-256 of the targets may be None, which accepts any. That of the
-    sources is None if the two share a vocabulary.
+    The SHA-256 of the targets may be None, which accepts any vocabulary. The
+    SHA-256 of the sources is None if the two share a vocabulary.
     """
     targets = Subwords(os.path.join(directory, VOCABULARY_FILE), sha256)
     if source_sha256 is None:
@@ -103,7 +103,7 @@ def read(directory, sha256, source_sha256):
     return Vocabularies(targets, Subwords(path, source_sha256))
 
 
-def read_given(path):
+def read_path(path):
     """Reads the vocabulary of both sides in a file, or two in a directory."""
     if not os.path.isdir(path):
         shared = Subwords(path)
@@ -151,8 +151,8 @@ def check_problem(problem):
     if problem.shared_vocabulary:
         if problem.source_vocab_size:
             raise UserError(
-                "`source_vocab_size` must go with a vocabulary of the source "
-                f"alone. Received: source_vocab_size="
+                "`source_vocab_size` needs a separate vocabulary of the "
+                f"source. Received: source_vocab_size="
                 f"{problem.source_vocab_size} and shared_vocabulary=True. Set "
                 "shared_vocabulary to false, or leave source_vocab_size out."
             )
@@ -193,7 +193,7 @@ def sample_corpora(corpora, limit, temperature=1):
     if temperature == 1:
         return sample_evenly(itertools.chain(*corpora), limit)
     counted = [_sample_and_count(pairs, limit) for pairs in corpora]
-    # Cleaning can leave nothing of a corpus.
+    # Cleaning can drop all pairs of a corpus.
     counted = [(sample, size) for sample, size in counted if size]
     sizes = [size for _, size in counted]
     sample_size = min(limit, sum(sizes))
@@ -207,7 +207,7 @@ def sample_corpora(corpora, limit, temperature=1):
 def _sample_and_count(pairs, limit):
     """Returns an even sample of pairs, and the number of all of them."""
     counter = itertools.count()
-    # `zip` draws a pair first, so it counts no number for their end.
+    # `zip` draws a pair first, so the end of the pairs uses up no number.
     sample = sample_evenly((pair for pair, _ in zip(pairs, counter)), limit)
     return sample, next(counter)
 

@@ -20,7 +20,7 @@ def check_directory(path, name="An output"):
         nearest = os.path.dirname(nearest)
     fault, remedy = None, "Name another directory."
     if not os.path.isdir(nearest):
-        fault = "is no directory"
+        fault = "is not a directory"
     elif not os.access(nearest, os.W_OK | os.X_OK):
         fault = "may not be written to"
         remedy = "Change its permissions, or name another directory."
@@ -32,10 +32,10 @@ def check_directory(path, name="An output"):
 
 
 def check_replaceable(path, name, rule, is_earlier=lambda names: False):
-    """Checks that a directory is new or empty, or holds what may be replaced.
+    """Checks that a directory is new or empty, or may be replaced.
 
-    `is_earlier` tells by the names in it whether it does. The `rule` says in
-    words what the argument `name` must be.
+    `is_earlier` tells from the names in it whether it may. The `rule` tells
+    the user what the argument `name` must be.
     """
     names = os.listdir(path) if os.path.isdir(path) else None
     if not os.path.lexists(path) or names == [] or names and is_earlier(names):
@@ -48,7 +48,7 @@ def check_replaceable(path, name, rule, is_earlier=lambda names: False):
 
 
 def shorten_paths(paths):
-    """Returns paths without the folders that all begin or end with.
+    """Returns paths without the folders that all of them begin or end with.
 
     Equal paths keep their last part.
 
@@ -87,7 +87,7 @@ def replace_directory(path, check=None, owned=None):
     """Makes an empty directory that gets the name of another one at the end.
 
     Until the block ends without an error, an earlier directory stays in place.
-    What a killed process left is put right first. A link stays a link.
+    Leftovers of a killed process are cleaned up first. A link stays a link.
 
     `check` raises an error if the earlier directory must stay. No other process
     replaces it between the check and the end of the block. `owned` are the

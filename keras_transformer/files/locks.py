@@ -1,4 +1,4 @@
-"""Locks that keep other processes away from what a process writes."""
+"""Locks that keep other processes away from files that a process writes."""
 
 import contextlib
 import errno
@@ -54,7 +54,7 @@ def open_locked(path, mode="w", shown=None, keep=False, **options):
     descriptor = _open_locked(path, shown, "file", wait=False)
     with open(descriptor, mode, **options) as file:
         if os.fstat(descriptor).st_size and not keep:
-            os.ftruncate(descriptor, 0)  # what a killed process left
+            os.ftruncate(descriptor, 0)  # drops what a killed process left
         yield file
 
 
@@ -86,8 +86,8 @@ def _open_locked(path, shown, kind, wait):
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
         try:
             _lock(descriptor, shown or path, kind, wait)
-            # What was opened may have been renamed or removed before it was
-            # locked. The lock would then be on something no longer at `path`.
+            # The file may have been renamed or removed before it was locked.
+            # The lock would then be on a file that is no longer at `path`.
             if os.path.exists(path) and os.path.samestat(
                 os.stat(path), os.fstat(descriptor)
             ):

@@ -11,7 +11,7 @@ _MAX_HEADER_SIZE = 512
 
 
 class Header(typing.NamedTuple):
-    """What the header of an array says."""
+    """The content of the header of an array."""
 
     dtype: np.dtype
     shape: tuple

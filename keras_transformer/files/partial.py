@@ -1,4 +1,4 @@
-"""Output lines that survive a stop, so that a later process goes on."""
+"""Output lines that survive a stop, so that a later process can continue."""
 
 import contextlib
 import hashlib
@@ -33,9 +33,9 @@ def open_resumable(path, settings, resume=False):
     to them. Beside it, `path.partial.json` says how many lines are complete and
     what they were made from. The notes of an error say what is kept.
 
-    `settings` has everything but the text that the lines depend on: str,
-    numbers, booleans or None by name. Yields a `PartialFile`. It is a
-    `UserError` if lines are left without `resume`, or if they do not fit.
+    `settings` holds everything that the lines depend on except the text: str,
+    numbers, booleans or None by name. Yields a `PartialFile`. Raises a
+    `UserError` if there are lines but no `resume`, or if they do not fit.
     """
     writing.check_writable(path)
     path = writing.resolve_link(path)
@@ -80,7 +80,7 @@ class PartialFile:
         if self.num_lines and not resume:
             raise UserError(
                 f"{self._partial} holds {self.num_lines:,} lines of an "
-                "unfinished output. Add --resume to go on from there, or "
+                "unfinished output. Add --resume to continue from there, or "
                 f"remove {self._partial}."
             )
         if self.num_lines:
@@ -138,14 +138,14 @@ class PartialFile:
         if not os.path.exists(self._partial):
             error.add_note(f"{self._path} is complete.")
             return
-        # The error may have come at any moment, and only the file is right.
+        # The error may have come at any moment, so only the file is reliable.
         self._record = self._read_record()
         self._truncate()
         num_lines = self._record["lines"]
         if num_lines:
             error.add_note(
                 f"The first {num_lines:,} lines are kept in {self._partial}; "
-                "the same command with --resume goes on from there."
+                "the same command with --resume continues from there."
             )
         elif isinstance(error, KeyboardInterrupt):
             error.add_note("No lines were complete, so none are kept.")
@@ -156,7 +156,7 @@ class PartialFile:
         for name in {**settings, **earlier}:
             if settings.get(name) != earlier.get(name):
                 raise self._misfit_error(
-                    f"{name}={settings.get(name)} in place of "
+                    f"{name}={settings.get(name)} instead of "
                     f"{name}={earlier.get(name)}"
                 )
         with open(self._partial, "rb") as file:

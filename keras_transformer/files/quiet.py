@@ -1,4 +1,4 @@
-"""Keeps libraries from what they do needlessly: logging, and importing."""
+"""Keeps libraries from needless logging and importing."""
 
 import contextlib
 import os
@@ -22,12 +22,12 @@ def hide_module(name):
 
 
 def silence_stderr():
-    """Discards what is written to descriptor 2, by C++ code too."""
+    """Discards everything written to descriptor 2, even by C++ code."""
     return _silence(2)
 
 
 def silence_stdout():
-    """Discards what is written to descriptor 1, by C++ code too."""
+    """Discards everything written to descriptor 1, even by C++ code."""
     return _silence(1)
 
 

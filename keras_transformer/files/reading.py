@@ -8,7 +8,7 @@ MAX_BYTES = 64 * 2**20  # far more than any file has that is read as a whole
 
 
 def file_error(path, fault, remedy=None):
-    """Returns the `UserError` about a file that is not as it was written.
+    """Returns the `UserError` about a missing, damaged or unsuitable file.
 
     The `fault` begins with "which" or "where". The `remedy` is a sentence.
     """
@@ -19,8 +19,8 @@ def file_error(path, fault, remedy=None):
 def check_reachable(path):
     """Checks that each directory on the way to a path may be searched.
 
-    `os.path.exists` takes whatever lies in a closed directory for absent, and
-    here it is a PermissionError.
+    If one may not, it raises a PermissionError, while `os.path.exists` treats
+    the path as absent.
     """
     try:
         os.lstat(path)

@@ -1,8 +1,8 @@
 """The JSON files of this package: writing, and checked reading.
 
-Pydantic was tried in the place of `read_record`: shapes and messages took more
-lines than here, errors of surrogates and of the same shape for all names lost
-their place in the file, and each command started 0.2 s later.
+Pydantic was tried instead of `read_record`: shapes and messages took more lines
+than here, errors of surrogates and of the same shape for all names lost their
+place in the file, and each command started 0.2 s later.
 """
 
 import itertools
@@ -71,7 +71,7 @@ def _parse(content):
     except json.JSONDecodeError as error:
         return f"which is not JSON from line {error.lineno} on", None
     except ValueError:  # of an integer with thousands of digits
-        return "which holds too long a number", None
+        return "which has a number with too many digits", None
 
 
 def find_fault(value, shape, place=""):

@@ -12,7 +12,7 @@ import pathlib
 from keras_transformer.errors import UserError
 from keras_transformer.files import locks
 
-# The suffix of what is being written, or was left by a killed process.
+# The suffix of a file that is being written, or that a killed process left.
 INCOMPLETE = ".incomplete"
 
 # The errors of a disk that accepts no more data: it is full or broken, or the
@@ -37,7 +37,7 @@ def check_writable(path, name="An output"):
         fault = "whose directory may not be written to"
     # A new file could replace it, but its owner has protected it.
     elif os.path.exists(path) and not os.access(path, os.W_OK):
-        fault = "which may only be read"
+        fault = "which is read-only"
     if fault:
         raise UserError(
             f"{name} must be a file that can be written. Received: {path}, "
@@ -54,8 +54,8 @@ def check_writable(path, name="An output"):
 def check_space(directory, num_bytes):
     """Checks that a disk takes a file of a size, before the work for it begins.
 
-    The file is made and removed again, so quotas and limits count, too. Its
-    error is for `explain_disk_errors`.
+    The file is made and removed again, so quotas and limits count, too. Pass
+    its error to `explain_disk_errors`.
     """
     if not hasattr(os, "posix_fallocate"):  # macOS and Windows
         return

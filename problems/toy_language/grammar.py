@@ -157,7 +157,7 @@ def german(clause, verb="second"):
 
 
 def _german_verb(clause):
-    """Returns the finite verb and what closes the clause."""
+    """Returns the finite verb and the end of the clause."""
     # The closing part is a prefix of the next verb, or a word and a space.
     person, verb = clause.subject.person, clause.verb
     if clause.predicate:

@@ -34,8 +34,8 @@ def positions(cells, batch_tokens):
     """Returns the positions of one bucket, counted batch by batch."""
     input_len, target_len = cells[:, :2].max(axis=0)
     num_pairs = cells[:, 2].sum()
-    most_rows = batch_tokens // max(input_len, target_len)
-    num_batches = len(range(0, num_pairs, most_rows))
+    max_rows = batch_tokens // max(input_len, target_len)
+    num_batches = len(range(0, num_pairs, max_rows))
     rows = next(r for r in range(num_pairs + 1) if r * num_batches >= num_pairs)
     return sum(rows * (input_len + target_len) for _ in range(num_batches))
 

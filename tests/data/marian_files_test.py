@@ -179,7 +179,7 @@ class MarianVocabularyTest:
         model = train_sentencepiece(ENGLISH, 40, model_type="bpe")
         write_marian_example(tmp_path, [model, model])
         vocabulary = read_marian_vocabularies(str(tmp_path)).targets
-        with pytest.raises(UserError, match="that of an imported model"):
+        with pytest.raises(UserError, match="one of an imported model"):
             BpeDropout(vocabulary, 0.1)
 
 
@@ -236,7 +236,7 @@ class BadFilesTest:
     @pytest.mark.parametrize("content", [b"", b"text", b"\x0a\xff\xff\xff"])
     def test_damaged_models_are_named(self, directory, content):
         (directory / "source.spm").write_bytes(content)
-        with pytest.raises(UserError, match="source.spm, which is no Sent"):
+        with pytest.raises(UserError, match="source.spm, which is not a Sent"):
             read_marian_vocabularies(str(directory))
 
     @pytest.mark.parametrize(

@@ -141,9 +141,9 @@ class Tensor2TensorVocabularyTest:
         [
             ("", "does not begin with <pad> and <EOS>"),
             ("'the_'\n'cat_'\n'dog_'\n", "does not begin with <pad>"),
-            ("'<pad>'\n'<EOS>'\n'a'\n'a'\n", "line 4 is 'a' once more"),
-            ("'<pad>'\n'<EOS>'\n'a'\n\n'b'\n", "line 4 is '' once more"),
-            ("'<pad>'\n'<EOS>'\n'</s>'\n", "line 3 is '</s>' once more"),
+            ("'<pad>'\n'<EOS>'\n'a'\n'a'\n", "line 4 is 'a' again"),
+            ("'<pad>'\n'<EOS>'\n'a'\n\n'b'\n", "line 4 is '' again"),
+            ("'<pad>'\n'<EOS>'\n'</s>'\n", "line 3 is '</s>' again"),
         ],
     )
     def test_other_files_are_refused(self, tmp_path, content, message):

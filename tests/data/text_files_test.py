@@ -238,6 +238,6 @@ class CheckRereadableTest:
         text_files.check_rereadable([write(tmp_path / "text", b"")])
         for path in ("/dev/null", str(tmp_path)):
             with pytest.raises(
-                ValueError, match=f"{path} more than once, which is"
+                ValueError, match=f"{path} more than once, because it is"
             ):
                 text_files.check_rereadable([path])

@@ -210,8 +210,8 @@ class NumRoundsTest:
             assert self.layout(plan, batch_tokens, replicas).num_rounds == 1
 
     def test_a_device_takes_at_least_one_row(self, plan):
-        most_rows = max(rows for rows, *_ in plan.shapes)
-        assert self.layout(plan, 1, 1).num_rounds == most_rows
+        max_rows = max(rows for rows, *_ in plan.shapes)
+        assert self.layout(plan, 1, 1).num_rounds == max_rows
 
 
 class SpeedTest:

@@ -76,7 +76,9 @@ class SeparateVocabulariesTest:
             check_problem(problem)
         problem = Numbers()
         problem.source_vocab_size = 300
-        with pytest.raises(ValueError, match="vocabulary of the source alone"):
+        with pytest.raises(
+            ValueError, match="separate vocabulary of the source"
+        ):
             check_problem(problem)
 
 

@@ -167,10 +167,10 @@ class MisfitTest:
     @pytest.mark.parametrize(
         "changes, words",
         [
-            ({"settings": {**SETTINGS, "alpha": 1.0}}, "alpha=1.0 in place of"),
+            ({"settings": {**SETTINGS, "alpha": 1.0}}, "alpha=1.0 instead of"),
             (
                 {"settings": {"beam_size": 4}},
-                "alpha=None in place of alpha=0.6",
+                "alpha=None instead of alpha=0.6",
             ),
             ({"text": ["one", "2", "three"]}, "other text in text"),
             ({"text": ["one"]}, "other text in text"),

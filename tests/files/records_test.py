@@ -82,7 +82,7 @@ class ReadRecordTest:
             (b"\xff\xfe\x00", "not UTF-8"),
             (b"\x00" * 10, "not JSON"),
             ("[" * 100_000, "nested too deeply"),
-            ("9" * 10_000, "too long a number"),
+            ("9" * 10_000, "too many digits"),
         ],
     )
     def test_what_is_not_json_is_named(self, tmp_path, content, words):

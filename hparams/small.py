@@ -35,7 +35,7 @@ def transformer_low_resource():
     Batches are small, so that a pass through few pairs has many updates. The
     dropout of 0.3 was chosen for 30,000 pairs, and `dropout=0.1` for 100,000,
     where more dropout, twice or half the learning rate, and batches of 4,096
-    are worse after half an hour. From 10,000 pairs,
+    are worse after half an hour. With 10,000 pairs,
     `consistency=r_drop,dropout=0.2,batch_tokens=1024` gains 3 BLEU in the same
     time. The length penalty favours longer translations than in the other sets.
 
@@ -81,11 +81,11 @@ def transformer_tiny():
 
 @register_hparams
 def transformer_tiny_fast():
-    """`transformer_tiny` for 5,000 updates in place of 16,000.
+    """`transformer_tiny` for 5,000 updates instead of 16,000.
 
-    It has dropout 0.2, and the learning rate falls to 0 as half a cosine, so no
-    checkpoints need be averaged. docs/speedrun.md has the recipe and its
-    scores.
+    It has dropout 0.2, and the learning rate falls to 0 along half a cosine, so
+    averaging checkpoints is unnecessary. docs/speedrun.md has the recipe and
+    its scores.
     """
     return dataclasses.replace(
         transformer_tiny(),
@@ -115,9 +115,10 @@ def transformer_parsing_small():
 
     It has 3 + 3 layers of d_model 128, normalisation before each sub-layer, and
     dropout 0.1 on residuals and attention. A classifier of spans, with room for
-    64 labels, learns along with the decoder. The learning rate falls to 0 as
-    half a cosine, so no checkpoints need be averaged; for another number of
-    updates, set `decay_steps` to it. The set decodes as `transformer_parsing`.
+    64 labels, learns along with the decoder. The learning rate falls to 0 along
+    half a cosine, so averaging checkpoints is unnecessary; for another number
+    of updates, set `decay_steps` to it. The set decodes like
+    `transformer_parsing`.
     It is made for in-order trees and augmented training;
     docs/parsing_results.md reports its scores.
     """

@@ -16,8 +16,8 @@ from keras_transformer.registry import register_hparams
 class Row:
     """A row of Table 3: its change of base, and the paper's figures.
 
-    Perplexity and BLEU are those of newstest2013 en-de, of one checkpoint, not
-    an average. The paper prints no count of parameters where it is base's.
+    Perplexity and BLEU are on newstest2013 en-de, of one checkpoint, not an
+    average. The paper omits the count of parameters where it equals base's.
     """
 
     perplexity: float  # per token of the authors' vocabulary

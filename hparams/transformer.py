@@ -60,8 +60,9 @@ def transformer_deep_shallow():
     Kasai et al. (2021), "Deep Encoder, Shallow Decoder: Reevaluating
     Non-autoregressive Machine Translation", find that such a model translates
     about as well as one with 6 + 6 layers and decodes faster. The decoder runs
-    once for each token, and the encoder once for all tokens together. All else
-    is `transformer_base`. No score is published for it. Frozen.
+    once for each token, and the encoder once for all tokens together.
+    Everything else is as in `transformer_base`. No score is published for it.
+    Frozen.
     """
     return dataclasses.replace(
         transformer_base(), num_layers=12, num_decoder_layers=1
@@ -72,7 +73,7 @@ def transformer_deep_shallow():
 def transformer_prenorm_base():
     """The base dimensions with normalisation before each sub-layer.
 
-    It trains more steadily than post-norm, also with more layers. The changes
+    It trains more steadily than post-norm, even with more layers. The changes
     are those of Tensor2Tensor's `transformer_base_v3`: dropout on attention
     weights and activations as well, beta2 0.997, twice the learning-rate factor
     and twice the warm-up. Tensor2Tensor reports "about 28" BLEU on newstest2014

@@ -23,7 +23,7 @@ SUFFIXES = {
 
 
 class Document:
-    """A document as sentences to translate, and all the rest to keep.
+    """A document, divided into sentences to translate and text to keep.
 
     Args:
         text: The document, a str, with its line ends.
@@ -89,7 +89,7 @@ class Document:
         ]
 
     def replace_sentences(self, translations, alignments=None):
-        """Returns the document with translations in place of its sentences.
+        """Returns the document with its sentences replaced by translations.
 
         Args:
             translations: List of str, one for each sentence.
@@ -134,8 +134,8 @@ class Document:
         return self._parser.escape
 
 
-# What stands for a value in the markup around it: characters that Unicode will
-# never assign, and the number of the value.
+# Stands for a value in the markup around it: characters that Unicode will never
+# assign, and the number of the value.
 _VALUE = re.compile("\ufdd0(\\d+)\ufdd1")
 
 
@@ -187,7 +187,7 @@ def get_parser(format):
 
 
 _LANGUAGE = re.compile("[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*")
-_STAND_IN = "\ufffc"  # for what is no text, while sentences are split
+_STAND_IN = "\ufffc"  # for pieces without text, while sentences are split
 
 
 def split_sentences(pieces, language):
@@ -195,7 +195,8 @@ def split_sentences(pieces, language):
 
     A sentence begins and ends with text. Markup around all of its words, or
     around none of them, stays between the sentences. Text without a letter is
-    not a sentence. A language that the library does not know has English rules.
+    not a sentence. A language that the library does not know gets English
+    rules.
     """
     segment = _segmenter(language)
     parts, block = [], []
@@ -234,7 +235,7 @@ def _segmenter(language):
 
 
 def _split_block(pieces, segment):
-    """Returns the sentences of a block, and what is between them."""
+    """Returns the sentences of a block, and the text between them."""
     parts = []
     # The library sees text in which a line end is a space and markup is one
     # character. The lengths of its sentences then divide the pieces.

@@ -16,8 +16,8 @@ INLINE = frozenset(
     "a abbr acronym b bdi bdo big cite data del dfn em font i img ins label "
     "mark q rb ruby s small span strike strong time tt u wbr".split()
 )
-# Elements whose content stays as it is, within a sentence or around: code, and
-# what is written above, below or beside a word without being a part of it.
+# Elements whose content stays as it is, within a sentence or around one: code,
+# and marks above, below or beside a word that are not a part of it.
 KEPT_INLINE = frozenset("code kbd math rp rt rtc samp sub sup svg var".split())
 IN_SENTENCES = INLINE | KEPT_INLINE
 KEPT = frozenset("pre script style template textarea".split())
@@ -89,7 +89,7 @@ class _Reader(HTMLParser):
 
     def finish(self):
         """Ends with a tag or a comment that the document does not end."""
-        # Browsers show nothing of it, nor of what follows. `HTMLParser.close`
+        # Browsers show neither it nor anything after it. `HTMLParser.close`
         # would look for its end again after each of its characters.
         if re.match(r"<[A-Za-z/!?]", self.rawdata):
             self._note(Kind.OUTER)
@@ -174,7 +174,7 @@ class _Reader(HTMLParser):
     handle_pi = unknown_decl = handle_decl
 
     def _note(self, kind):
-        # An element that is kept is one piece, up to what follows it.
+        # An element that is kept is a single piece.
         if not self._kept:
             self._events.append((self._find_place(), kind))
 
@@ -209,7 +209,7 @@ def _choose_kind(tag, kind_in_sentences):
 def _is_untranslated(tag, attributes):
     translate = (attributes.get("translate") or "").lower()
     classes = (attributes.get("class") or "").lower().split()
-    # The mark of a footnote is no part of the word before it.
+    # The mark of a footnote is not a part of the word before it.
     is_note = tag == "a" and (
         attributes.get("role") == "doc-noteref"
         or any("footnote" in name or "noteref" in name for name in classes)

@@ -28,9 +28,9 @@ _SEPARATING_TAGS = ("br", "hr")
 def read_inline(token, labels):
     """Returns the pieces of an inline token, and the places of its values.
 
-    The parser does not tell where its tokens are, so the source is read with
-    them. `labels` are the normalised ones of the document's links. The pieces
-    are None if the tokens do not fit the source, which then stays as it is.
+    The parser does not tell where its tokens are, so they are located in the
+    source. `labels` are the normalised labels of the document's links. The
+    pieces are None if the tokens do not fit the source, which stays as it is.
     """
     reader = _Reader(token.content, labels)
     try:
@@ -73,7 +73,7 @@ def _divide_highlights(text):
 
 
 class _MisfitError(Exception):
-    """The source is not what a token says."""
+    """The source does not match a token."""
 
 
 class _Reader:

@@ -1,4 +1,4 @@
-"""Markdown as pieces: its blocks by a parser, each placed in the source."""
+"""Markdown as pieces, whose places in the source follow from a parser."""
 
 import functools
 import re
@@ -36,9 +36,9 @@ _NUMBER_START = re.compile(r"\d+[.)](?:\s|$)")
 def parse(text):
     """Returns the pieces of a Markdown document, and its `Value`s.
 
-    The parser is that of CommonMark with tables and strikethrough. It tells the
-    lines of each block and what its text is; the text is then searched for in
-    these lines, so that everything around it stays as it is.
+    The parser handles CommonMark with tables and strikethrough. It returns the
+    lines and the text of each block; the text is then located in these lines,
+    so that everything around it stays as it is.
     """
     front_matter = _FRONT_MATTER.match(text)
     start = front_matter.end() if front_matter else 0
@@ -89,7 +89,7 @@ def escape(text, bare=(), following=None):
     """Spells the characters of a translation that would be markup.
 
     Characters of `bare` stood unescaped in the source sentence. `following` is
-    what follows the word if the translation begins with it, otherwise None.
+    the text after the word if the translation begins with it, otherwise None.
     """
     spelled = _SPECIAL.sub(
         lambda match: match[0] if match[0] in bare else f"\\{match[0]}", text
@@ -185,7 +185,7 @@ class _Lines:
         self._taken = self._stops[stop]
 
     def finish(self):
-        """Returns the pieces with what is after the last one."""
+        """Returns the pieces, with the rest of the text as the last one."""
         self._skip_to(len(self._text))
         return [piece for piece in self._pieces if piece.raw]
 

@@ -13,7 +13,7 @@ from keras_transformer.documents import stand_ins
 
 
 class Kind(enum.Enum):
-    """What a piece of a document is."""
+    """The kind of a piece of a document."""
 
     OUTER = "outer"  # stands between two blocks of text, or is left untouched
     TEXT = "text"
@@ -27,9 +27,9 @@ _MAX_DEPTH = 200  # of tags within tags
 INLINE_MARKUP = (Kind.OPEN, Kind.CLOSE, Kind.ATOM)
 
 LINE_END = re.compile(r"\r\n?|\n")
-# What is no text; a group has the name of its kind. The lookbehinds keep a
+# Pieces without text; a group has the name of its kind. The lookbehinds keep a
 # search linear: without them, it would be tried again at each character of a
-# run. An address must reach the translation as it is. Punctuation at its end is
+# run. An address must be copied to the translation. Punctuation at its end is
 # not part of it, but brackets in pairs are: https://example.org/Mercury_(planet).
 _NO_TEXT = re.compile(
     r"(?P<BREAK>(?<![^\S\r\n])[^\S\r\n]*(?:\r\n?|\n)\s*)"
@@ -41,11 +41,11 @@ _NO_TEXT = re.compile(
 
 
 class Piece(NamedTuple):
-    """A part of a document, which the `raw` texts of all parts make up."""
+    """A part of a document; the `raw` texts of all parts make it up."""
 
     kind: Kind
     raw: str  # as the document spells it
-    text: str = ""  # what it says to a reader; only a `TEXT` has it
+    text: str = ""  # as a reader sees it; only a `TEXT` has it
     new: str = ""  # its spelling around changed text, if that differs
     is_html: bool = False  # whether it is in a block of HTML, in Markdown
     name: str = ""  # of its element, if only tags of one name make a pair
@@ -58,7 +58,7 @@ class Value(NamedTuple):
     stop: int
     parse: typing.Callable  # returns the pieces of its text
     escape: typing.Callable  # see `html_text.escape`
-    quote: str = ""  # what a translation needs around it
+    quote: str = ""  # the quotation mark that a translation needs
     bare: re.Pattern | None = None  # of a translation that needs none
 
 
@@ -104,8 +104,8 @@ def pair_tags(pieces):
     """Returns the places of tags that belong together, a symmetric dictionary.
 
     An end tag ends the nearest open element of its name. Elements within it
-    that are still open have no partner. Nor has any tag if so many are open at
-    once that no people wrote it, since a pair takes a level of recursion.
+    that are still open have no partner. No tag has one if more are open at once
+    than a person would write, since each pair takes a level of recursion.
     """
     partners, open_places = {}, []
     num_open = collections.Counter()  # by the names of elements
@@ -163,7 +163,7 @@ class PlacedMark(typing.NamedTuple):
 
 
 def nest_marks(marks):
-    """Returns new marks in which a pair of tags holds what is between them.
+    """Returns new marks in which a pair of tags holds the marks between them.
 
     There is one for each tag, in order. A tag without a partner stands alone.
     """
@@ -194,8 +194,8 @@ def arrange_marks(marks, find_span, first, last, key=None, fit_span=None):
     atoms on its level, its range, `first` and `last`; it returns the new range.
     """
     # From left to right, each mark takes its span as far as it is still free.
-    # Clipping rather than searching keeps the tags well nested in linear time,
-    # even where an alignment crosses.
+    # Clipping, unlike a search, keeps the tags well nested in linear time, even
+    # where an alignment crosses.
     spans = [find_span(mark) for mark in marks]
     order = range(len(marks))
     if key or all(
@@ -231,7 +231,7 @@ def find_words(text):
 def plain_text(pieces, normalize=str):
     """Returns the text of a sentence without its markup, for a translator.
 
-    `normalize` is that of its codec, which decides what the words are.
+    `normalize` is a method of its codec, which decides what the words are.
     """
     return " ".join("".join(_texts(pieces, normalize)).split())
 

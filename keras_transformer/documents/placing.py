@@ -12,9 +12,9 @@ def place_markup(pieces, translation, alignment, escape, normalize=str):
     Each tag keeps its partner, and pairs of tags never overlap. A pair encloses
     the words that its words are aligned with. The `alignment` has pairs of
     the numbers of a source word and a target word (`find_words`); where there
-    is none, the relative position counts. `escape` is that of the format, such
-    as `html_text.escape`, and `normalize` that of the words. An unchanged
-    sentence keeps its spelling.
+    is none, the relative position counts. `escape` belongs to the format, such
+    as `html_text.escape`, and `normalize` to the codec. An unchanged sentence
+    keeps its spelling.
     """
     source = markup.plain_text(pieces, normalize)
     if translation == source:
@@ -52,7 +52,7 @@ def place_markup(pieces, translation, alignment, escape, normalize=str):
 def _flatten(placed):
     """Yields pairs of a place and a mark, the end tags among them."""
     for mark, start, stop, inside in placed:
-        # Around nothing, emphasis would be no markup.
+        # Emphasis around nothing would not be markup.
         is_left_out = start == stop and _is_emphasis(mark)
         if not is_left_out:
             yield start, mark
@@ -100,7 +100,7 @@ class _Layout:
             # Beside an atom, the white space is that of the atom.
             start = stop = self._find_gap(start, first, last)
         elif start == stop and mark.start < mark.stop:
-            # Tags around words must not end up around nothing.
+            # Tags around words must keep at least one word.
             start = max(first, min(start, last - 1))
             stop = min(start + 1, last)
         if _is_emphasis(mark):
@@ -167,7 +167,7 @@ def _choose_gaps(marks, space, is_first, has_word):
         elif space and has_word:
             _separate_from_words(gaps, marks, space, is_first)
     if markup.Kind.BREAK in kinds:
-        # A line end takes the place of the white space.
+        # A line end replaces the white space.
         for number, kind in enumerate(kinds):
             if kind == markup.Kind.BREAK:
                 gaps[number] = gaps[number + 1] = ""
@@ -232,7 +232,7 @@ def insert_marks(text, marks, find_span):
         start, stop = find_span(mark.start, mark.stop)
         if mark.start == mark.stop:
             return start, start
-        # Where the words of an inner pair went, the outer pair must reach.
+        # The outer pair must reach as far as the words of an inner pair.
         spans = [(start, stop), *map(find_mark_span, mark.inside)]
         starts, stops = zip(*spans)
         return min(starts), max(stops)
@@ -249,7 +249,7 @@ def insert_marks(text, marks, find_span):
 
 
 def _write(text, placed, start, limit, written):
-    """Appends a part of the text with its marks to what is written."""
+    """Appends a part of the text with its marks to `written`."""
     for mark, first, last, inside in placed:
         written += text[start:first]
         # Around words the spaces of the translation are there already.

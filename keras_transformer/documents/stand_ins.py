@@ -78,8 +78,8 @@ def hide(text, format):
         text = re.sub(_MATHJAX, _hide_atom, text)
     if format == "markdown":
         text = _hide_directives(text)
-        text = _DISPLAYED_MATHS.sub(_replace_by(WALL), text)
-        text = _MARKDOWN_WALLS.sub(_replace_by(WALL), text)
+        text = _DISPLAYED_MATHS.sub(_make_filler(WALL), text)
+        text = _MARKDOWN_WALLS.sub(_make_filler(WALL), text)
         text = _MARKDOWN_ATOMS.sub(_hide_atom, text)
     return text
 
@@ -126,7 +126,7 @@ def _hide_directives(text):
     parts, done = [], 0
     for start, stop in sorted(spans):
         stop = _OPTIONS.match(text, stop).end()
-        wall = _LINE.sub(_replace_by(WALL), text[start:stop])
+        wall = _LINE.sub(_make_filler(WALL), text[start:stop])
         parts += [text[done:start], wall]
         done = stop
     return "".join([*parts, text[done:]])
@@ -142,7 +142,7 @@ def _fill(raw, stand_in):
     return re.sub(r"[^\r\n]", stand_in, raw)
 
 
-def _replace_by(stand_in):
+def _make_filler(stand_in):
     def replace(match):
         # Indentation and quote marks stay, because the parser needs them.
         inner = match[0].lstrip(" \t>")

@@ -106,7 +106,7 @@ class _TreeMaker:
 
 
 def _find_inner_constituents(tree):
-    """Returns (first, end) of all constituents below that of the sentence."""
+    """Returns (first, end) of all constituents below the sentence."""
     constituents, open_positions = [], []
     for position, (step, _, _) in enumerate(tree):
         if step == "open":

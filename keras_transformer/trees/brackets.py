@@ -16,7 +16,7 @@ _TOKEN = re.compile(
     r"|(?P<close>\))|(?P<glued>(?<=\))[^\s()]+|[^\s()]+(?=\())"
     r"|(?P<stray>[^\s()]+)"
 )
-# What a treebank writes between its trees: the comments of NEGRA and TIGER, the
+# Text between the trees of a treebank: the comments of NEGRA and TIGER, the
 # tags of the Chinese treebank, and the notices of the Penn Treebank.
 _COMMENT = re.compile(
     r"%.*|#\s.*|\*x\*.*|(?:</?[A-Za-z!?][^<>()]*>[^<>()]*)+", re.DOTALL
@@ -35,7 +35,7 @@ _FAULTS = {
     ),
     "surplus": (
         "A line must hold one tree and nothing else",
-        f"Write each tree on a line of its own. {_INDENT}",
+        f"Write each tree on a separate line. {_INDENT}",
     ),
     "close": (
         "A tree must hold words, and no empty bracket",

@@ -31,8 +31,8 @@ class LabelledSpan(typing.NamedTuple):
 class Bracket(typing.NamedTuple):
     """A constituent below the root, whatever punctuation it holds.
 
-    Of several brackets with one label over the same words, such as NP over NP,
-    the copy counts those inside.
+    If several brackets have the same label over the same words, such as NP over
+    NP, the copy counts the brackets inside.
     """
 
     start: int  # number of words before it, without punctuation
@@ -59,7 +59,7 @@ def find_consensus(trees, weights, chart=()):
     others. Goodman (1996), Henderson and Brill (1999).
 
     The trees, one or more, have the same words. There is a weight for each of
-    them; it is a `ValueError` if one is negative or all are 0.
+    them. Raises a `ValueError` if one is negative or all are 0.
 
     >>> from keras_transformer.trees.tree import parse_tree
     >>> parses = [
@@ -180,8 +180,8 @@ def _select_brackets(shares, num_words):
                 gains = best[start, inner] + best[inner, stop]
                 middles[start, stop] = start + 1 + int(np.argmax(gains))
                 best[start, stop] += np.max(gains)
-    # The table holds the gains alone. Going back through the places where spans
-    # were divided finds the brackets that made them.
+    # The table holds only gains. Tracing the divisions of spans back finds the
+    # brackets behind them.
     selected, spans = [], [(0, num_words)]
     while spans:
         start, stop = spans.pop()
@@ -194,7 +194,7 @@ def _select_brackets(shares, num_words):
 def _find_homes(tree, is_counted):
     """Returns each leaf's home: the start, stop and height of a bracket."""
     # The home of punctuation is the smallest bracket around it, or the root,
-    # which is higher than all. Other words belong into all around them.
+    # which is higher than all. Other words belong in all brackets around them.
     number = itertools.count()
     homes = [
         (start := next(number), start + 1, 0) if counts else None

@@ -94,7 +94,7 @@ def _weight_trees(texts, scores, path, line):
         )
     trees = [_read_tree(text, path, line) for text in texts]
     numbers = [_read_log_probability(score, path, line) for score in scores]
-    # Beside the largest, the probabilities of a long sentence do not vanish.
+    # Relative to the largest, those of a long sentence do not vanish.
     shares = [math.exp(number - max(numbers)) for number in numbers]
     return [(tree, share / sum(shares)) for tree, share in zip(trees, shares)]
 

@@ -8,7 +8,7 @@ The tree `(S (NP The dog) (VP barks))` becomes
   bracket follows the first child; see `to_in_order`.
 
 The symbols of the lexicalised linearization are those of the normalised one.
-`target_text` puts the words in the place of XX, in in-order trees as well.
+`target_text` replaces XX by the words, in in-order trees as well.
 
 The root TOP is left out where it holds a single constituent, as in the whole
 sample of the Penn Treebank.
@@ -24,9 +24,9 @@ from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import build_trees
 from keras_transformer.trees.tree import walk
 
-# The most constituents below TOP over the same words, and the most of them with
-# one label. No tree of the Penn Treebank's sample has more, whereas a failing
-# model may open brackets without end.
+# The maximum number of constituents below TOP over the same words, in total and
+# with one label. No tree of the Penn Treebank's sample has more, whereas a
+# failing model may open brackets without end.
 MAX_UNARY = 4
 MAX_UNARY_OF_LABEL = 2
 _ADDED_TAG = "NN"  # of a word that is missing
@@ -96,7 +96,7 @@ def delinearize(symbols, words):
     The inverse of `linearize`, except that all tags are XX unless the symbols
     are of a tagged tree. TOP may be present where `linearize` leaves it out.
     """
-    # Trees with their words arrive here with XX in the place of each word.
+    # Trees with their words arrive here with XX instead of each word.
     remaining = iter(words)
     all_steps = [read_symbol(symbol)[:2] for symbol in symbols]
     if find_linearizations(symbols) == {"in_order"}:
@@ -112,7 +112,7 @@ def repair(symbols, num_words, linearization):
     """Returns well-formed symbols over at least one word, close to any others.
 
     Symbols that are well-formed and in the right linearization are returned
-    unchanged. Strings that are no symbols of it are dropped.
+    unchanged. Strings that are not symbols of it are dropped.
 
     >>> " ".join(repair("(S (NP XX XX (VP XX )VP".split(), 4, "normalised"))
     '(S (NP XX XX (VP XX )VP )NP XX )S'
@@ -138,9 +138,9 @@ def to_in_order(all_steps):
     """Yields the steps through a tree with brackets after first children.
 
     A parser that writes trees in this order (Liu and Zhang, 2017, "In-Order
-    Transition-based Constituent Parsing") decides what a constituent is when it
-    has seen its first child. From the top down, it would have to foresee how
-    many constituents begin with the next word. Every constituent has a child.
+    Transition-based Constituent Parsing") chooses the label of a constituent
+    after its first child. From the top down, it would have to foresee how many
+    constituents begin with the next word. Every constituent has a child.
 
     >>> from keras_transformer.trees.tree import parse_tree, walk
     >>> tree = parse_tree("(S (NP (DT The) (NN dog)) (VP (VBZ barks)))")
@@ -165,12 +165,12 @@ def to_top_down(all_steps):
     """Yields steps with each opening bracket before the first child.
 
     This is the inverse of `to_in_order`. It takes any steps, such as those of a
-    malformed output: a closing bracket also closes what is open inside its
+    malformed output: a closing bracket also closes the open brackets inside its
     constituent, and one without a partner stays where it is.
     """
-    # A bracket opens late here, but belongs before its first child. It is noted
+    # A bracket opens late here, but belongs before its first child. It is kept
     # under the place of that child, and written when all steps are known.
-    others = []  # all steps but the opening ones
+    others = []  # all steps except the opening ones
     opening = collections.defaultdict(list)  # place in `others`: steps
     open_constituents = []  # label and first place of each
     last = None  # first place of the last child of the innermost constituent

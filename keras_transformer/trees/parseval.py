@@ -145,7 +145,7 @@ def parseval(gold, test):
 
 
 def find_other_words(gold, test):
-    """Returns the numbers, from 1, of parses of other words than the gold."""
+    """Returns the numbers, from 1, of parses whose words differ from gold."""
     return [
         number
         for number, (tree, parse) in enumerate(zip(gold, test), 1)
@@ -199,7 +199,7 @@ def get_leaves(tree):
 
 
 def is_failed(leaves, parsed):
-    """Returns whether a parse has no words, or others than the gold tree."""
+    """Returns whether a parse lacks words, or its words differ from gold."""
     words = [word for word, _ in leaves]
     return not parsed or words != [word for word, _ in parsed]
 
@@ -237,10 +237,10 @@ WRONG = "*"  # suffix of tags in EVALB's files that must count as wrong
 
 
 def write_evalb(gold_path, test_path, gold, test):
-    """Writes the two files that EVALB reads, with one tree a line.
+    """Writes the two files that EVALB reads, with one tree per line.
 
-    EVALB with COLLINS.prm then gives the scores of `parseval`. Two changes of
-    the parses are needed because EVALB drops what it cannot compare:
+    EVALB with COLLINS.prm then gives the scores of `parseval`. Two changes to
+    the parses are needed because EVALB drops sentences that it cannot compare:
 
     - A failed sentence becomes its words right below TOP, all tagged "*": it
       has no brackets and no right tag. EVALB would skip `(())`.
@@ -283,7 +283,7 @@ def _make_comparable(gold, test):
         elif tag in DELETED and gold_tag not in DELETED:
             tag += WRONG
         tags.append(tag)
-    # Traces, which are no words, stay as they are.
+    # Traces, which are not words, stay as they are.
     remaining = iter(tags)
     return replace_tags(
         test, [tag if tag == TRACE else next(remaining) for tag in test.tags()]

@@ -62,8 +62,8 @@ class SpanTargets:
         for places, row in zip(spans, rows):
             if row >= 0:
                 source, target = (side[row] for side in token_pairs)
-                found = sorted(self._find_spans(source, target))
-                places[: len(found)] = np.reshape(found, (-1, 3))
+                labelled = sorted(self._find_spans(source, target))
+                places[: len(labelled)] = np.reshape(labelled, (-1, 3))
         return spans
 
     def _find_spans(self, source, target):

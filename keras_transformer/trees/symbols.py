@@ -1,4 +1,4 @@
-"""The symbols of trees: brackets, tags, and what stands for a word.
+"""The symbols of trees: brackets, tags, and placeholders of words.
 
 Each linearization has its own brackets, so its symbols tell which one it is:
 

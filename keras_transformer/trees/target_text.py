@@ -1,6 +1,6 @@
 """Writes and reads trees as the text that a model learns to write.
 
-"lexicalised" and "in_order" text has the words in the place of XX (module
+"lexicalised" and "in_order" text has the words instead of XX (module
 `linearization`): `(S (NP The dog )NP (VP barks )VP )S`, and
 `The NP( dog NP) S( barks VP( VP) S)`.
 
@@ -101,7 +101,7 @@ def find_symbol_ids(vocabulary):
 
 
 def find_linearization(vocabulary):
-    """Returns the linearization of a vocabulary, None if it is not of trees."""
+    """Returns the linearization of a vocabulary, None if it has no trees."""
     return identify_linearization(find_symbol_ids(vocabulary).values())
 
 

@@ -4,7 +4,7 @@ import re
 
 from keras_transformer.trees.tree import escape
 
-# Typographic characters and what the treebank has in their place.
+# Typographic characters and their equivalents in the treebank.
 _PLAIN = str.maketrans(
     {
         **dict.fromkeys("‘‚", " `"),

@@ -162,9 +162,9 @@ def parse_tree(text, name="the text", first_line=1):
 def read_trees(lines, name="the text"):
     """Yields the first line number of every tree in some lines, and the tree.
 
-    In the place of a faulty tree comes the `UserError` of `parse_tree`, and
-    reading resumes at the next line that begins a tree. Invalid UTF-8 may be
-    present as the surrogates of `errors="surrogateescape"`.
+    For a faulty tree it yields the `UserError` of `parse_tree` instead, and
+    resumes at the next line that begins a tree. Invalid UTF-8 may be present as
+    the surrogates of `errors="surrogateescape"`.
     """
     for first_line, text in split_blocks(lines):
         try:

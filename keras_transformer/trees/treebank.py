@@ -34,8 +34,8 @@ def read_treebank(paths, bad=None):
     within a word, an empty tree or one of traces alone, more than one tree on a
     line, bytes that are not UTF-8, and a file without a tree.
 
-    The `paths` are described by the module. The first fault is a `UserError`
-    that names the file and the line, unless `bad` is a list: it receives one
+    The module describes the `paths`. The first fault raises a `UserError` that
+    names the file and the line, unless `bad` is a list: it then receives one
     message for each fault, while good trees are still read. A file that is
     missing or damaged, and a treebank without a good tree, are always errors.
     """

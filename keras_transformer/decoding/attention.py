@@ -1,7 +1,7 @@
 """The attention of a model to a sentence, and the links between words.
 
-The links follow from cross-attention: which words of a translation belong to
-which words of its source.
+The links tell which words of a translation belong to which words of its source.
+They follow from cross-attention.
 """
 
 import re
@@ -72,7 +72,7 @@ def compute_attention(model, vocabularies, source_ids, target_ids):
     from keras import ops
 
     pair = source_ids, target_ids
-    # One sentence at a time has no padding, so every weight is worth showing.
+    # A sentence by itself has no padding, so every weight is worth showing.
     weights, log_probs = _predict(model, [pair])
     arrays = {
         kind: np.stack([ops.convert_to_numpy(layer)[0] for layer in layers])
@@ -148,7 +148,7 @@ class WordLinks(typing.NamedTuple):
         """Links words that attend most to each other, see `find_pairs`.
 
         Attention often rests on punctuation, although it translates no word. So
-        words are linked only with words, and others only with others.
+        words are linked only with words, and punctuation with punctuation.
         """
         if not self.source_words:
             return []
@@ -167,9 +167,9 @@ class WordLinks(typing.NamedTuple):
     def find_span(self, start: int, end: int) -> tuple[int, int]:
         """Returns the part of the translation that belongs to a source part.
 
-        It is around all words that attend most to a word of the part, or else
-        around the word that attends most to the part. An empty part stands for
-        the word that follows it, or after the last word for the end.
+        It spans all words that attend most to a word of the part. If there are
+        none, it is the word that attends most to the part. An empty part stands
+        for the word that follows it, or after the last word for the end.
         """
         sources = [
             i
@@ -188,7 +188,7 @@ class WordLinks(typing.NamedTuple):
         return self.target_words[first].start, self.target_words[last].stop
 
     def drop_source(self, place: int) -> "WordLinks":
-        """Returns the links of the source text behind a place in it."""
+        """Returns the links of the source text after a place in it."""
         first = sum(word.start < place for word in self.source_words)
         words = [
             Word(text, start - place, stop - place)
@@ -217,9 +217,9 @@ def find_links(
 ):
     """Finds the `WordLinks` of sentences and their translations.
 
-    They are those of a `layer` of the decoder of a `Transformer`. The ids are
-    lists of lists, those of the sources with the end id. The `pattern` is that
-    of a word, such as `WORD`.
+    They come from a `layer` of the decoder of a `Transformer`. The ids are
+    lists of lists, and sources have the end id. The `pattern`, such as `WORD`,
+    matches a word.
     """
     from keras import ops
 
@@ -279,8 +279,8 @@ def link_words(vocabularies, pattern, pair, weights, log_probs=None):
 
     They follow from the cross-attention of the tokens, `weights` of shape
     `(target_len, source_len)`, and their log-probabilities, without which the
-    words have no scores. The end of a translation needs no weights. Other
-    arguments are those of `find_links`.
+    words have no scores. The end of a translation needs no weights. The other
+    arguments are as in `find_links`.
     """
     sides = map(_share_out, reversed(vocabularies), pair, (pattern, pattern))
     (source_words, of_source), (target_words, of_target) = sides
@@ -296,7 +296,7 @@ def link_words(vocabularies, pattern, pair, weights, log_probs=None):
 
 
 def _share_out(vocabulary, ids, pattern):
-    """Returns the words that ids spell, and the share of each id in each."""
+    """Returns the words that ids spell, and each id's share of each word."""
     # The shares are an array of shape `(len(ids), number of words)`. Its rows
     # sum to 1, because white space belongs to the word after it, and what has
     # no text, such as the end, to the word before it.

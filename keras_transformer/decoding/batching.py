@@ -30,13 +30,13 @@ _log = logging.getLogger(__name__)
 
 
 class Sentences(typing.NamedTuple):
-    """Encoded sentences, and what a search takes into account for each."""
+    """Encoded sentences, with their prefixes, terms and seeds."""
 
     sources: list  # what `Codec.encode` returned; a blank one is empty
     prefixes: list | None = None  # of lists of ids without the end id
     terms: list | None = None  # of lists of encoded terms
     seeds: np.ndarray | None = None  # of the sampler, int32 (num_sentences,)
-    seed: int | None = None  # one for all, where a sampler has a single seed
+    seed: int | None = None  # for samplers that take one seed for all sentences
 
     def make_arrays(self, batch, extra_length):
         """Returns the arguments of `compile_search`'s function for a batch."""
@@ -133,13 +133,13 @@ def plan_batches(costs, budget, num_threads=1, fit_rows=lambda rows: rows):
 class BatchRunner:
     """Runs batches side by side, and halves those that do not fit into memory.
 
-    Batches are planned for a budget, which estimates the memory. What fits is
-    remembered as a share of the budget, so it holds for other budgets too.
+    Batches are planned for a budget, which estimates the memory. The size that
+    fits is remembered as a share of the budget, so it holds for other budgets.
     """
 
     def __init__(self, num_threads):
         self.num_threads = num_threads
-        self._share = math.inf  # of the budget, that a batch may have
+        self._share = math.inf  # of the budget, the maximum for a batch
 
     def run(self, workers, costs, budget, describe, **options):
         """Yields pairs of a batch and the list of its results.
@@ -210,7 +210,7 @@ def run_in_parallel(function, items, num_threads):
     try:
         return pool.map(function, items)
     finally:
-        # It lets the batches end, unless the caller stops before their turn.
+        # Batches still run, unless the caller stops before their turn.
         pool.shutdown(wait=False)
 
 

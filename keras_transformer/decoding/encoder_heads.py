@@ -1,4 +1,4 @@
-"""What a parser reads from its encoder: parts of speech, and constituents."""
+"""Heads that read parts of speech and constituents from a parser's encoder."""
 
 import os
 import typing
@@ -44,7 +44,7 @@ def encode_words(vocabulary, sentences):
             first = len(tokens.ids)
             tokens.ids.extend(next(words)[:-1])
             tokens.firsts.append(first)
-            # A word without subwords takes the place of what follows it.
+            # A word without subwords gets the place of the next token.
             tokens.lasts.append(max(first, len(tokens.ids) - 1))
         tokens.ids.append(END_ID)
         encoded.append(tokens)
@@ -73,9 +73,9 @@ def batch_by_length(encoded):
 class Chart:
     """Finds the probabilities of the constituents of sentences.
 
-    They are those of the `SpanClassifier` of a parser, which sees all spans at
-    once, while the decoder writes symbol by symbol. Of several models with the
-    same `Vocabularies`, as in an ensemble, they are the means.
+    They come from the `SpanClassifier` of a parser, which sees all spans at
+    once, while the decoder writes symbol by symbol. For several models with the
+    same `Vocabularies`, as in an ensemble, they are averaged.
     """
 
     def __init__(self, models, vocabularies):
@@ -94,7 +94,7 @@ class Chart:
         charts = [[] for _ in sentences]
         for batch in batch_by_length(encoded):
             if len(encoded[batch[-1]].ids) > MAX_TOKENS:
-                break  # it is alone in its batch, and all others are longer
+                break  # all remaining sentences are at least as long
             shares = self._compute(pad([encoded[i].ids for i in batch]))
             for i, shares_of_row in zip(batch, shares):
                 places = np.ix_(encoded[i].firsts, encoded[i].lasts)
@@ -194,7 +194,7 @@ def save_tagger(tagger, run, step):
         f"head/{number}": array
         for number, array in enumerate(tagger.head.get_weights())
     }
-    # As numbers, because our reader of such files accepts nothing else.
+    # As numbers, because `read_arrays` accepts nothing else.
     text = "\n".join(tagger.tags).encode()
     with atomic_write(path, "wb") as file:
         np.savez(file, tags=np.frombuffer(text, "uint8"), **arrays)

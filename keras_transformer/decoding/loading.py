@@ -34,16 +34,16 @@ def load(
         step: Integer step of a run's checkpoint, or "best". For an ensemble it
             can be a list with an entry for each run. Defaults to the newest.
         precision: "float32", "bfloat16" or "float16", the precision that a
-            run's model computes in, or "int8" on CTranslate2. An exported model
-            has its own. Defaults to "float32".
+            run's model computes in, or "int8" on CTranslate2. It has no effect
+            on an exported model. Defaults to "float32".
         tokenized: Whether a parser takes words with spaces between them
             instead of raw text. Defaults to False.
         target_language: Tag that the model was trained with, such as "fr",
             which is put before each text. Defaults to None.
         reranker: A `Reranker`. Defaults to None.
-        engine: "keras" or "ctranslate2", what computes the translations of a
+        engine: "keras" or "ctranslate2", which computes the translations of a
             run. Defaults to "auto", which is CTranslate2 on a processor, and
-            Keras for all that CTranslate2 lacks; see `choose_engine`.
+            Keras for whatever CTranslate2 lacks; see `choose_engine`.
 
     Returns:
         A `Parser` if the model was trained to parse. Otherwise a `Translator`.
@@ -92,8 +92,8 @@ def _find_directory(path, temporary):
 def load_checker(path, tokenized=False, target_language=None, reranker=None):
     """Opens the vocabulary of runs, to check text before the model is loaded.
 
-    Returns a `Translator` or `Parser` without a model, which can do what needs
-    the vocabulary alone; see `texts.Preparation`. None for an exported model.
+    Returns a `Translator` or `Parser` without a model, for work that needs only
+    the vocabulary; see `texts.Preparation`. None for an exported model.
     """
     paths = exported.list_directories(path)
     if exported.find_format(paths):
@@ -106,7 +106,7 @@ def load_checker(path, tokenized=False, target_language=None, reranker=None):
 
 
 def check_loadable(path, step=None):
-    """Checks what can be checked of a model before its backend is loaded.
+    """Checks a model as far as is possible before its backend is loaded.
 
     Returns the format of an exported model, or None for runs. A model of
     CTranslate2 needs no backend and is checked when it is loaded.
@@ -129,7 +129,7 @@ def check_loadable(path, step=None):
 
 
 def check_export(path, chosen, options):
-    """Checks that an exported model can do what a user asks for.
+    """Checks that an exported model supports what a user asks for.
 
     `chosen` is a dictionary of the flags of kt-decoder that are not at their
     defaults, `options` one of decoding options.
@@ -148,7 +148,7 @@ def check_export(path, chosen, options):
         capabilities = saved_model.make_capabilities(path, decode_options)
         if "tokenized" in chosen and not record.get("linearization"):
             raise UserError(
-                "`--tokenized` must go with a model that parses. Received: "
+                "`--tokenized` needs a model that parses. Received: "
                 f"--tokenized with {path}, which translates. Remove it."
             )
     check_capabilities(capabilities, chosen, "--")
@@ -164,7 +164,7 @@ def _assemble(engine, tokenized, target_language, reranker):
         return Parser(engine, tokenized, steps)
     if tokenized:
         raise UserError(
-            "`tokenized` must go with a model that parses. Received: a model "
+            "`tokenized` needs a model that parses. Received: a model "
             "that translates. Leave it out."
         )
     return Translator(engine, [*steps, FinalEmoji()], reranker)

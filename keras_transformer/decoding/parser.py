@@ -26,7 +26,7 @@ from keras_transformer.trees.tree import replace_tags
 class Trees(Step):
     """Turns sentences into words, and symbols into trees over these words.
 
-    `num_malformed` counts the outputs so far that were no trees.
+    `num_malformed` counts the outputs so far that were not trees.
     """
 
     def __init__(self, engine, tokenized):
@@ -69,7 +69,7 @@ class Trees(Step):
     def write(self, tree, name="the text", line=1):
         """Returns the symbols that the model writes for a tree in brackets.
 
-        `name` and `line` are what an error message calls the tree and its line.
+        Error messages call the tree `name` and its line `line`.
         """
         return write_tree(parse_tree(tree, name, line), self._linearization)
 
@@ -126,7 +126,7 @@ class Consensus(Step):
             one.score * ((5 + len(one.ids)) / 6) ** self._options.alpha
             for one in hypotheses
         ]
-        # Beside the largest, those of a long sentence do not vanish.
+        # Relative to the largest, those of a long sentence do not vanish.
         return [math.exp(one - max(logarithms)) for one in logarithms]
 
 
@@ -142,12 +142,12 @@ class Parser(Translator):
     str that `nltk.Tree.fromstring` accepts.
 
     Args:
-        engine: The engine of a model that was trained to parse. If it has a
-            `Tagger`, that gives the words their parts of speech where the model
-            writes none. Otherwise they are XX.
+        engine: The engine of a model that was trained to parse. Where the model
+            writes no parts of speech, they come from the engine's `Tagger`.
+            Without one they are XX.
         tokenized: Whether the sentences are words with spaces between them, as
             in a treebank, instead of raw text. Defaults to False.
-        steps: List of `Step` that precede. Defaults to none.
+        steps: List of `Step` that come before parsing. Defaults to none.
 
     Example:
 
@@ -209,6 +209,6 @@ class Parser(Translator):
         return options.replace(num_hypotheses=options.num_beams)
 
     def _uses_chart(self, options):
-        # Where several trees or samples are wanted, they are the decoder's.
+        # Several trees, or samples, come from the decoder alone.
         is_single = options.num_hypotheses == 1 and not options.temperature
         return bool(self.engine.chart) and is_single

@@ -1,4 +1,4 @@
-"""Scores translations that are given, and finds what they attend to."""
+"""Scores existing translations, and finds what they attend to."""
 
 import re
 
@@ -50,7 +50,7 @@ class Scorer(Preparation):
         targets: list[list[int]],
         alpha: float | None = None,
     ) -> list[float]:
-        """Scores translations that are encoded already, see `score`."""
+        """Scores encoded translations, see `score`."""
         # Trees get the scores of a search that is not constrained, because a
         # constrained one redistributes the probability of illegal symbols.
         options = self.change_options(alpha=alpha)
@@ -78,15 +78,15 @@ class Scorer(Preparation):
         if self.linearization:
             return [[] for _ in texts]
         best = [each[0] for each in hypotheses]
-        found = [
+        alarm_names = [
             alarms.find_alarms(text, one.text) for text, one in zip(texts, best)
         ]
         if "word_links" not in self.engine.capabilities.supports:
-            return found
+            return alarm_names
         if protect:
             mask = make_mask(protect, glossary, self.codec.normalize)
             texts = [mask(text).text for text in texts]
-        # What the model read and wrote, without what steps have put back.
+        # The texts as the model read and wrote them, before steps changed them.
         sources = self.prepare(texts)
         written = self.codec.vocabulary.decode([one.ids for one in best])
         short = [
@@ -94,7 +94,7 @@ class Scorer(Preparation):
             for number, one in enumerate(best)
             # The translation of a text in parts has no ids.
             if one.ids
-            and not found[number]
+            and not alarm_names[number]
             and alarms.is_short(sources[number], written[number])
         ]
         links = self.word_links(
@@ -104,8 +104,8 @@ class Scorer(Preparation):
         )
         for number, each in zip(short, links):
             if alarms.leaves_out(each):
-                found[number].append("uncovered")
-        return found
+                alarm_names[number].append("uncovered")
+        return alarm_names
 
     def attention(
         self, texts: list[str], hypotheses: list[list[Hypothesis]]
@@ -128,9 +128,9 @@ class Scorer(Preparation):
     ) -> list[WordLinks]:
         """Returns the `WordLinks` of the best translation of each text.
 
-        The texts and hypotheses are those of `attention`. The pattern, a
-        compiled regular expression, is that of a word. Without `scored`, the
-        links may lack the scores of the words.
+        The texts and hypotheses are as in `attention`. The pattern, a compiled
+        regular expression, matches a word. Without `scored`, the links may lack
+        the scores of the words.
         """
         check_capabilities(
             self.engine.capabilities, {"return_alignments": True}

@@ -28,9 +28,9 @@ def sort_by_agreement(hypotheses):
     human would write. The most probable translation can be an odd one out, such
     as one that is too short. Eikema and Aziz (2020), Freitag et al. (2022).
 
-    A text that was drawn several times is one hypothesis, but counts as often
-    as a reference. Among equals the earlier sample comes first. The score of
-    each result is its mean chrF, from 0 to 100.
+    A text that was drawn several times is one hypothesis, but several
+    references. Among equals the earlier sample comes first. The score of each
+    result is its mean chrF, from 0 to 100.
     """
     numbers = collections.Counter(sample.text for sample in hypotheses)
     first = {}
@@ -68,7 +68,7 @@ def compute_chrf(texts):
     for counters in zip(*ngrams):
         matches = _count_matches(counters)
         totals = np.diag(matches)
-        # Only orders of which both texts have n-grams count.
+        # Only orders for which both texts have n-grams count.
         precision = precision + matches / np.maximum(totals, 1)[:, None]
         recall = recall + matches / np.maximum(totals, 1)[None, :]
         num_orders = num_orders + np.minimum.outer(totals, totals).astype(bool)
@@ -100,7 +100,7 @@ def _count_matches(counters):
 
 
 class Reranker:
-    """Reorders the hypotheses of a translator by a model of the reverse.
+    """Reorders the hypotheses of a translator with a reverse model.
 
     A translation y of a text x that leaves out a part of x can be probable, but
     x is then improbable as a translation of y. The score of y is therefore
@@ -108,9 +108,9 @@ class Reranker:
         log p(y | x) / penalty(y) + weight * log p(x | y) / penalty(x)
 
     with the length penalty of the search. All translations of x share
-    `penalty(x)`, which only makes one weight suit texts of all lengths. Noisy
-    channel reranking of Yee et al. (2019) and Ng et al. (2019), who add a
-    language model as well.
+    `penalty(x)`, which only makes one weight suit texts of all lengths. This is
+    the noisy channel reranking of Yee et al. (2019) and Ng et al. (2019), but
+    without their language model.
 
     A beam search reorders all hypotheses of its beam, so a wider beam gives
     more to choose from. With sampling, all samples that are drawn are
@@ -133,12 +133,12 @@ class Reranker:
         self.weight = weight
 
     def check_translator(self, translator: "Translator") -> None:
-        """Raises a `UserError` unless it suits the reverse model."""
+        """Raises a `UserError` if either translator is a parser."""
         for each in (translator, self.reverse):
             check_capabilities(each.engine.capabilities, {"rerank_by": True})
             if each.linearization:
                 raise UserError(
-                    "Reranking must go with two runs that translate. Received: "
+                    "Reranking needs two runs that translate. Received: "
                     "one that parses. Decode with the parsing run alone."
                 )
 

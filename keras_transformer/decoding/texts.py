@@ -1,4 +1,4 @@
-"""Texts that are read in windows, and the ids that stand for them."""
+"""Reads texts in windows, and encodes them."""
 
 import itertools
 from collections.abc import Iterable
@@ -75,8 +75,8 @@ def read_windows(texts, prefixes=None, start=0):
         start += len(window)
     if prefixes is not None and next(prefixes, None) is not None:
         raise UserError(
-            "`prefixes` must have one entry for each text. Received: more of "
-            "them than texts. Leave the others out."
+            "`prefixes` must have one entry for each text. Received: more "
+            "prefixes than texts. Leave the others out."
         )
 
 
@@ -125,7 +125,7 @@ class Codec:
     def encode(self, texts, start=0, name="sentence", of_targets=False):
         """Encodes texts, and checks their lengths as `check_lengths` says.
 
-        Returns lists of ids with the end id. That of a blank text is empty.
+        Returns lists of ids with the end id; empty for a blank text.
         """
         encoded = self.encode_texts(texts, of_targets)
         lengths = map(len, encoded)
@@ -159,21 +159,21 @@ class Codec:
         ]
 
     def describe(self, source):
-        """Returns words that name an encoded source in an error message."""
+        """Returns a description of an encoded source for an error message."""
         (text,) = self.source_vocabulary.decode([source])
         return f"one of {len(source):,} tokens, {text[:20]!r}..."
 
     def encode_texts(self, texts, of_targets=False):
         """Returns lists of ids with the end id, however long they are.
 
-        That of a blank text is empty.
+        The list of a blank text is empty.
         """
         if of_targets:
             encoded = self.vocabulary.encode(texts)
         else:
             texts = restore_case(texts, self.source_vocabulary)
             encoded = self.source_vocabulary.encode(texts)
-        # Of a blank text, or one of invisible marks, the end id may be left
+        # A blank text, or one of invisible marks, may consist of the end id
         # alone, which is not worth a search.
         return [
             ids if text.strip() and len(ids) > 1 else []
@@ -246,14 +246,14 @@ class Preparation:
     ) -> int:
         """Checks that no text is too long, and returns their number.
 
-        `name` is what an error message calls them, such as their file.
+        Error messages call them `name`, such as their file.
         """
         return _check_lengths(self.encode, texts, name)
 
     def check_translations(
         self, translations: Iterable[str], name: str = "the input"
     ) -> int:
-        """Checks texts as `check_lengths` does, for the side of the target."""
+        """Checks texts of the target side as `check_lengths` does."""
         return _check_lengths(self.encode_targets, translations, name)
 
     def change_options(self, **changes) -> DecodeOptions:
@@ -264,7 +264,7 @@ class Preparation:
             raise UserError(
                 "`mbr_samples` must be 0 with reranking, which orders the "
                 f"samples itself. Received: mbr_samples={options.mbr_samples}. "
-                "Use temperature=1 and num_hypotheses in its place."
+                "Use temperature=1 and num_hypotheses instead."
             )
         return options
 

@@ -169,8 +169,8 @@ class Translator(Scorer):
             **options: Other fields of `DecodeOptions` to change, such as
                 `beam_size` (1 is greedy), `alpha` or `temperature`. Also
                 `glossary`, a `Glossary` whose terms the translations obey, and
-                `protect`, the `Placeholders` that they keep, which goes
-                without `prefixes`, attention, alignments and word scores.
+                `protect`, the `Placeholders` that they keep, which excludes
+                `prefixes`, attention, alignments and word scores.
 
         Returns:
             List of str. With `num_hypotheses` it is a list of lists of str,
@@ -307,10 +307,10 @@ class Translator(Scorer):
         scored: bool = True,
         **options,
     ) -> list[list[Hypothesis]]:
-        """Translates what `encode` returned into lists of `Hypothesis`.
+        """Translates the result of `encode` into lists of `Hypothesis`.
 
-        Prefixes, terms and seeds are those of `Sentences`, other arguments
-        those of `hypotheses`. A blank source has one empty hypothesis.
+        Prefixes, terms and seeds are as in `Sentences`, the other arguments as
+        in `hypotheses`. A blank source has one empty hypothesis.
         """
         options = self.change_options(**options)
         sentences = Sentences(sources, prefixes, terms, seeds, seed)
@@ -355,7 +355,7 @@ class Translator(Scorer):
             check_term_lengths(glossary, self.count_tokens)
         if not protect:
             return self.steps
-        # A tag such as <fr> looks like something that has to be kept.
+        # A tag such as <fr> looks like a part that must be kept.
         tags = {
             "tag": step.tag
             for step in self.steps
@@ -367,7 +367,7 @@ class Translator(Scorer):
     def _enforce_terms(
         self, glossary, texts, start, sources, hypotheses, search
     ):
-        """Searches again for what lacks terms of a glossary."""
+        """Searches again for sentences that lack terms of a glossary."""
         terms = find_missing_terms(
             glossary, texts, hypotheses, self.codec.normalize
         )

@@ -6,7 +6,7 @@ from keras import ops
 
 
 class GrowingSlots(typing.NamedTuple):
-    """Holds past positions on the third axis and grows with every one.
+    """Holds past positions on the third axis and grows by one each step.
 
     Choose it where a loop can change shapes, as in TensorFlow. It copies less
     than `FixedSlots`.
@@ -53,7 +53,7 @@ class FixedSlots(typing.NamedTuple):
 
 
 class DecoderCache(typing.NamedTuple):
-    """Holds what a stack of layers remembers of past positions of every beam.
+    """Holds the keys and values of a stack of layers for every beam.
 
     The first axis of every tensor is `batch`. Keys and values never move: when
     beams fork or die, only the table of ancestors changes. With a

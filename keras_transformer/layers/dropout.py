@@ -21,8 +21,8 @@ class Dropout(Quantizable, keras.layers.Dropout):
     cells are a pure function of the row's seed and of the number of dropout
     calls before this one. A row then loses the same cells on every device and
     backend, whichever rows share its batch, and there is no random state to
-    save. With a `noise_shape`, a rate of 1 or an input of one axis it is always
-    those of Keras. It takes no mask.
+    save. With a `noise_shape`, a rate of 1 or an input of one axis, Keras
+    always chooses the cells. It takes no mask.
 
     Args:
         rate: Float, P_drop, the share of the cells that is dropped.
@@ -61,8 +61,8 @@ class Dropout(Quantizable, keras.layers.Dropout):
 def make_inner_dropout(rate, dtype):
     """Makes the dropout inside a layer that has matrices.
 
-    Without a rate it is a function, since `keras.Model.quantize` passes over
-    matrices in layers that have sub-layers.
+    Without a rate it is a function, since `keras.Model.quantize` skips the
+    matrices of layers that have sub-layers.
     """
     if not rate:
         return lambda x, training=None: x
@@ -73,9 +73,9 @@ def make_inner_dropout(rate, dtype):
 
 def _refuse_quantization(*args, **kwargs):
     raise NotImplementedError(
-        "`model.quantize` passes over layers with attention_dropout or "
-        "activation_dropout. Quantise them by the stack that they belong to, "
-        'as in encoder.quantize("int8").'
+        "`model.quantize` skips layers with attention_dropout or "
+        "activation_dropout. Quantise the stack that they belong to, as in "
+        'encoder.quantize("int8").'
     )
 
 

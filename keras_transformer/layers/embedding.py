@@ -97,8 +97,8 @@ class SharedEmbedding(SequenceLayer):
         """
         kernel = ops.convert_to_tensor(self.merge(matrix))[:num_ids]
         kernel = ops.transpose(kernel)  # (d_model, num_ids)
-        # Without `autocast` the largest product of the model would otherwise be
-        # computed in float32, as that of `keras.layers.ReversibleEmbedding` is.
+        # Without `autocast`, the largest product of the model would otherwise
+        # be computed in float32, as in `keras.layers.ReversibleEmbedding`.
         kernel = ops.cast(kernel, self.compute_dtype)
         return project(ops.cast(x, self.compute_dtype), kernel)
 
@@ -127,8 +127,8 @@ class TokenEmbeddings(SharedEmbedding):
     - `none`: targets have `embeddings`, inputs have `input_embeddings`, and the
       softmax has `softmax_weights`.
 
-    All start like the matrix of `SharedEmbedding`. A call embeds targets, or
-    with `reverse` projects states to logits over their vocabulary.
+    All are initialised like the matrix of `SharedEmbedding`. A call embeds
+    targets, or with `reverse` projects states to logits over their vocabulary.
 
     Args:
         vocab_size: Integer number of token ids of the targets.
@@ -229,12 +229,12 @@ class TokenEmbeddings(SharedEmbedding):
         """Returns two factors of the logits of states, bias included.
 
         They are vectors `(batch, length, width)` and a matrix `(vocab_size,
-        width)`. Losses take them in place of logits, which are larger.
+        width)`. Losses take them instead of the logits, which are larger.
         """
         matrix = self.merge(self.softmax_weights)
         if self.bias is None:
             return states, matrix
-        # The bias is one more column, and each vector has a one for it.
+        # The bias becomes one more column, and each vector ends in a one.
         matrix = ops.concatenate(
             [matrix, ops.expand_dims(self.bias, 1)], axis=1
         )  # (vocab_size, d_model + 1)

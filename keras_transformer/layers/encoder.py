@@ -13,8 +13,8 @@ class EncoderLayer(TransformerLayer):
 
     Section 3.1 of Vaswani et al. (2017).
 
-    Pass `padding_mask` whenever sequences are padded. With `causal=True` the
-    layer is that of a decoder-only language model, and needs no causal mask.
+    Pass `padding_mask` whenever sequences are padded. With `causal=True` it is
+    a layer of a decoder-only language model, and needs no causal mask.
     `attention_mask` restricts attention further; a position may attend to
     another only if all masks allow it.
 
@@ -203,8 +203,8 @@ class Encoder(LayerStack):
             raise ValueError(
                 "Step-by-step decoding needs an encoder with `causal=True`, "
                 "since others attend to positions that do not exist yet. "
-                "Received: causal=False. Make the encoder with causal=True, "
-                "and train it so."
+                "Received: causal=False. Make and train the encoder with "
+                "causal=True."
             )
         return self.make_cache(batch, beam_size, fixed_length)
 

@@ -27,7 +27,7 @@ class FeedForward(SequenceLayer):
     """Applies the same two-layer network at every position.
 
     Computes `FFN(x) = max(0, x W_1 + b_1) W_2 + b_2`, equation 2 of Vaswani et
-    al. (2017), or the same with another activation in place of the maximum.
+    al. (2017), or the same with another activation instead of the maximum.
     Positions do not see each other, so it takes no mask.
 
     Args:

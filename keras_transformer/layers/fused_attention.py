@@ -15,8 +15,8 @@ class FusedAttention(MultiHeadAttention):
     with TensorFlow it is slower than `MultiHeadAttention`. Weights, arguments
     and results are the same, up to rounding in the precision of the layer.
 
-    The kernel has no dropout of weights, no bias and no blocks of neighbours,
-    so `MultiHeadAttention` itself computes what needs these.
+    The kernel supports no dropout of weights, no bias and no neighbourhood, so
+    with these `MultiHeadAttention` does the work itself.
     """
 
     def compute_attention(
@@ -28,8 +28,8 @@ class FusedAttention(MultiHeadAttention):
         training=None,
         **options,
     ):
-        # The compiler leaves out what nobody reads: the weights, unless a call
-        # returns them, and these heads wherever the kernel computes others.
+        # The compiler drops unused results: the weights, unless a call returns
+        # them, and these heads wherever the kernel computes others.
         heads, weights = super().compute_attention(
             *(queries, keys, values, attention_mask, training), **options
         )

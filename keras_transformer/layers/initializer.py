@@ -5,9 +5,9 @@ The paper does not say how weights start. There are two choices.
 `small_branch_ends`: the kernels that end a residual branch start normal with a
 standard deviation of 0.02. These are the output projection of attention and
 the outer layer of the feed-forward network. Each other kernel starts uniform
-within `sqrt(6 / (rows + columns))`, as Glorot and Bengio (2010) propose. Small
-last kernels leave the residual connections nearly alone at first, which
-post-norm needs to learn soon.
+within `sqrt(6 / (rows + columns))`, as Glorot and Bengio (2010) propose. With
+small last kernels, each branch adds little to its residual connection at first,
+which post-norm needs in order to start learning early.
 
 `tensor2tensor`: all kernels start as Glorot and Bengio propose, as in the
 authors' code of June 2017 (`uniform_unit_scaling` with a gain of 1). That code
@@ -39,8 +39,8 @@ def check_initializer(initializer):
 def make_projection_initializer(initializer, rows, joint_columns):
     """Makes the initializer of a projection to queries, keys or values.
 
-    `joint_columns` is the width of all projections of the same input. Two
-    kernels need two initializers, since one gives the same values each time.
+    `joint_columns` is the width of all projections of the same input. Each
+    kernel needs an initializer of its own, since one repeats its values.
     """
     if initializer == SMALL_BRANCH_ENDS:
         return keras.initializers.GlorotUniform()

@@ -1,4 +1,4 @@
-"""Attention to neighbouring positions alone, in time linear in the length."""
+"""Attention to neighbouring positions only, in time linear in the length."""
 
 from keras import ops
 
@@ -23,7 +23,7 @@ def attend_to_neighbours(
 
     The sequence is cut into blocks of half a neighbourhood or more, so all
     neighbours of a block are in itself and the blocks beside it. Time and
-    memory grow with `length x size` in place of `length x length`.
+    memory grow with `length x size` instead of `length x length`.
 
     Args:
         attend: Function such as `MultiHeadAttention.compute_attention`. The
@@ -56,8 +56,8 @@ def attend_to_neighbours(
 class _Blocks:
     """Cuts the positions of a sequence into blocks with their neighbours.
 
-    `size` is r, the number of positions of a neighbourhood. If the future is
-    hidden, `causal`, the block after is left out.
+    `size` is r, the number of positions of a neighbourhood. If `causal`, the
+    future is hidden and the block after is left out.
     """
 
     def __init__(self, length, size, causal):
@@ -80,7 +80,7 @@ class _Blocks:
         return self._cut(x, axis, blocks_before=0, num_blocks=self.num_blocks)
 
     def cut_keys(self, x, axis):
-        """Returns what each block sees of `x`, the blocks around included."""
+        """Returns the window of `x` that each block sees, itself included."""
         # The axis of the positions becomes `num_blocks` and `window_len`.
         num_blocks = self.num_blocks + self.blocks_seen - 1
         # There is an empty block before the first one, and after the last one

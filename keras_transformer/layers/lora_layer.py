@@ -5,10 +5,10 @@ from keras import ops
 
 
 class Quantizable:
-    """Lets a layer have the policy of a quantised one and compute as before.
+    """Lets a layer without matrices have the policy of a quantised layer.
 
-    The parts of a quantised layer get its policy when it is loaded, so also
-    those that have no matrices.
+    It computes as before. When a quantised layer is loaded, all of its parts
+    get its policy, even those without matrices.
     """
 
     def quantize(self, mode=None, type_check=True, config=None):
@@ -24,7 +24,7 @@ class LoraLayer(Quantizable, keras.layers.Layer):
     Low-rank adaptation, Hu et al. (2021): a matrix `W` stays as it is, and
     `lora_alpha / rank * A B` is added to it, of which only the narrow matrices
     `A` and `B` are trained. `B` starts at zero, so that nothing changes at
-    first. A layer that is made of others adapts those of them that can be.
+    first. A layer with sub-layers adapts those that can be adapted.
 
     As with `Dense`, biases remain trainable, the configuration holds rank and
     alpha, and the matrices are saved with their adaptation merged into them. A
@@ -54,7 +54,7 @@ class LoraLayer(Quantizable, keras.layers.Layer):
         """Adds a matrix of weights that can be adapted and quantised."""
         if self.quantization_mode == "int8":  # a quantised layer is loaded
             return self._add_int8_matrix(name, shape)
-        # Cast by `merge`'s callers: low precision would lose small changes.
+        # `merge`'s callers cast it: low precision would lose small changes.
         matrix = self.add_weight(
             name=name, shape=shape, initializer=initializer, autocast=False
         )
@@ -111,17 +111,17 @@ class LoraLayer(Quantizable, keras.layers.Layer):
                 layer.enable_lora(rank, self.lora_alpha, *initializers)
 
     def quantize(self, mode=None, type_check=True, config=None):
-        """Turns the matrices, adaptations included, into numbers of 8 bits.
+        """Turns the matrices, adaptations included, into 8-bit integers.
 
-        The arguments are those of `keras.layers.Dense.quantize`, but the mode
-        is "int8" alone. `keras.Model.quantize` calls it for layers without
-        sub-layers. A layer that is made of others quantises all of them.
+        The arguments are those of `keras.layers.Dense.quantize`, but the only
+        mode is "int8". `keras.Model.quantize` calls it for layers without
+        sub-layers. A layer with sub-layers quantises all of them.
         """
         # Keras makes a configuration of the mode, and unlocks the tracker.
         if mode != "int8" or config.weight_quantizer:
             raise NotImplementedError(
-                "Layers of keras_transformer are quantised by the mode 'int8' "
-                "alone, without a quantizer of weights. Received: "
+                "Layers of keras_transformer can only be quantised with mode "
+                "'int8' and without a quantizer of weights. Received: "
                 f'mode={mode!r}, config={config!r}. Use quantize("int8").'
             )
         if self._matrices and self.quantization_mode is None:
@@ -138,7 +138,7 @@ class LoraLayer(Quantizable, keras.layers.Layer):
                 layer.quantize(mode)
 
     def _quantize_matrix(self, matrix):
-        """Puts numbers of 8 bits in the place of a matrix."""
+        """Replaces a matrix by 8-bit integers."""
         integers, factors = keras.quantizers.abs_max_quantize(
             self.merge(matrix), axis=-1, to_numpy=True
         )

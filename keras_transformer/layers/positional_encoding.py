@@ -21,11 +21,11 @@ class SinusoidalPositionalEncoding(SequenceLayer):
     weights, takes no mask and accepts sequences of any length.
 
     Tensor2Tensor's "timing signal" has all sines before all cosines, and
-    `d_model - 2` in the place of `d_model`, so that the longest wavelength is
+    `d_model - 2` instead of `d_model`, so that the longest wavelength is
     exactly 10000 times the shortest. Choose it for models of Tensor2Tensor.
 
     Args:
-        tensor2tensor: Whether it is Tensor2Tensor's signal. Defaults to False.
+        tensor2tensor: Whether to add Tensor2Tensor's signal. Defaults to False.
 
     Call arguments:
         x: Tensor of shape `(batch, length, d_model)` with an even d_model.

@@ -19,8 +19,8 @@ def project(x, kernel, bias=None, activation=None):
     # takes up to twice the time and several times the operations.
     x = ops.reshape(x, (-1, rows))  # (batch x length, rows)
     product = ops.matmul(x, kernel)
-    # Directly after a product of two matrices, TensorFlow computes both along
-    # with it. `ops.add` also has a fast sum for the gradient of the bias.
+    # Directly after a product of two matrices, TensorFlow fuses both with it.
+    # `ops.add` also has a fast sum for the gradient of the bias.
     if bias is not None:
         product = ops.add(product, bias)
     if activation is not None:
@@ -44,7 +44,7 @@ def project_to_heads(x, kernels, num_heads, biases=None):
     if biases:
         product = ops.add(product, ops.concatenate(biases, axis=-1))
     columns = [kernel.shape[-1] for kernel in kernels]
-    # TensorFlow finds the sizes of unequal parts by 20 operations.
+    # TensorFlow needs 20 operations to find the sizes of unequal parts.
     is_even = len(set(columns)) == 1
     places = len(kernels) if is_even else np.cumsum(columns)[:-1].tolist()
     # The gradient of each slice would be a whole array filled with zeros,
@@ -69,7 +69,7 @@ def split_heads(rows, length, num_heads):
 
 
 def _count_positions(x):
-    """Returns the length of `(batch, length, ...)`, if known an integer."""
+    """Returns the length of `(batch, length, ...)`, an integer if static."""
     # In a graph of TensorFlow, `ops.shape` makes five operations for each axis
     # whose size is unknown, such as that of the batch, which nobody needs here.
     return x.shape[1] if x.shape[1] is not None else ops.shape(x)[1]

@@ -35,9 +35,9 @@ class RandomBits:
 
 
 def derive_seeds(seeds, number):
-    """Returns uint32 seeds `(batch,)` of the same rows for another noise.
+    """Returns uint32 seeds `(batch,)` for another purpose of the same rows.
 
-    A `number` from 1 tells the purposes of the noise apart.
+    Each purpose has a `number`, from 1 on.
     """
     seeds = ops.cast(seeds, "uint32") + uint32(number * 0x9E3779B1)
     return scramble(seeds)

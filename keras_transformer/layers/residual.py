@@ -49,7 +49,7 @@ def _choose_precision(x):
 
 
 def _normalise(vectors, epsilon):
-    """Returns vectors of mean 0 and variance 1, and what scaled them."""
+    """Returns vectors of mean 0 and variance 1, and their scale factors."""
     values = ops.cast(vectors, _choose_precision(vectors))
     centred = values - ops.mean(values, axis=-1, keepdims=True)
     variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
@@ -76,17 +76,17 @@ def _normalise_rows(rows, gamma, beta, epsilon):
 
 
 def _compute_slopes(slopes, normed, scale, gamma, dtype):
-    """Returns the gradients by the rows, by gamma and by beta."""
-    # `slopes` is the gradient by the output, and the rows were multiplied by
-    # `scale`, of shape `(rows, 1)`, which gave `normed`.
+    """Returns the gradients of the rows, of gamma and of beta."""
+    # `slopes` is the gradient of the output, and `normed` are the rows after
+    # multiplication by `scale`, of shape `(rows, 1)`.
     slopes = ops.cast(slopes, normed.dtype)
     products = slopes * normed
     # Sums as products with vectors, which are several times as fast.
     ones = ops.reshape(ops.ones_like(scale), (1, -1))  # (1, rows)
     by_gamma = ops.matmul(ones, products)  # (1, d_model)
     by_beta = ops.matmul(ones, slopes)  # (1, d_model)
-    # The normalised vectors keep mean 0 and variance 1. What a gradient would
-    # change of either is therefore subtracted from it.
+    # The normalised vectors keep mean 0 and variance 1, so the parts of the
+    # gradient that would change either are subtracted.
     mean = ops.transpose(gamma) / gamma.shape[-1]  # (d_model, 1)
     by_mean = ops.matmul(slopes, mean)  # (rows, 1)
     by_deviation = ops.matmul(products, mean)  # (rows, 1)

@@ -52,7 +52,7 @@ class SequenceLayer(LoraLayer):
 def check_choice(name, value, choices, paper_choice):
     """Returns the argument of a layer if it is one of the choices.
 
-    The `ValueError` proposes `paper_choice`, that of the paper.
+    The `ValueError` proposes `paper_choice`, the choice of the paper.
     """
     if value in choices:
         return value

@@ -26,7 +26,7 @@ class SpanClassifier(SequenceLayer):
     where `x_i` and `x_j` are the vectors at its ends. A span can have several
     labels, so the logistic function turns each logit into a probability. Stern,
     Andreas and Klein (2017), "A Minimal Span-Based Neural Constituency Parser",
-    have the difference of two vectors in place of the sum of two projections.
+    use the difference of two vectors instead of the sum of two projections.
 
     It takes no mask: the logits of spans that include padding, or
     that end before they start, are meaningless.

@@ -254,7 +254,7 @@ class LayerStack(SequenceLayer):
         ]
         # The layers are equal, so the options of one are those of the stack.
         self.options = self.stack[0].options
-        # With pre-norm no layer normalises the sum that its residuals make.
+        # With pre-norm, no layer normalises its own output.
         self.final_norm = None
         if self.options["norm"] == "pre":
             self.final_norm = make_layer_norm(

@@ -1,4 +1,4 @@
-"""How far cross-attention is from word alignments that are given."""
+"""Measures how far cross-attention is from known word alignments."""
 
 from keras import ops
 

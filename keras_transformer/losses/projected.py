@@ -39,11 +39,11 @@ def replace_at_targets(values, targets, replacements):
 
 
 def compute_product_gradients(slopes, rows, kernel, targets, scale=1.0):
-    """Turns the gradient by logits into those by the states and the kernel.
+    """Turns the gradient of the logits into those of states and kernel.
 
     `slopes` are `(rows, vocab_size)`, the states `rows` `(rows, d_model)`, and
     `kernel` `(vocab_size, d_model)`. Rows whose target is padding add nothing.
-    `scale` multiplies both gradients; that by the kernel is float32.
+    `scale` multiplies both gradients; that of the kernel is float32.
     """
     # The narrow factors are masked and scaled, since the slopes are wide.
     factors = scale * ops.cast(padding_mask(targets), "float32")
@@ -59,14 +59,14 @@ def compute_product_gradients(slopes, rows, kernel, targets, scale=1.0):
 def sum_over_chunks(chunk_loss, states, embeddings, targets, num_chunks):
     """Sums a loss over chunks of positions, together with its gradient.
 
-    No logits or probabilities wait for the backward pass, which saves most of
-    the memory of large vocabularies. Choose it for training only, since it
-    always does the work of the gradient.
+    It keeps no logits or probabilities for the backward pass, which saves most
+    of the memory of large vocabularies. Choose it for training only, since it
+    always computes the gradient.
 
     `chunk_loss` takes the states of some positions, `(rows, ..., d_model)`,
     their targets, `(rows,)`, and a kernel, `(vocab_size, d_model)`. It returns
     the sums over these positions, a float32 scalar or vector, and the gradients
-    of the first sum by the states and by the kernel, in float32. Chunks of the
+    of that first sum for the states and the kernel, in float32. Chunks of the
     states, `(batch, length, ..., d_model)`, are filled up with targets 0, which
     must add nothing. Only the first sum that is returned has a gradient.
     """
@@ -163,15 +163,15 @@ def projected_cross_entropy(
 def _compute_chunk(rows, targets, kernel, kept):
     """Computes the loss of a chunk of positions together with its gradients.
 
-    The part of the loss that label smoothing makes of the mean logits is left
-    out. `rows` are `(rows, d_model)`, `targets` `(rows,)` with 0 where padded,
-    `kernel` `(vocab_size, d_model)`, and `kept` is 1 - eps_ls. Returns the sum,
-    its gradient by the rows, and that by the kernel in float32.
+    The term of label smoothing that needs only mean logits is left out. `rows`
+    are `(rows, d_model)`, `targets` `(rows,)` with 0 where padded, `kernel`
+    `(vocab_size, d_model)`, and `kept` is 1 - eps_ls. Returns the sum, the
+    gradient of the rows, and that of the kernel in float32.
     """
     real = ops.cast(padding_mask(targets), "float32")
     output = _compute_output(rows, kernel, targets)
-    # By the logits, the gradient of a cross-entropy is the probabilities minus
-    # the target distribution. All of that but one value a row is the softmax.
+    # The gradient of a cross-entropy for the logits is the probabilities minus
+    # the target distribution: the softmax, except for one value in each row.
     loss = output.log_sums - kept * gather_targets(output.scores, targets)
     slopes = replace_at_targets(
         ops.cast(output.probabilities, output.dtype),
@@ -203,7 +203,7 @@ def projected_consistency(
     symmetric=False,
     num_chunks=1,
 ):
-    """Sums cross-entropy, and how far the second pass is from the first.
+    """Sums the cross-entropy and the divergence between two passes.
 
     With `p` and `q` for the probabilities of the first and the second pass, a
     real target token adds `CE(p) + weight * KL(p || q)`. With `symmetric` it
@@ -259,19 +259,19 @@ def projected_consistency(
 def _compute_chunk_of_two(rows, targets, kernel, kept, weight, counts):
     """Computes the sums of a chunk together with the gradients of the loss.
 
-    The part of the loss that label smoothing makes of the mean logits is left
-    out. `rows` are `(rows, 2, d_model)`, `targets` `(rows,)`, 0 where padded,
-    `kernel` `(vocab_size, d_model)`; `kept` is 1 - eps_ls, and `counts` are how
-    much both passes count. Returns the sums of loss, cross-entropy and
-    divergence in one vector, the gradient of the loss by the rows, and that by
-    the kernel in float32.
+    The term of label smoothing that needs only mean logits is left out. `rows`
+    are `(rows, 2, d_model)`, `targets` `(rows,)`, 0 where padded, `kernel`
+    `(vocab_size, d_model)`, `kept` is 1 - eps_ls, and `counts` are the weights
+    of both passes. Returns the sums of loss, cross-entropy and divergence in
+    one vector, the gradient of the loss for the rows, and that for the kernel
+    in float32.
     """
     # Each pass is the other's target: the divergence pulls both towards each
     # other. Both logits of a chunk exist at once, but only for this chunk.
     passes = ops.unstack(rows, num=2, axis=1)  # two of (rows, d_model)
     outputs = [_compute_output(states, kernel, targets) for states in passes]
     real = ops.cast(padding_mask(targets), "float32")
-    # All gradients by the logits are divided by this number. The products with
+    # All gradients of the logits are divided by this number. The products with
     # them are multiplied by it, which takes less time.
     scale = weight * max(counts) or 1.0
     sums, slopes, kernel_slopes = 0.0, [], 0.0
@@ -314,7 +314,7 @@ def _compute_output(states, kernel, targets):
 
 
 def _compute_pass(output, other, targets, kept, count, weight, other_weight):
-    """Computes the loss of a pass and, by its logits, the whole gradient.
+    """Computes the loss of a pass, and the whole gradient for its logits.
 
     `output` and `other` are the `_Output` of both passes. The weights of their
     divergences, `KL(p || q)` and `KL(q || p)`, are 0 or 1; `count` is that of
@@ -331,7 +331,7 @@ def _compute_pass(output, other, targets, kept, count, weight, other_weight):
         divergence = mean - (output.log_sums - other.log_sums)
         gold = gather_targets(output.scores, targets)
         cross_entropy = output.log_sums - kept * gold
-        # By the logits of p, the gradient of KL(p || q) is p (log(p / q) - KL),
+        # For the logits of p, the gradient of KL(p || q) is p (log(p / q) - KL)
         # and that of KL(q || p) is p - q.
         if weight:
             slopes = difference + ops.expand_dims(slopes - mean, 1)

@@ -6,9 +6,9 @@ from keras import ops
 def span_loss(logits, spans, padding_mask):
     """Sums the cross-entropy of every label of every span of real tokens.
 
-    A label that a span has adds minus the logarithm of its probability, and a
-    label that it lacks minus the logarithm of that of its absence. A span that
-    ends before it starts adds nothing.
+    A label that a span has adds minus the logarithm of its probability p, and a
+    label that it lacks minus the logarithm of 1 - p. A span that ends before it
+    starts adds nothing.
 
     Args:
         logits: Float32 tensor of shape `(batch, length, length, num_labels)`,

@@ -48,7 +48,7 @@ class Candidates(typing.NamedTuple):
 
 
 def observe_nothing(candidates, search):
-    """Takes the place of an observer of `beam_search`."""
+    """Does nothing; the default observer of `beam_search`."""
 
 
 def beam_search(
@@ -73,7 +73,7 @@ def beam_search(
     `((5 + length) / 6) ** alpha` (section 6.1 of Vaswani et al., 2017; Wu et
     al., 2016). The end id is the only choice at the last position of the limit,
     where it counts with its true probability. Hence every sentence has a
-    hypothesis, and a wide beam returns what enumeration returns.
+    hypothesis, and a wide enough beam finds what enumeration finds.
 
     A sentence is done when none of its beams could still enter the
     `num_hypotheses` best, even if it lost no more probability up to the limit.
@@ -95,7 +95,7 @@ def beam_search(
             sentence's hypotheses with their end ids.
         alpha: Exponent of the length penalty; 0 turns it off.
         num_hypotheses: Number of hypotheses to return, by default `beam_size`.
-            Fewer stop the search sooner and equal the first of more.
+            With fewer, the search stops sooner and returns the same best ones.
         min_length: Minimum number of ids before the end id, limit permitting.
         prefixes: Integers of shape `(batch, prefix_len)`, padded with 0: the
             ids that the sequences start with, at their true probabilities. They
@@ -275,10 +275,10 @@ def _append(alive, candidates, position):
     return ops.where(here[None, None, :], candidates.ids[:, :, None], sequences)
 
 
-def _keep_best(finished, found):
+def _keep_best(finished, new_hypotheses):
     """Keeps the best of the earlier hypotheses and the new ones."""
     both = tree.map_structure(
-        lambda *parts: ops.concatenate(parts, axis=1), finished, found
+        lambda *parts: ops.concatenate(parts, axis=1), finished, new_hypotheses
     )  # (batch, num_hypotheses + candidates, ...)
     # Among equals `top_k` takes the first, so `NEVER` replaces nothing.
     scores, best = ops.top_k(both.scores, finished.scores.shape[1])

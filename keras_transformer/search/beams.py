@@ -6,7 +6,7 @@ from keras import ops
 from keras import tree
 
 BLOCK = 100  # approximate number of values that a maximum is taken of
-NEVER = float("-inf")  # log-probability of what cannot happen
+NEVER = float("-inf")  # log-probability of impossible events
 
 
 class JointState(typing.NamedTuple):
@@ -19,7 +19,7 @@ class JointState(typing.NamedTuple):
 
 
 def gather_beams(state, beams):
-    """Returns nested tensors in which beam j is what beam `beams[j]` was."""
+    """Returns nested tensors in which beam j is the former `beams[j]`."""
     return tree.map_structure(lambda values: select(values, beams), state)
 
 

@@ -20,7 +20,7 @@ OPTIONS += ("temperature", "top_k", "top_p")
 
 
 class PromptedCache(typing.NamedTuple):
-    """The cache of a model, and what differs between the prompts."""
+    """The cache of a model, and the first id and the limit of each prompt."""
 
     first_ids: typing.Any  # int32 (batch, 1)
     limits: typing.Any  # positions of the search, int32 (batch, 1)
@@ -37,7 +37,7 @@ def generate(
     seed: int = 0,
     **options: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Continues prompts by a decoder-only model, one id after another.
+    """Continues prompts with a decoder-only model, one id after another.
 
     With `beam_size=1` it searches greedily, with a larger beam it keeps several
     hypotheses, and with a `temperature` it draws `num_hypotheses` samples. A
@@ -86,8 +86,8 @@ def generate(
     if options.temperature:
         seeds = ops.convert_to_tensor(seed + np.arange(batch), dtype="int32")
         sampler = make_sampler(options, seeds, (PAD_ID,))
-    # The search starts from no id, while this model starts from the first id of
-    # a prompt. So the first id enters by the step, and the rest is a prefix.
+    # The search starts without an id, but this model needs the first id of a
+    # prompt. So the step inserts the first id, and the rest is a prefix.
     hypotheses = beam_search(
         _step_from_prompts(step),
         PromptedCache(

@@ -10,15 +10,15 @@ from keras_transformer.search.beams import JointState
 class Ensemble:
     """Predicts each token with the mean probability of several built models.
 
-    The models read the same beams, so that a search and a scoring take an
-    ensemble in place of a `Transformer`. They may differ in everything but
-    their vocabulary and their precision.
+    The models read the same beams, so search and scoring accept an ensemble
+    instead of a `Transformer`. The models may differ in everything but their
+    vocabulary and their precision.
 
-    The mean is the arithmetic one of the probabilities, as in fairseq. It is a
-    distribution itself, and a sequence's probability under it is one that
-    enumeration can check. The mean of log-probabilities, which other toolkits
-    use, is no distribution: it has to be normalised again, and a single model
-    that excludes a token excludes it for all.
+    It takes the arithmetic mean of the probabilities, as fairseq does. This is
+    itself a distribution, and enumeration can check the probability of a
+    sequence under it. The mean of log-probabilities, which other toolkits use,
+    is not: it has to be normalised again, and a single model that excludes a
+    token excludes it for all.
     """
 
     def __init__(self, models):
@@ -34,13 +34,13 @@ class Ensemble:
         return self.models[0].compute_dtype
 
     def decode(self, features):
-        """Returns a tuple of what `Transformer.decode` returns."""
+        """Returns a tuple of the results of `Transformer.decode`."""
         return tuple(model.decode(features) for model in self.models)
 
     def logits(self, states):
         """Computes log-probabilities, `(batch, length, vocab_size)`, as logits.
 
-        `states` has what `decode` returns, or the same part of each.
+        `states` is the tuple that `decode` returns, or the same part of each.
         """
         return _average_log_probs(
             [model.logits(one) for model, one in zip(self.models, states)]
@@ -61,8 +61,8 @@ class Ensemble:
         )
 
     def decode_step(self, ids, position, cache, num_ids=None):
-        """Computes log-probabilities in place of a `Transformer`'s logits."""
-        # Each computes all logits: a probability is an id's share among all.
+        """Computes log-probabilities instead of a `Transformer`'s logits."""
+        # Each model computes all logits, because probabilities need their sum.
         logits, caches = zip(
             *(
                 model.decode_step(ids, position, one)

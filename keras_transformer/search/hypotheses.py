@@ -1,4 +1,4 @@
-"""Translations that a model finds for a batch, and scores of given ones."""
+"""Translations that a model finds for a batch, and scores of existing ones."""
 
 import keras
 from keras import ops
@@ -35,8 +35,8 @@ def find_hypotheses(
     `DecodeOptions`, and `inputs` are source ids, int32 of shape `(batch,
     input_len)`, padded with 0. Samples need `seeds`, int32 of shape `(batch,)`.
     A `TreeConstraint` raises limits that are too small for a tree, but not
-    `fixed_length`, and it takes no prefixes. All else is as in `beam_search`,
-    whose `Finished` is returned.
+    `fixed_length`, and it takes no prefixes. Everything else is as in
+    `beam_search`, whose `Finished` is returned.
     """
     sampling = options.temperature > 0
     # A constraint excludes these ids itself, and may give one a meaning.
@@ -85,8 +85,8 @@ def score_targets(model, inputs, targets, alpha):
     with _cast_weights_once(model):
         log_probs = _compute_log_probs(model, states, targets)
     real = ops.cast(ops.not_equal(targets, PAD_ID), "int32")
-    # A hypothesis may hold a 0 as an ordinary id, so its padding cannot be told
-    # by the id alone. It is what no real id follows.
+    # A hypothesis may hold a 0 as an ordinary id. A 0 is padding only if no
+    # other id follows it.
     # The number of real ids from each position to the end.
     remaining = ops.flip(ops.cumsum(ops.flip(real, -1), axis=-1), -1)
     is_real = ops.cast(remaining > 0, "float32")  # (batch, target_len)

@@ -11,8 +11,8 @@ from keras_transformer.search.beams import select
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 
-# What a score loses for each id of a term that the hypothesis lacks. Only a
-# hypothesis that has reached its limit can lack one.
+# Subtracted from the score for each id of a term that the hypothesis lacks.
+# Only a hypothesis that has reached its limit can lack one.
 MISSING_ID = 1_000.0
 _BYTE = re.compile("<0x(..)>")  # how SentencePiece spells a byte
 
@@ -27,19 +27,19 @@ class LexicalConstraint:
     beams. A bank with fewer candidates leaves its places to the others, and
     the fullest banks come first.
 
-    Beside the likeliest ids of each beam, the next id of every term that it
-    lacks is a candidate. Probabilities are those of the model, so a wide beam
-    finds what enumeration finds. A hypothesis that reaches its limit first
-    comes out with what it holds, and each missing id takes `MISSING_ID` from
-    its score. Unlike in the paper, all terms are compared with what a beam
+    Besides the likeliest ids of each beam, the next id of every term that it
+    lacks is a candidate. Probabilities are those of the model, so a wide enough
+    beam finds what enumeration finds. A hypothesis that reaches its limit too
+    early is returned as it is, and each missing id lowers its score by
+    `MISSING_ID`. Unlike in the paper, all terms are compared with what a beam
     writes, so two terms may share ids at their borders.
 
     Args:
         terms: Ids, int32 `(batch, num_terms, term_len)`, padded with 0, with at
             least one term and one id.
         continues_word: Boolean array `(vocab_size,)`, True for each id that
-            begins with a letter and goes on with the word before it. A term
-            does not count where such an id follows it.
+            begins with a letter and continues the word before it. A term does
+            not count where such an id follows it.
         ends_word: The same, True for each id that ends in a letter.
             `continues_word` matters after these alone.
     """
@@ -82,7 +82,7 @@ class LexicalConstraint:
         )
 
     def choose(self, log_probs, ids, term_state):
-        """Chooses the best extensions that end, and the best that go on.
+        """Chooses the best extensions that end, and the best that continue.
 
         `log_probs` and `ids` are `(batch, beam, per_beam)`, and `term_state` is
         that before these ids. Returns log-probabilities and their places among
@@ -163,7 +163,7 @@ def _allocate_beams(log_probs, banks, beam_size):
 class TermState(typing.NamedTuple):
     """Counts how often each beam holds each term of its sentence.
 
-    A term is a sequence of ids. It is met once its ids stand in a row as often
+    A term is a sequence of ids. It is met once its ids occur in a row as often
     as needed: once, and once more for each other term that contains it as whole
     words, such as a repetition of it. After any other id a beam falls back to
     the longest beginning of the term that its last ids form.
@@ -223,7 +223,7 @@ class TermState(typing.NamedTuple):
         It is 0 if the term is met.
         """
         is_whole = ops.equal(self.written, self.lengths[:, None])
-        place = ops.where(is_whole, 0, self.written)  # it is needed once more
+        place = ops.where(is_whole, 0, self.written)  # needed once more
         here = ops.equal(
             ops.arange(ops.shape(self.terms)[2]), place[..., None]
         )  # (batch, beam, num_terms, term_len)
@@ -238,7 +238,7 @@ class TermState(typing.NamedTuple):
     def count_met(self, written, counts):
         """Counts the ids of terms that beams hold, `(batch, beam, number)`.
 
-        Of several terms that are begun, the one with the most ids counts.
+        Of several incomplete terms, the one with the most ids counts.
         """
         times, lengths = self.times[:, None, None], self.lengths[:, None, None]
         whole = ops.sum(ops.minimum(counts, times) * lengths, axis=-1)

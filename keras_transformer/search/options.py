@@ -47,11 +47,11 @@ class DecodeOptions:
     alpha: float = 0.6  # length penalty ((5 + length) / 6) ** alpha
     num_hypotheses: int = 1  # translations of a sentence, best first
     extra_length: int = 50  # tokens an output may have more than its input
-    min_length: int = 0  # fewest tokens of a translation, without the end
+    min_length: int = 0  # minimum tokens of a translation, without the end
     temperature: float = 0.0  # temperature of sampling; 0 = beam search
     top_k: int = 0  # number of likeliest tokens to sample from; 0 = all
     top_p: float = 1.0  # probability of the nucleus to sample from
-    mbr_samples: int = 0  # samples for minimum Bayes risk; 0 = do without it
+    mbr_samples: int = 0  # samples for minimum Bayes risk; 0 = off
     constrained: bool = True  # whether a parsing run finds only trees
 
     def __post_init__(self):

@@ -152,7 +152,7 @@ class TreeConstraint:
     close it again. At most `MAX_OPENED` brackets open between two words, which
     also bounds unary loops. A beam may close only the innermost bracket, and
     only if it holds something. The outermost bracket closes when no word is
-    left; then only the end can follow. So a beam can always go on to its end.
+    left; then only the end can follow. So every beam can always reach its end.
 
     In-order brackets open after a first child, so they need no further word,
     and a constituent outside all brackets can become a first child.
@@ -163,7 +163,7 @@ class TreeConstraint:
 
     In a tree with its words each leaf is the next piece of the source's words.
     During the search `PIECE` stands for all of them, and `insert_next_piece`
-    puts the piece in its place. `PIECE` is as likely as the likeliest piece:
+    replaces it by the piece. `PIECE` is as likely as the likeliest piece:
     the model decides whether a word comes next, not which word. The sum over
     all pieces would include a share of the label smoothing that brackets lack,
     and would give fewer brackets.
@@ -275,8 +275,8 @@ class TreeConstraint:
     def find_legal(self, tree_state):
         """Tells which symbols may come next, `(batch, beam, num_ids)`."""
         # The state is a counter automaton: it knows how many brackets are open,
-        # how many leaves are left and how much room there is. What these counts
-        # allow as a kind of symbol is then spread over the symbols of the kind.
+        # how many leaves are left and how much room there is. These counts
+        # decide which kinds of symbols, and so which symbols, are allowed.
         opens, closes = tree_state.may_open(), tree_state.may_close()
         writes_leaf = tree_state.may_write_leaf()
         if self._repeats_words:
@@ -307,8 +307,8 @@ class TreeConstraint:
         From `(batch, beam, num_logits)` to float32 `(batch, beam, num_ids)`.
         """
         logits = ops.cast(logits, "float32")
-        # Only brackets, the end and `PIECE` compete. All pieces of words have
-        # ids behind theirs, and the likeliest of them lends `PIECE` its logit.
+        # Only brackets, the end and `PIECE` compete. Pieces of words have
+        # the ids after them, and the likeliest piece gives `PIECE` its logit.
         if self._repeats_words:
             of_pieces = logits[:, :, self.num_ids :]
             likeliest = ops.max(of_pieces, axis=-1, keepdims=True)

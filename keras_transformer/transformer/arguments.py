@@ -1,4 +1,4 @@
-"""Checks of what a `Transformer` is made of and called with."""
+"""Checks of the arguments of a `Transformer` and of its call."""
 
 from keras_transformer.layers.sequence_layer import check_choice
 
@@ -28,7 +28,7 @@ def check_start(decoder_start):
 
 
 def check_parts(frozen):
-    """Raises a `ValueError` if `frozen` is no list of `PARTS`."""
+    """Raises a `ValueError` if `frozen` is not a list of `PARTS`."""
     if isinstance(frozen, str) or not set(frozen) <= set(PARTS):
         raise ValueError(
             "`frozen` must be a list with names of parts of the model. "

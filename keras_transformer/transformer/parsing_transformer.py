@@ -46,7 +46,7 @@ class ParsingTransformer(Transformer):
     def build(self, features_shape=None):
         super().build(features_shape)
         self.spans.build((None, None, self.d_model))
-        if self.lora_rank:  # what has no adapters stays as it is
+        if self.lora_rank:  # the classifier has no adapters and stays fixed
             self.spans.trainable = False
 
     def decode_and_classify(self, features, training=None):

@@ -59,13 +59,13 @@ class Transformer(Quantizable, keras.Model):
             False, as in the paper.
         decoder_start: String, what precedes the first token: "zero", a vector
             of zeros, or "padding", the embedding of id 0. Defaults to "zero".
-        frozen: Collection of the parts, of "embedding", "encoder" and
-            "decoder", whose weights do not change in training. A saved model
-            keeps them, also if `model.encoder.trainable = False` was set later.
-            Defaults to none.
+        frozen: Collection of the parts ("embedding", "encoder", "decoder")
+            whose weights do not change in training. A saved model keeps them,
+            even if `model.encoder.trainable = False` was set later. Defaults to
+            none.
         lora_rank: Integer, the rank for `enable_lora`, which is then called as
             soon as the model is built. Defaults to None, which adapts nothing.
-        lora_alpha: Float, that of `enable_lora`. Defaults to None.
+        lora_alpha: Float, as in `enable_lora`. Defaults to None.
         **layer_options: Further arguments of `layers.EncoderLayer` except
             `causal`, for all layers.
 
@@ -210,7 +210,7 @@ class Transformer(Quantizable, keras.Model):
         return (logits, weights) if return_weights else logits
 
     def decode(self, features, training=None, kept=None, return_weights=False):
-        """Computes the decoder's output, from which few logits can follow.
+        """Computes the decoder's output without projecting it to logits.
 
         Args:
             features: Dictionary as in the call.

@@ -36,8 +36,8 @@ def refuse():
 class SmallDevice:
     """A replica without the memory for more than a few rows."""
 
-    def __init__(self, replica, most_rows, fail=refuse):
-        self.most_rows = most_rows
+    def __init__(self, replica, max_rows, fail=refuse):
+        self.max_rows = max_rows
         self.fail = fail
         self.num_rows = []  # of all batches, with those that did not fit
         self.count_cache_positions = replica.count_cache_positions
@@ -49,18 +49,16 @@ class SmallDevice:
 
         def call(inputs, *arrays):
             self.num_rows.append(len(inputs))
-            if len(inputs) > self.most_rows:
+            if len(inputs) > self.max_rows:
                 self.fail()
             return function(inputs, *arrays)
 
         return call
 
 
-def on_small_devices(translator, most_rows, num_devices=1, fail=refuse):
+def on_small_devices(translator, max_rows, num_devices=1, fail=refuse):
     (replica,) = translator.engine.replicas
-    devices = [
-        SmallDevice(replica, most_rows, fail) for _ in range(num_devices)
-    ]
+    devices = [SmallDevice(replica, max_rows, fail) for _ in range(num_devices)]
     engine = KerasEngine(
         translator.engine.model,
         translator.codec.vocabulary,
@@ -72,11 +70,11 @@ def on_small_devices(translator, most_rows, num_devices=1, fail=refuse):
 
 
 class TranslatorTest:
-    @pytest.mark.parametrize("most_rows", [1, 3])
+    @pytest.mark.parametrize("max_rows", [1, 3])
     def test_translations_and_scores_are_those_of_a_large_memory(
-        self, translator, most_rows
+        self, translator, max_rows
     ):
-        small, _ = on_small_devices(translator, most_rows)
+        small, _ = on_small_devices(translator, max_rows)
         expected = translator(TEXTS, return_scores=True)
         translations, scores = small(TEXTS, return_scores=True)
         assert translations == expected[0]

@@ -340,7 +340,7 @@ class TranslatorTest:
     )
     def test_arguments_about_the_texts_are_refused(self, translator, other):
         (name,) = other
-        with pytest.raises(ValueError, match=f"go without `{name}`"):
+        with pytest.raises(ValueError, match=f"combined with `{name}`"):
             translator(["a {dog}"], protect=Placeholders(), **other)
 
 

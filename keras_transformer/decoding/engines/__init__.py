@@ -1,4 +1,4 @@
-"""Engines: what searches and scores, and what each of them can do.
+"""Engines, which search and score, and what each of them can do.
 
 An engine is a run on Keras (`keras_engine`), a SavedModel (`saved_model`) or a
 CTranslate2 model (`ctranslate2`); `automatic` has both for a run.
@@ -43,7 +43,7 @@ _NEEDS = {
 class Hypothesis(typing.NamedTuple):
     """A translation with its score and, if known, its ids with the end id.
 
-    The score is None where a caller needs none and a search saved the time.
+    The score is None if the caller needs none and the search skipped it.
     """
 
     text: str
@@ -56,7 +56,7 @@ class Capabilities:
     """What an engine can do."""
 
     description: str  # "A CTranslate2 model", the subject of a sentence
-    remedy: str  # what to use in its place, such as "the run's directory"
+    remedy: str  # what to use instead, such as "the run's directory"
     supports: tuple  # of the capabilities in `_NEEDS`
     fixed_options: DecodeOptions | None = None  # the only ones it decodes with
 
@@ -64,14 +64,14 @@ class Capabilities:
 class Engine(typing.Protocol):
     """Takes encoded sentences, and returns hypotheses or scores.
 
-    All the rest is the work of `Translator`. An engine with attention also has
+    `Translator` does everything else. An engine with attention also has
     `attend`, and one that links words has `link_words`.
     """
 
     codec: "Codec"
     capabilities: Capabilities
-    options: DecodeOptions  # those that apply unless a call changes them
-    linearization: str | None  # that of the trees that a parsing model writes
+    options: DecodeOptions  # the defaults, which a call may change
+    linearization: str | None  # of the trees that a parsing model writes
     chart: "Chart | None"  # finds constituents for a parser
     tagger: "Tagger | None"  # names parts of speech for a parser
     trained_length: int  # tokens up to which the model was trained
@@ -83,7 +83,7 @@ class Engine(typing.Protocol):
     ) -> Iterable[tuple[list[int], list[list[Hypothesis]]]]:
         """Yields batches, and the hypotheses of their sentences.
 
-        A batch is a list of numbers of sentences; a blank one is in none.
+        A batch is a list of numbers of sentences, without blank ones.
         """
 
     def score(

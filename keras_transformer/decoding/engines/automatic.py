@@ -37,13 +37,13 @@ _log = logging.getLogger(__name__)
 
 
 class Choice(typing.NamedTuple):
-    """An engine for the translations of a run, and why not the other one."""
+    """An engine for the translations of a run, and the reason for it."""
 
     engine: str  # "keras" or "ctranslate2"
     reason: str = ""  # why it is not CTranslate2
 
     def describe(self):
-        """Returns words for the log and for the records of scores."""
+        """Returns a description for the log and for records of scores."""
         if self.engine == "ctranslate2":
             # Imported here because Keras does without it.
             import ctranslate2
@@ -53,16 +53,16 @@ class Choice(typing.NamedTuple):
 
 
 def choose_engine(runs, engine="auto", precision="float32", request=None):
-    """Returns the `Choice` of what translates with a list of runs.
+    """Returns the `Choice` of the engine that translates with a list of runs.
 
     CTranslate2 is faster on a processor, and starts without TensorFlow. It is
-    chosen where it is installed, and where the run, the precision and the
-    request need nothing that it lacks.
+    chosen if it is installed, and if the run, the precision and the request
+    need nothing that it lacks.
 
-    Several runs are an ensemble. The `engine` is one of `ENGINES`; it is a
-    `UserError` if it cannot do what is asked. The `precision` may be "auto",
-    and "int8" demands CTranslate2. The `request` is a dictionary of arguments,
-    flags and decoding options by name; see `check_capabilities`.
+    Several runs are an ensemble. The `engine` is one of `ENGINES`; a
+    `UserError` says why it cannot serve the request. The `precision` may be
+    "auto", and "int8" needs CTranslate2. The `request` is a dictionary of
+    arguments, flags and decoding options by name; see `check_capabilities`.
     """
     if engine not in ENGINES:
         raise UserError(
@@ -77,13 +77,13 @@ def choose_engine(runs, engine="auto", precision="float32", request=None):
             return Choice("ctranslate2")
     if engine == "ctranslate2":
         raise UserError(
-            "`engine` must be one that can do what is asked. Received: "
+            "`engine` must support everything that is asked for. Received: "
             f"engine=ctranslate2, but {reason}. Use engine=keras."
         )
     if precision == "int8":
         but = f", but {reason}" if reason else f" with engine={engine}"
         raise UserError(
-            "`precision` must go with CTranslate2 if it is int8. Received: "
+            "`precision` int8 needs CTranslate2. Received: "
             f"precision=int8{but}. Use float32."
         )
     return Choice("keras", reason)
@@ -92,9 +92,10 @@ def choose_engine(runs, engine="auto", precision="float32", request=None):
 def find_obstacle(runs, precision, request, is_automatic=True):
     """Returns why CTranslate2 cannot translate with runs, or None.
 
-    The arguments are those of `choose_engine`. With `is_automatic` the user has
-    not asked for CTranslate2, so whatever depends on the engine or is faster
-    with Keras is an obstacle, too. The result follows the word "because".
+    The arguments are those of `choose_engine`. With `is_automatic`, the user
+    has not asked for CTranslate2. Then anything whose result depends on the
+    engine, or that is faster with Keras, is also an obstacle. The result fits
+    after the word "because".
     """
     run, *others = runs
     capabilities = AUTOMATIC if is_automatic else ON_CTRANSLATE2
@@ -110,7 +111,7 @@ def find_obstacle(runs, precision, request, is_automatic=True):
     if name := find_unsupported(capabilities, request):
         return f"CTranslate2 does not support {name} as Keras does"
     if find_linearization(run.vocabulary):
-        return "CTranslate2 does not keep to well-formed trees"
+        return "CTranslate2 cannot restrict a search to well-formed trees"
     try:
         import ctranslate2
     except ImportError as error:
@@ -125,10 +126,10 @@ def find_obstacle(runs, precision, request, is_automatic=True):
 class AutomaticEngine:
     """Searches with CTranslate2, and with Keras where that is needed.
 
-    A call of a translator can ask for what CTranslate2 lacks: terms of a
-    glossary, samples, the attention of all heads, or a text that is longer than
-    its table of positions. Keras is loaded at the first such call. `fast` is
-    the `CTranslate2Engine` of a run, and `load()` its `KerasEngine`.
+    CTranslate2 lacks terms of a glossary, repeatable samples, the attention of
+    all heads, and texts that are longer than its table of positions. Keras is
+    loaded at the first call that needs one of these. `fast` is the
+    `CTranslate2Engine` of a run, and `load()` returns its `KerasEngine`.
     """
 
     capabilities = keras_engine.RUN
@@ -140,7 +141,7 @@ class AutomaticEngine:
         self.options = fast.options
         self.trained_length = fast.trained_length
         self.num_threads = fast.num_threads
-        # That of a run, which takes longer texts.
+        # The codec of a run, which takes longer texts.
         self.codec = Codec(fast.codec.vocabularies)
 
     def search(self, sentences, options, scored=True):
@@ -212,11 +213,13 @@ def open_engine(
         return keras_engine.KerasEngine.load(paths, step, precision)
 
     if choice.engine == "ctranslate2":
-        (found,) = keras_engine.find_steps(runs, step)
+        (checkpoint_step,) = keras_engine.find_steps(runs, step)
         compute_type = "int8" if precision == "int8" else "float32"
         device = "cpu" if engine == "auto" else "auto"
         try:
-            fast = open_converted(runs[0], found, device, compute_type)
+            fast = open_converted(
+                runs[0], checkpoint_step, device, compute_type
+            )
         except OSError as error:  # there is no room for the converted model
             if engine != "auto" or precision == "int8":
                 raise
@@ -235,7 +238,7 @@ def open_converted(run, step, device="cpu", compute_type="default"):
     """Opens a checkpoint of a run as a `CTranslate2Engine`.
 
     The first call converts the checkpoint, in float32, and leaves the model
-    beside it for later ones. If nothing can be written there, the model is in
+    beside it for later ones. If nothing can be written there, the model goes to
     a temporary directory that exists as long as the engine.
     """
     check_checkpoint(run, step)
@@ -243,7 +246,7 @@ def open_converted(run, step, device="cpu", compute_type="default"):
     try:
         path = ctranslate2_conversion.find_or_convert(run, step)
     except OSError:
-        # The directory can only be read, or its disk is full.
+        # The directory is read-only, or its disk is full.
         temporary = tempfile.TemporaryDirectory(prefix="keras_transformer_")
         path = temporary.name
         ctranslate2_conversion.write_converted(run, step, path)

@@ -1,4 +1,4 @@
-"""A model on a device, with searches that the backend compiles as a whole."""
+"""A model on a device, with searches that the backend compiles."""
 
 import contextlib
 import functools
@@ -18,9 +18,9 @@ from keras_transformer.search.tree_constraint import make_constraint
 # therefore rounded up to multiples of this number.
 LENGTH_STEP = 16
 TERM_STEP = 4  # the same for the lengths of terms
-# The part of the free memory that the largest batch fills with what it holds
-# throughout. The rest is for what one layer computes at a time, above all the
-# encoder's attention over long sentences, and for copies of growing caches.
+# The share of the free memory for what the largest batch holds throughout. The
+# rest is for what one layer computes at a time, above all the encoder's
+# attention over long sentences, and for copies of growing caches.
 HELD_SHARE = 1 / 8
 # A step needs four float32 numbers for each logit: the logit itself, and what
 # the search computes from it.
@@ -89,7 +89,7 @@ def compile_search(
 ):
     """Makes a function that translates batches with a model.
 
-    The function reads the current weights, so it can follow a training.
+    The function reads the current weights, so it can be used during training.
     TensorFlow compiles it once for all shapes. JAX compiles it for each shape,
     so batches are padded to a few shapes there, which changes no result.
 
@@ -221,8 +221,8 @@ def _jit(function, model):
     """Compiles a function that takes the model's weights at each call."""
     import jax
 
-    # The weights are arguments, because jax.jit would make constants of the
-    # variables that a function reads. A length must be known when JAX compiles.
+    # The weights are arguments, because jax.jit would turn the variables that a
+    # function reads into constants. JAX needs to know a length at compile time.
     @functools.partial(jax.jit, static_argnames="fixed_length")
     def run(values, *arrays, **static):
         mapping = list(zip(model.variables, values))
@@ -279,8 +279,8 @@ def count_position_bytes(model, options):
         # The beams share the keys and values of the source, which has no more
         # positions than the limit of its translations.
         source_bytes = target_bytes / options.num_beams
-        # A beam has the logits of one position. The shortest limit shares them
-        # out among the fewest positions.
+        # A beam has the logits of one position. They weigh most at the shortest
+        # limit, where the fewest positions share them.
         shortest = 1 + options.extra_length
         logits_bytes = LOGITS_BYTES * one.vocab_size / shortest
         total += target_bytes + source_bytes + logits_bytes
@@ -288,7 +288,7 @@ def count_position_bytes(model, options):
 
 
 def read_free_bytes(device):
-    """Returns the free bytes of a device; None if nothing limits or tells."""
+    """Returns the free bytes of a device; None if unlimited or unknown."""
     if device is None or device.startswith("cpu"):
         return None
     backend = keras.backend.backend()

@@ -55,10 +55,10 @@ class CTranslate2Engine:
     differently; see `ctranslate2_search`. The same seed draws other samples.
 
     With a shortlist, a translation consists of the subwords that it lists for
-    the sources of the batch, and its score is that among these. Translations
-    with a prefix, samples and scores of given translations use all subwords.
+    the sources of the batch, and its score compares only these. Translations
+    with a prefix, samples and `score` use all subwords.
 
-    The path is that of a version, or of several, of which the newest is loaded.
+    The path names a version, or a directory whose newest version is loaded.
     The device is "cpu", "cuda", which is all GPUs of the machine, or "auto",
     which prefers them. The compute type is a number format such as "int8", by
     default the one that the model is stored in, or the nearest one in which the
@@ -66,7 +66,7 @@ class CTranslate2Engine:
     """
 
     tagger = chart = None
-    trained_length = 256  # an export does not record that of its run
+    trained_length = 256  # an export does not record the one of its run
 
     def __init__(self, path, device="auto", compute_type="default"):
         exported.require_ctranslate2()
@@ -226,7 +226,7 @@ class CTranslate2Engine:
             return False
         path = os.path.join(self._path, exported.SHORTLIST_FILE)
         check_file(path, exported.REMEDY)
-        # A part of one would exclude good translations, without any error.
+        # A partial shortlist would silently exclude good translations.
         if sha256(path) != expected:
             fault = f"whose SHA-256 is not the one in {exported.EXPORT_FILE}"
             raise file_error(path, fault, exported.REMEDY)
@@ -241,8 +241,8 @@ def find_capabilities(record):
 def may_overflow():
     """Returns whether sums of 8-bit products can overflow on this processor.
 
-    On an x86 processor without VNNI, CTranslate2 adds pairs of them in 16 bits,
-    without an error where they do not fit.
+    On an x86 processor without VNNI, CTranslate2 adds pairs of them in 16 bits
+    and does not report an overflow.
     """
     flags = processor_flags()
     return bool(flags) and not any("vnni" in flag for flag in flags)

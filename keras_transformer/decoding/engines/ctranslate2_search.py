@@ -6,9 +6,9 @@ CTranslate2 keeps the same beams, but it stops, ends and ranks differently:
   can win. We therefore give it patience.
 - It divides log-probabilities by a power of the length. We rank all its
   hypotheses again by our length penalty.
-- It breaks off at the length limit. We add the end there and score the result.
-- It writes padding and the unknown id where a model prefers them. Such
-  sentences are searched again without these ids, and the results are scored.
+- It stops at the length limit. We add the end there and score the result.
+- It writes padding and the unknown id where a model prefers them. We search
+  such sentences again without these ids, and score the results.
 
 One difference remains. Among the candidates of a step we accept an end that is
 one of the best `2 * beam_size`, and CTranslate2 only one of the best
@@ -132,8 +132,8 @@ class CTranslate2Search:
         # With several hypotheses, the scores tell which one is the best.
         is_search = options.beam_size > 1 and not options.temperature
         scored = scored or is_search or options.num_hypotheses > 1
-        # CTranslate2 translates no source without tokens. Its translation is
-        # what was asked for as a prefix, and the end.
+        # CTranslate2 translates no source without tokens. Its translation
+        # consists of the prefix and the end.
         for request in requests:
             if request.source == [END_ID]:
                 request.log_probs = {(*request.prefix, END_ID): None}
@@ -180,7 +180,7 @@ class CTranslate2Search:
 
     @_explain_missing_libraries()
     def attend(self, pairs, scored=True):
-        """Returns what given translations attend to, and their probabilities.
+        """Returns the attention and the log-probabilities of translations.
 
         Args:
             pairs: List of pairs of ids, those of a source with the end id and
@@ -258,7 +258,7 @@ class CTranslate2Search:
 
     def _start(self, batch, options, scored, suppress):
         """Starts to translate a batch, up to its maximum limit."""
-        # Our limit counts the end, which `end_at_limit` adds to what is cut.
+        # Our limit counts the end, which `end_at_limit` adds to cut hypotheses.
         limit = max(1, max(request.limit for request in batch) - 1)
         arguments = {
             "beam_size": options.beam_size,
@@ -321,10 +321,10 @@ class CTranslate2Search:
         """Yields batches of requests that are sorted by limit."""
         # A few sentences are shared by all threads.
         share = math.ceil(len(requests) / self.engine.num_translators)
-        most_rows = min(self.batch_rows, share)
+        max_rows = min(self.batch_rows, share)
         while requests:
             # All rows are padded to the longest, so it decides how many fit.
-            longest = max(len(one.source) for one in requests[:most_rows])
-            rows = max(1, min(most_rows, BATCH_TOKENS // longest))
+            longest = max(len(one.source) for one in requests[:max_rows])
+            rows = max(1, min(max_rows, BATCH_TOKENS // longest))
             yield requests[:rows]
             requests = requests[rows:]

@@ -30,11 +30,11 @@ class KerasEngine:
     The search is compiled at the first call. It reads the current weights of
     the model, so an engine can follow a model through its training.
 
-    The model is a built `Transformer`, an `Ensemble` of several, or None where
-    nothing is searched. The vocabularies are `Subwords`, that of the targets
-    alone if both sides share it. The `HParams` set the defaults of decoding,
-    and `num_threads` batches run at the same time. `replicas` are `Replica`s,
-    the first with the model; without any there is the model alone.
+    The model is a built `Transformer`, an `Ensemble` of several, or None if
+    nothing is searched. The `vocabulary`, a `Subwords`, serves both sides
+    unless there is a `source_vocabulary`. The `HParams` set the defaults of
+    decoding, and `num_threads` batches run at the same time. `replicas` are
+    `Replica`s, the first with the model; by default there is only the model.
     """
 
     max_length = None
@@ -93,7 +93,7 @@ class KerasEngine:
 
     @classmethod
     def load_vocabularies(cls, paths):
-        """Opens the vocabularies of runs, for what needs no model."""
+        """Opens the vocabularies of runs, for work that needs no model."""
         run = open_runs(paths)[0]
         engine = cls(
             None,
@@ -130,7 +130,7 @@ class KerasEngine:
         """Yields pairs of a batch and the list of its scores.
 
         The sources and targets are lists of lists of ids with the end id; a
-        blank one has none. Of the options, `alpha` counts.
+        blank one has none. Only `alpha` of the options counts.
         """
 
         def score_pairs(scorer, batch):
@@ -190,7 +190,7 @@ def read_hypotheses(sequences, scores):
     The arguments are arrays: ids of shape `(batch, num_hypotheses, length)`,
     and scores of shape `(batch, num_hypotheses)`.
     """
-    # A score of -inf fills the place of a hypothesis that does not exist.
+    # A score of -inf marks a hypothesis that does not exist.
     return [
         [
             Hypothesis("", score, cut_after_end(sequence.tolist()))

@@ -22,9 +22,9 @@ EXPORT_PATH = os.path.join("assets.extra", exported.EXPORT_FILE)
 
 @dataclasses.dataclass(frozen=True)
 class CountedText:
-    """What stands for an encoded sentence: a text and its number of tokens.
+    """A text and its number of tokens, in place of an encoded sentence.
 
-    Its length is its number of tokens, like that of ids; 0 if it is blank.
+    Its length is its number of tokens, as with ids; 0 if it is blank.
     """
 
     number: int  # of the sentence, for error messages
@@ -40,11 +40,11 @@ class SavedModelEngine:
 
     It gives the translations of its run, with the options of the export. It
     needs TensorFlow and tensorflow-text, but not this package's layers. The
-    path is that of a version, or of several, of which the newest is loaded.
+    path names a version, or a directory whose newest version is loaded.
     """
 
     max_length = tagger = chart = None
-    trained_length = 256  # an export does not record that of its run
+    trained_length = 256  # an export does not record the one of its run
 
     def __init__(self, path):
         self.path = exported.find_newest_version(path)
@@ -66,7 +66,7 @@ class SavedModelEngine:
     def search(self, sentences, options, scored=True):
         """Searches for the hypotheses of sentences, see `KerasEngine.search`.
 
-        Of the options, `num_hypotheses` counts. All else is as exported.
+        Only `num_hypotheses` of the options counts; the export fixes the rest.
         """
         sources, terms = sentences.sources, sentences.terms
         signature = self._signatures[
@@ -79,7 +79,7 @@ class SavedModelEngine:
                 texts["terms"] = fill_rows([terms[i] for i in batch])
             outputs = _call(signature, texts)
             rows = zip(outputs["translations"], outputs["scores"].tolist())
-            # A score of -inf fills the place of a missing hypothesis.
+            # A score of -inf marks a missing hypothesis.
             return [
                 [
                     Hypothesis(text.decode(), score)
@@ -121,7 +121,8 @@ class SavedModelCodec:
     """Counts the tokens of texts by the vocabularies inside a SavedModel.
 
     It has the methods of `texts.Codec`. An encoded sentence is a `CountedText`,
-    and hypotheses come with their texts. `record` is what `export.json` says.
+    and hypotheses come with their texts. `record` is the content of
+    `export.json`.
     """
 
     def __init__(self, signatures, record):
@@ -214,7 +215,7 @@ def _call(signature, texts):
     """Calls a signature with lists of texts by name; returns NumPy arrays."""
     import tensorflow as tf
 
-    # TensorFlow takes an empty list for numbers unless told the type.
+    # Without a type, TensorFlow turns an empty list into numbers.
     tensors = {
         key: tf.constant(value, tf.string) for key, value in texts.items()
     }
@@ -236,7 +237,7 @@ def _load_signatures(path):
             "with the run itself or a CTranslate2 model."
         ) from error
     try:
-        # TensorFlow logs a fingerprint that it cannot read, but needs none.
+        # TensorFlow logs that it cannot read a fingerprint, but needs none.
         # SentencePiece logs at the first use of each vocabulary.
         with silence_stderr():
             signatures = tf.saved_model.load(path).signatures
@@ -244,7 +245,7 @@ def _load_signatures(path):
                 if name in signatures:
                     signatures[name](text=tf.constant([""]))
         missing = {"serving_default", "lengths"} - set(signatures)
-    # TensorFlow reports a damaged file by errors of very many kinds.
+    # TensorFlow reports a damaged file with many kinds of errors.
     except Exception as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(

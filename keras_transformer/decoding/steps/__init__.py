@@ -1,4 +1,4 @@
-"""Steps: what changes texts before a search, and hypotheses after it.
+"""Steps, which change texts before a search, and hypotheses after it.
 
 A translator prepares each window of texts with its steps in order, and lets
 them finish the hypotheses in reverse order. `glossary` and `long_texts` define
@@ -13,7 +13,7 @@ class Step:
     """A step that changes nothing. Subclasses override what they need."""
 
     def prepare(self, texts):
-        """Returns as many texts for the search, and what `finish` needs."""
+        """Returns the texts for the search, and what `finish` needs."""
         return texts, None
 
     def prepare_targets(self, texts):
@@ -33,9 +33,9 @@ class Step:
 
 
 def check_translates(name, linearization):
-    """Raises a `UserError` if a model parses, which an argument rules out."""
+    """Raises a `UserError` about an argument if the model parses."""
     if linearization:
         raise UserError(
-            f"`{name}` must go with a model that translates. Received: a model "
+            f"`{name}` needs a model that translates. Received: a model "
             "that parses. Leave it out."
         )

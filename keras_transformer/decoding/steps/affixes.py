@@ -1,4 +1,4 @@
-"""What goes before a text, such as a language tag, and emoji behind it."""
+"""The language tag before a text, and the emoji after it."""
 
 import string
 
@@ -13,8 +13,8 @@ _EMOJI = {
     for codes in (range(0x2600, 0x27C0), range(0x1F000, 0x1FB00))
     for code in codes
 }
-# What may stand between them and behind them: spaces, and marks that join them
-# or choose a variant.
+# What may come between and after emoji: spaces, and marks that join them or
+# choose a variant.
 _END = "".join([*_EMOJI, string.whitespace, "\u200d", "\ufe0f"])
 
 
@@ -46,7 +46,7 @@ class TargetTag(Step):
         return [add_tag(text, self.tag, self._codes) for text in texts], None
 
     def finish_links(self, links):
-        place = len(self._word) + 1  # behind the tag and a space
+        place = len(self._word) + 1  # after the tag and a space
         return links.drop_source(place)
 
 

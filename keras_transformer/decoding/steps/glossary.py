@@ -21,10 +21,10 @@ class Glossary:
 
     A term is found where all its words occur in a row, whatever spaces are
     between them. The text is matched from left to right. At each position the
-    longest term wins, and matches do not overlap. Capital letters matter. Only
-    the first word of a text may begin with a capital letter where the glossary
-    has a small one. A translation comes out exactly as the glossary spells it.
-    Other forms of a term, such as a plural, need lines of their own.
+    longest term wins, and matches do not overlap. Case matters, but the first
+    word of a text may begin with a capital letter where the glossary has a
+    small one. A translation is written exactly as the glossary spells it. Other
+    forms of a term, such as a plural, need separate lines.
 
     Args:
         terms: Dictionary of source term to target term, both str. None as a
@@ -54,8 +54,8 @@ class Glossary:
         """Reads a glossary from a file.
 
         Each line has a source term, a tab and its translation. A term alone on
-        its line is not translated. It is a `UserError` if there is no such
-        file, or if a line is malformed or contradicts an earlier one.
+        its line is not translated. Raises a `UserError` if the file is missing,
+        or if a line is malformed or contradicts an earlier one.
         """
         terms: dict[str, str | None] = {}
         for number, line in enumerate(read_lines(path), 1):
@@ -70,7 +70,7 @@ class Glossary:
             if terms.setdefault(source, target) != target:
                 raise UserError(
                     "`--glossary` must have one translation for each term. "
-                    f"Received: {path}, line {number} with another one for "
+                    f"Received: {path}, line {number} with a second one for "
                     f"{source!r}. Remove one of the two lines."
                 )
         return cls(terms)
@@ -91,7 +91,7 @@ class Glossary:
         first = next((i for i, word in enumerate(words) if word.isalnum()), 0)
         targets, place = [], 0
         while place < len(words):
-            end, target = self._longest_at(words, place, place == first)
+            end, target = self._find_longest(words, place, place == first)
             if end == place:
                 place += 1
                 continue
@@ -101,7 +101,7 @@ class Glossary:
             place = end
         return targets
 
-    def _longest_at(self, words, start, is_first):
+    def _find_longest(self, words, start, is_first):
         """Returns where the longest term from `start` ends, and its target."""
         # Without a term it ends at `start`.
         word = words[start]
@@ -127,23 +127,23 @@ def check_glossary(glossary, options, linearization):
     check_translates("glossary", linearization)
     if options.temperature or options.mbr_samples:
         raise UserError(
-            "`glossary` must go with beam search. Received: temperature="
+            "`glossary` needs beam search. Received: temperature="
             f"{options.temperature}, mbr_samples={options.mbr_samples}. Leave "
             "them out, or the glossary."
         )
     if options.beam_size < 2:
         raise UserError(
-            "`glossary` must go with a beam of at least 2, since the beams "
+            "`glossary` needs a beam of at least 2, since the beams "
             "are divided among hypotheses with few and with many terms. "
             f"Received: beam_size={options.beam_size}. Use for example 8."
         )
 
 
 def check_term_lengths(glossary, count_tokens):
-    """Checks that all translations of terms are as short as an export takes.
+    """Checks that an export accepts the lengths of all translations of terms.
 
-    `count_tokens` is that of a translator. A model that must write a term of
-    hundreds of tokens repeats it until its translation is full.
+    `count_tokens` is a method of a translator. A model that must write a term
+    of hundreds of tokens repeats it until its translation is full.
     """
     terms = sorted(
         {target or source for source, target in glossary.terms.items()}
@@ -158,11 +158,11 @@ def check_term_lengths(glossary, count_tokens):
 
 
 def find_missing_terms(glossary, texts, hypotheses, normalize=str):
-    """Returns the terms of the texts whose translations lack one of them.
+    """Returns the terms of each text whose hypotheses lack one of them.
 
-    A sentence whose hypotheses hold its terms anyway keeps them, and its list
-    is empty. Only the others have to be translated again, by a search under the
-    constraint. `normalize` is that of the model's codec.
+    The list of any other text is empty, and it keeps its hypotheses. Only texts
+    with terms have to be translated again, by a search under the constraint.
+    `normalize` is a method of the model's codec.
     """
     terms = [
         list(map(normalize, glossary.find(normalize(text)))) for text in texts
@@ -176,9 +176,9 @@ def find_missing_terms(glossary, texts, hypotheses, normalize=str):
 def merge_hypotheses(constrained, free, terms):
     """Puts the hypotheses of both searches together, best first.
 
-    Those of the free search that hold the terms stay among the best, since
-    both searches give the same scores. A text without terms keeps those of the
-    free search, and any other has as many as the constrained search found.
+    Hypotheses of the free search that hold the terms stay among the best, since
+    both searches give the same scores. A text without terms keeps the free
+    hypotheses; any other gets as many as the constrained search found.
     """
     merged = []
     for found, others, required in zip(constrained, free, terms):

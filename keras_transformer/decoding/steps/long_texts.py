@@ -22,7 +22,7 @@ _PLACES = [
 
 
 class Translation(typing.NamedTuple):
-    """The hypotheses of a text, and what a reader has to know of them."""
+    """The hypotheses of a text, and warnings about them."""
 
     hypotheses: list  # of `Hypothesis`, best first
     warnings: list  # of the constants above, and `alarms.REASONS`
@@ -55,9 +55,8 @@ def translate_in_parts(
 ):
     """Returns a `Translation` for each text, a list of its parts.
 
-    The hypotheses of a text are those of its parts, joined, and their score is
-    the mean of the parts. The other arguments are those of
-    `Translator.hypotheses`.
+    The hypotheses of the parts are joined, and their scores are averaged. The
+    other arguments are those of `Translator.hypotheses`.
     """
     parts = [part for each in parts_of_texts for part in each]
     terms = {"glossary": glossary, "protect": protect}
@@ -139,7 +138,7 @@ def split_long(text, max_tokens, count_tokens):
 
 
 def _pack(pieces, max_tokens, count_tokens):
-    """Joins neighbours as long as they fit, and divides what does not fit."""
+    """Joins neighbouring pieces that fit, and divides those that do not."""
     parts, room = [], 0
     # The sum over pieces is an upper limit, since each counts an end.
     for piece, count in zip(pieces, count_tokens(pieces)):

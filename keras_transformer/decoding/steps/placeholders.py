@@ -1,4 +1,4 @@
-"""Parts of a text that come out of its translation as they are."""
+"""Parts of a text that are copied to its translation unchanged."""
 
 import functools
 import re
@@ -46,20 +46,20 @@ class Masked(typing.NamedTuple):
 
 
 class Placeholders:
-    """Recognises what a translation must keep, and puts it back.
+    """Recognises the parts that a translation must keep, and puts them back.
 
-    The model reads a name in the place of a placeholder such as `{name}`, and
-    the placeholder takes the name's place in the translation. If the
-    translation lacks the name, the placeholder goes where the name's attention
-    is. Tags such as `<b>` are taken out, and put back around the translation of
-    the words that they enclosed. URLs and e-mail addresses are taken out as
-    well, since a sentence is most often complete without them. All come out
-    exactly as they are, each as often as in the text.
+    The model reads a name instead of a placeholder such as `{name}`, and the
+    placeholder replaces the name in the translation. If the translation lacks
+    the name, attention decides where the placeholder goes. Tags such as `<b>`
+    are taken out, and put back around the translation of the words that they
+    enclosed. URLs and e-mail addresses are taken out as well, since a sentence
+    is usually complete without them. All are copied exactly, each as often as
+    in the text.
 
     Args:
-        patterns: Iterable of str, the regular expressions of placeholders. What
-            they match is never a tag. Defaults to `PATTERNS`.
-        name: What an error message calls them. Defaults to "`patterns`".
+        patterns: Iterable of str, the regular expressions of placeholders.
+            Their matches are never tags. Defaults to `PATTERNS`.
+        name: Name of the patterns in errors. Defaults to "`patterns`".
 
     Example:
 
@@ -113,8 +113,8 @@ class Placeholders:
 
     def _find_spans(self, text):
         """Returns the start, end and kind of what a text holds, in order."""
-        # Of two that overlap, the first counts. An address is longer by the
-        # rest of a placeholder that begins in it.
+        # If two overlap, the first counts. An address extends to the end of a
+        # placeholder that begins in it.
         spans = [
             (match.start(), order, match.end())
             for order, pattern in enumerate([*self._compiled, TAG, *_ADDRESSES])
@@ -135,7 +135,7 @@ class Placeholders:
 
 
 class Protection(Step):
-    """Takes what has to be kept out of texts, and puts it back by attention."""
+    """Takes protected parts out of texts, and puts them back by attention."""
 
     def __init__(self, placeholders, glossary, engine):
         self._mask = make_mask(placeholders, glossary, engine.codec.normalize)
@@ -178,7 +178,7 @@ class Protection(Step):
 
 
 def make_mask(placeholders, glossary=None, normalize=str):
-    """Returns the function of a text that masks it for a translation.
+    """Returns a function that masks a text for its translation.
 
     A word of the glossary cannot stand for a placeholder. It would be
     translated as a term, or a term would become the placeholder.
@@ -221,7 +221,7 @@ def restore(masked, translation, links=None):
 
     missing = _find_missing(masked, translation)
     marks = sorted([*masked.tags, *missing], key=lambda mark: mark.start)
-    # Names are replaced first. What is inserted may end in a letter, and a name
+    # Names are replaced first. An inserted part may end in a letter, and a name
     # directly after it would no longer be a word.
     return insert_marks(put_back(translation), marks, find_span)
 
@@ -229,8 +229,8 @@ def restore(masked, translation, links=None):
 def check_protect(protect, linearization, **others):
     """Checks that a model can keep placeholders; a tree has none.
 
-    `others` are arguments of the translator by name that are about the texts
-    themselves, which `protect` changes.
+    `others` are those arguments of the translator, by name, that refer to the
+    texts themselves, which `protect` changes.
     """
     if not isinstance(protect, Placeholders):
         raise UserError(
@@ -241,8 +241,8 @@ def check_protect(protect, linearization, **others):
     for name, value in others.items():
         if value:
             raise UserError(
-                f"`protect` must go without `{name}`, since it changes the "
-                f"texts that the model reads. Received: protect and {name}="
+                f"`protect` cannot be combined with `{name}`, since it changes "
+                f"the texts that the model reads. Received: protect and {name}="
                 f"{value!r:.40}. Leave one of them out."
             )
 
@@ -278,7 +278,7 @@ def _compile(pattern, place):
     if compiled.match(""):
         raise UserError(
             "A protected pattern must not match the empty text. Received: "
-            f"{place}, {pattern[:60]!r}. Correct it, for example with + in the "
-            "place of *."
+            f"{place}, {pattern[:60]!r}. Correct it, for example with + "
+            "instead of *."
         )
     return compiled

@@ -1,4 +1,4 @@
-"""The error that a user can mend, and the one about missing memory."""
+"""The error that a user can mend, and a check for a lack of memory."""
 
 # TensorFlow and JAX raise these; neither is loaded in every process.
 _OUT_OF_MEMORY = ("ResourceExhaustedError", "RESOURCE_EXHAUSTED")
@@ -15,7 +15,7 @@ class UserError(ValueError):
 
 
 def is_out_of_memory(error):
-    """Returns whether an exception says that memory is missing."""
+    """Returns whether an exception reports that memory has run out."""
     text = f"{type(error).__name__} {error}"
     return isinstance(error, MemoryError) or any(
         word in text for word in _OUT_OF_MEMORY

@@ -79,7 +79,7 @@ def shorten(text):
 def did_you_mean(name, names, cutoff=0.6):
     """Returns a question with the names most like an unknown one, or "".
 
-    It ends with a space. `cutoff` is that of `difflib.get_close_matches`.
+    It ends with a space. `cutoff` is passed to `difflib.get_close_matches`.
 
     >>> did_you_mean("dropuot", ["dropout", "d_model"])
     'Did you mean: dropout? '
@@ -119,7 +119,7 @@ def between(low, high, *names):
 
 
 def one_of(choices, *names):
-    """Returns the rule for `check` that fields are among at least two texts."""
+    """Returns the rule for `check` that fields are one of two or more texts."""
     *others, last = map(repr, choices)
     return f"{', '.join(others)} or {last}", choices.__contains__, names
 
@@ -128,9 +128,9 @@ def check(options, rules):
     """Checks the types and the ranges of the values of a frozen dataclass.
 
     Its fields are bool, int, float or str and have defaults. An integer becomes
-    a float if the field is a float, and a number of NumPy one of Python. A rule
-    is a tuple as `between` and `one_of` return it. The `UserError` names the
-    first value that does not fit.
+    a float if the field is a float, and a NumPy number becomes a Python number.
+    `between` and `one_of` return rules. The `UserError` names the first value
+    that does not fit.
     """
     for field in dataclasses.fields(options):
         value = _to_python(getattr(options, field.name))
@@ -201,7 +201,7 @@ def _parse(field, text):
 
 
 def _to_python(value):
-    """Returns a number of NumPy, such as `np.float32(0.5)`, as Python's."""
+    """Converts a NumPy number, such as `np.float32(0.5)`, to a Python one."""
     if isinstance(value, bool):
         return value
     if isinstance(value, numbers.Integral):

@@ -50,8 +50,8 @@ class TrainingConfig:
             raise UserError(
                 "`decay_steps` must be 0 or more than `warmup_steps`. "
                 f"Received: decay_steps={self.decay_steps}, "
-                f"warmup_steps={self.warmup_steps}. Use the number of updates "
-                "of the training."
+                f"warmup_steps={self.warmup_steps}. Use the total number of "
+                "updates."
             )
         if self.lora_alpha and not self.lora_rank:
             raise UserError(
@@ -61,7 +61,7 @@ class TrainingConfig:
             )
 
     def without_lora(self) -> typing.Self:
-        """Returns the same without adapters, for weights that include them."""
+        """Returns a copy without adapters, for weights that include them."""
         return dataclasses.replace(self, lora_rank=0, lora_alpha=0.0)
 
     @property
@@ -89,7 +89,7 @@ class HParams(DecodingConfig, TrainingConfig, ModelConfig):
 
     The defaults are the base model of Vaswani et al. (2017), with a batch size
     for one small device. A registered hparams set states only its differences,
-    with `dataclasses.replace`. What needs one part alone takes `model`,
+    with `dataclasses.replace`. Code that needs only one part takes `model`,
     `training` or `decoding`.
 
     A user's subclass adds fields, which become arguments of its `model_class`,
@@ -171,19 +171,19 @@ class HParams(DecodingConfig, TrainingConfig, ModelConfig):
 
 @functools.cache
 def _find_model_config(cls):
-    """Returns `ModelConfig`, with fields that a subclass of `HParams` has."""
+    """Returns `ModelConfig`, with any fields that a subclass adds."""
     # They are in none of the other parts, so they belong to the model.
-    known = HParams.__dataclass_fields__
-    added = [
-        field for field in dataclasses.fields(cls) if field.name not in known
+    names = HParams.__dataclass_fields__
+    new_fields = [
+        field for field in dataclasses.fields(cls) if field.name not in names
     ]
-    if not added:
+    if not new_fields:
         return ModelConfig
     return dataclasses.make_dataclass(
         f"{cls.__name__}Model",
         [
             (field.name, field.type, dataclasses.field(default=field.default))
-            for field in added
+            for field in new_fields
         ],
         bases=(ModelConfig,),
         namespace={"model_class": cls.model_class},
@@ -260,7 +260,7 @@ def from_dict(values: dict) -> HParams:
     values = dict(values)
     if "neighbourhood_size" not in values:
         radius = values.pop("neighbourhood", 0)
-        # Any other value is left to the check of `HParams`.
+        # `HParams` checks any other value.
         is_radius = type(radius) is int and radius > 0
         values["neighbourhood_size"] = 2 * radius + 1 if is_radius else radius
     cls = find_class(values)

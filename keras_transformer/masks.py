@@ -25,8 +25,7 @@ def check_padded(x):
     if hasattr(x, "row_splits"):
         raise ValueError(
             "A batch must be padded with 0 to one length. Received: a ragged "
-            f"tensor of shape {tuple(x.shape)}. Pass x.to_tensor() in place of "
-            "x."
+            f"tensor of shape {tuple(x.shape)}. Pass x.to_tensor() instead."
         )
 
 
@@ -193,7 +192,7 @@ def visible_mask(padding_mask=None, query_segments=None, key_segments=None):
 def self_attention_mask(
     length, padding_mask=None, segments=None, causal=False, neighbourhood_size=0
 ):
-    """Joins the masks of the positions of one sequence.
+    """Combines the masks of the positions of one sequence.
 
     Args:
         length: Number of positions, or a tensor of that length (`causal_mask`).
@@ -242,7 +241,7 @@ def ancestor_mask(ancestors, beam_size):
 
 
 def combine_masks(*masks):
-    """Joins masks with a logical and.
+    """Combines masks with a logical and.
 
     Args:
         *masks: Boolean tensors that broadcast against one another. None stands

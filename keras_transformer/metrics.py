@@ -87,8 +87,8 @@ class MaskedAccuracy(_TokenMean):
 class Perplexity(_TokenMean):
     """Computes the perplexity per real target token.
 
-    The probabilities are those of the targets, without label smoothing. All
-    arguments are those of `MaskedAccuracy`, but the name is "perplexity".
+    It ignores label smoothing. The arguments are as in `MaskedAccuracy`, but
+    the name defaults to "perplexity".
     """
 
     def __init__(self, name="perplexity", dtype="float32"):

@@ -6,11 +6,11 @@ import typing
 from keras_transformer import fields
 from keras_transformer.errors import UserError
 
-# The matrices that low-rank adaptation changes, and the names of its own two.
+# The matrices that low-rank adaptation changes, and those that it adds to each.
 PROJECTIONS = ("query", "key", "value", "output", "inner", "outer")
 ADAPTER_SUFFIXES = ("_lora_a", "_lora_b")
 SPAN_WIDTH = 256  # inner width of the classifier of spans
-# A trained model computes the same whatever the values of these fields are.
+# These fields do not change what a trained model computes.
 TRAINING_ONLY = ("dropout", "attention_dropout", "activation_dropout")
 TRAINING_ONLY += ("initializer", "packed", "fused_attention")
 
@@ -23,7 +23,7 @@ class ModelConfig:
 
     A new field is added here. It reaches `Transformer` and `TransformerLayer`
     as the argument of its name, and the latter hands it on to its sub-layers.
-    Weights that it adds or reshapes belong into `list_weights`. An exporter
+    Weights that it adds or reshapes belong in `list_weights`. An exporter
     refuses its values until it declares that it understands them.
 
     Raises:
@@ -94,7 +94,7 @@ class ModelConfig:
 
     @property
     def architecture(self) -> dict[str, bool | int | float | str]:
-        """What determines the weights and their use, as a dictionary.
+        """The fields that determine the weights and their use, by name.
 
         Models with the same architecture can exchange their weights.
         """
@@ -109,7 +109,7 @@ class ModelConfig:
         return values
 
 
-# No sensible model comes near the upper limits. Beyond them, sizes exceed every
+# No sensible model comes near the upper limits. Beyond them, sizes exceed any
 # memory, counts exceed int32, and fractions round to 1 in float32.
 MAX_FRACTION = 0.999999
 _RULES = (
@@ -141,7 +141,7 @@ def list_weights(config, vocab_size, input_vocab_size=None):
     The names are those of checkpoints, see `runs.variables`. This is the only
     place that states shapes: checkpoints are checked against it before a
     backend is loaded, and the memory and the arithmetic of training follow from
-    it. Without `input_vocab_size` it is `vocab_size`, that of the targets.
+    it. `input_vocab_size` defaults to `vocab_size`, that of the targets.
 
     >>> weights = list_weights(ModelConfig(d_model=8, num_heads=2), 100)
     >>> weights["model/embedding/embeddings"]

@@ -14,11 +14,11 @@ WITHOUT_DECAY = ("bias", "gamma", "beta")
 def make_schedule(hparams):
     """Makes the learning-rate schedule of a set of hyperparameters.
 
-    Its peak is `peak_learning_rate`, whatever the warm-up, or by default that
-    of the paper times `learning_rate`. Adafactor's schedule lacks the factor
-    d_model^-0.5. Its steps are relative to the size of the weights, which is
-    about d_model^-0.5 already. If `decay_steps` is set, the rate rises to the
-    same peak, and then falls as half a cosine to 0.
+    The peak is `peak_learning_rate`, whatever the warm-up. By default it is the
+    paper's peak times `learning_rate`. Adafactor's schedule lacks the factor
+    d_model^-0.5, because its steps are relative to the size of the weights,
+    which is about d_model^-0.5 already. If `decay_steps` is set, the rate rises
+    to the same peak and then falls along half a cosine to 0.
 
     Args:
         hparams: An `HParams`.

@@ -13,6 +13,6 @@ def processor_flags():
                 name, _, values = line.partition(":")
                 if name.strip() == "flags":
                     return set(values.split())
-    except OSError:  # another system than Linux
+    except OSError:  # not on Linux
         pass
     return set()

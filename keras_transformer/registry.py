@@ -141,8 +141,8 @@ def get_problem(
 
     The suffix `_rev` swaps the source and the target of a problem. With the
     suffix `_both`, each split holds the pairs of both directions. All of them
-    share their data, which `data_dir` holds. It is a `UserError` if the name is
-    unknown, or not that of a subclass of `Problem`.
+    share their data, which `data_dir` holds. Raises a `UserError` if the name
+    is unknown or belongs to something other than a subclass of `Problem`.
     """
     # Imported here, because commands import the registry to parse their flags.
     from keras_transformer.problem import Problem
@@ -193,8 +193,8 @@ def get_hparams(name: str) -> "HParams":
             f"Received: hparams_set={name!r}, which returns {result}. Return "
             "an `HParams`, for example by dataclasses.replace of another one."
         )
-    # A run would be read as another class without the fields, and its model
-    # could not take them without a class of its own.
+    # Without new fields, a run would be read as another class. Without a
+    # `model_class`, no model would take the fields.
     is_own = type(hparams).__dataclass_fields__ != HParams.__dataclass_fields__
     if type(hparams) is not HParams and not (is_own and hparams.model_class):
         raise UserError(

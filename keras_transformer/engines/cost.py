@@ -1,12 +1,11 @@
 """The cost of a training in floating-point operations, as in Table 2.
 
 `count_training_flops` counts the operations, and `compute_cost` is the paper's
-formula, for which `SUSTAINED` says how many operations a second devices
-sustain. The figures of K80, K40, M40 and P100 are the paper's (footnote in
-section 6.1). Its P100 sustains nine tenths of the 10.6 TFLOP/s that NVIDIA's
-data sheet names as the peak in single precision. The later devices get the same
-share of their data sheets' peaks, without tensor cores, as SXM modules where
-there are several kinds.
+formula. It takes the operations a second that a device sustains, `SUSTAINED`.
+The figures of K80, K40, M40 and P100 are the paper's (footnote in section 6.1).
+Its P100 sustains nine tenths of the 10.6 TFLOP/s that NVIDIA's data sheet names
+as the peak in single precision. For later devices we assume the same share of
+the data sheet's peak without tensor cores, for the SXM module if there is one.
 """
 
 import functools
@@ -80,7 +79,7 @@ SHARE_OF_PEAK = 0.9
 PEAK = {"T4": 8.1e12, "V100": 15.7e12, "A100": 19.5e12, "H100": 67e12}
 SUSTAINED = {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}
 SUSTAINED.update((name, SHARE_OF_PEAK * peak) for name, peak in PEAK.items())
-# Dense matrix products by the data sheets, to tell what part a training uses.
+# Peaks of dense matrix products from the data sheets, to compute the MFU.
 # From the A100 on, TensorFlow and JAX multiply float32 matrices as TF32.
 MATRIX_PEAK = {
     "P100": {"float32": 10.6e12, "float16": 21.2e12},

@@ -61,7 +61,7 @@ class Engine:
     def update(self, batch, stop=False):
         """Updates the weights with the gradient of a batch that `feed` yields.
 
-        Returns what `read_figures` takes, perhaps before it is computed.
+        Returns the argument of `read_figures`, perhaps still being computed.
 
         Raises `WorkerLost` if a worker no longer answers, and `OutOfMemory` if
         the batch does not fit into memory. With JAX the weights are then lost:

@@ -108,7 +108,7 @@ class JaxEngine(Engine):
     def update(self, batch, stop=False):
         parts = {name: batch[name] for name in self.parts}
         shapes = tuple(part.shape for part in parts.values())
-        # Each replica has the wish of its worker.
+        # Each replica passes on the request of its worker.
         stops = np.full((1, self.local_replicas), stop, np.float32)
         sharding = NamedSharding(self.mesh, BY_REPLICA)
         parts, stops = jax.tree.map(
@@ -185,7 +185,7 @@ class JaxEngine(Engine):
         return self.model.trainable_variables, self.optimizer.variables
 
     def _share(self, arrays, mesh):
-        """Returns arrays on another mesh, in the memory of these.
+        """Returns the arrays on another mesh, without copying them.
 
         Each device of this worker holds them whole.
         """
@@ -223,7 +223,7 @@ class JaxEngine(Engine):
             is_lost = any(word in str(error) for word in _LOST_WORKER)
             if self.num_workers == 1 or not is_lost:
                 raise
-            # The exit of JAX would wait for the lost worker, and then abort.
+            # On exit, JAX would wait for the lost worker and then abort.
             atexit.register(_end_process)
             raise WorkerLost(str(error)) from error
 
@@ -281,7 +281,7 @@ class JaxEngine(Engine):
         return lax.psum(sums, AXIS)
 
     @contextlib.contextmanager
-    def _model_with(self, weights, fixed):
+    def _set_values(self, weights, fixed):
         """Gives these values to the variables of the model in a context."""
         variables = (
             self.model.trainable_variables + self.model.non_trainable_variables
@@ -291,7 +291,7 @@ class JaxEngine(Engine):
             yield self.model
 
     def _part_loss(self, weights, fixed, factor, part):
-        with self._model_with(weights, fixed) as model:
+        with self._set_values(weights, fixed) as model:
             loss, sums = objective(
                 model,
                 self.hparams.training,
@@ -304,7 +304,7 @@ class JaxEngine(Engine):
         return loss * factor, sums
 
     def _token_sums(self, weights, fixed, inputs, targets):
-        with self._model_with(weights, fixed) as model:
+        with self._set_values(weights, fixed) as model:
             logits = model(
                 {"inputs": inputs, "targets": targets}, training=False
             )

@@ -19,13 +19,15 @@ USED_SHARE = 0.85
 STEP = 256  # the result is a multiple of this
 
 
-def largest_batch_tokens(hparams, vocab_sizes, precision, most, xla="auto"):
+def largest_batch_tokens(
+    hparams, vocab_sizes, precision, max_tokens, xla="auto"
+):
     """Estimates how many positions per side fit into the memory of a device.
 
     The function makes an update with a small batch of the longest sentences and
     one with a larger batch, and extrapolates their use of memory linearly. A
     run checks the estimate at once, since its first batch is its largest. The
-    result is at most `most`, and otherwise at least `max_length`. The
+    result is at most `max_tokens`, and otherwise at least `max_length`. The
     `batch_tokens` of the `HParams` are ignored.
     """
     if os.environ.get("TF_CONFIG"):
@@ -51,13 +53,13 @@ def largest_batch_tokens(hparams, vocab_sizes, precision, most, xla="auto"):
         raise ModelTooLarge(hparams) from error
     # One sentence fills either batch, so there is no slope.
     if sizes[0] == sizes[1]:
-        return min(longest, most)
+        return min(longest, max_tokens)
     # The peak remains the same if memory was left from an earlier task. A
     # position then counts as one byte.
     slope = max(1.0, (needed[1] - needed[0]) / (sizes[1] - sizes[0]))
     room = USED_SHARE * engine.memory_bytes() - needed[1]
     fitting = sizes[1] + int(room / slope)
-    return min(most, max(longest, fitting - fitting % STEP))
+    return min(max_tokens, max(longest, fitting - fitting % STEP))
 
 
 def _one_batch(num_rows, length, engine):

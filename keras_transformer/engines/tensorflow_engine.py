@@ -88,7 +88,7 @@ class TensorflowEngine(Engine):
 
     def update(self, batch, stop=False):
         batch = {name: batch[name] for name in (*self.parts, "num_tokens")}
-        # The pairs of an epoch decide on its number of rounds.
+        # The pairs of an epoch decide its number of rounds.
         (seeds, *_) = self.strategy.experimental_local_results(batch["seeds"])
         num_rounds = len(seeds)
         if num_rounds not in self._updates:
@@ -156,14 +156,14 @@ class TensorflowEngine(Engine):
         return optimizer
 
     def _compile_update(self, num_rounds):
-        """Returns the update of so many rounds, traced once for any shape."""
+        """Returns the update of `num_rounds`, traced once for any shape."""
         # With one trace for each shape, the optimizations of a graph, and with
         # them the last bit of a weight, would depend on the earlier shapes. A
         # resumed run would then differ from an uninterrupted one.
         batch = make_update_spec((num_rounds,), "guidance" in self.parts)
         scalar = batch["num_tokens"]
         if self.num_replicas > 1:
-            # What the strategy passes holds a value for each local replica.
+            # The strategy passes a value for each local replica.
             batch = tf.nest.map_structure(
                 lambda spec: PerReplicaSpec(*[spec] * self.local_replicas),
                 batch,

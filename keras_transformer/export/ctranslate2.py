@@ -22,11 +22,11 @@ def export_ctranslate2(
 
     The directory of the version holds:
 
-    - what CTranslate2 reads: `model.bin`, `config.json` and
+    - the files that CTranslate2 reads: `model.bin`, `config.json` and
       `shared_vocabulary.json`, or `source_vocabulary.json` and
       `target_vocabulary.json`;
     - the SentencePiece model `vocab.model`, and `vocab.source.model` if the
-      source has a vocabulary of its own;
+      source has a separate vocabulary;
     - `vmap.txt`, if translations keep to a `Shortlist`;
     - `export.json`, which says where the model comes from and how to decode;
     - the model card `README.md`.

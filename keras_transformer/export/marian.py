@@ -35,8 +35,8 @@ UNDERSTOOD = dict.fromkeys(
 )
 UNDERSTOOD["activation"] = tuple(marian_config.ACTIVATIONS.values())
 UNDERSTOOD["decoder_start"] = ("zero", "padding")
-# The bias of padding where its embedding is no part of the model. It is never
-# written, and no probability is left for it.
+# The bias of padding where its embedding is not a part of the model. It leaves
+# padding no probability, so padding is never written.
 UNLIKELY = -1e4
 
 
@@ -47,8 +47,8 @@ def export_marian(run, export_dir, options, step=None):
     An imported model that was not trained further has the same numbers in every
     array, bit for bit. Biases that a run lacks are zeros. An earlier export in
     the directory is replaced. The model decodes with the `DecodeOptions`. The
-    step is an integer or "best" and defaults to the newest. It is a `UserError`
-    if Marian lacks a feature of the model.
+    step is an integer or "best" and defaults to the newest. Raises a
+    `UserError` if Marian lacks a feature of the model.
     """
     check_model(run)
     step = run.checkpoints.find(step)
@@ -131,9 +131,10 @@ def _match_epsilon(config, arrays):
     """Makes normalisations with the epsilon of Marian compute the same."""
     # A normalisation with c ** 2 times the epsilon does so if its input is c
     # times as large. Everything between two normalisations is therefore scaled:
-    # the earlier one and the ends of branches by c, and what reads them by 1 /
-    # c. The first normalisation of a stack reads embeddings and positions,
-    # which stay as they are, so it alone differs, by a few millionths.
+    # the earlier one and the ends of branches by c, and the kernels after them
+    # by 1 / c. The first normalisation of a stack reads embeddings and
+    # positions, which stay as they are, so it alone differs, by a few
+    # millionths.
     scale = (marian_config.NORM_EPSILON / config.norm_epsilon) ** 0.5
     if scale == 1:
         return

@@ -1,4 +1,4 @@
-"""Comparison of a run with the model of transformers that it equals.
+"""Comparison of a run with the equivalent model of transformers.
 
 Both search with the sum of log-probabilities as the score, because their length
 penalties differ. Batches have sources of one length: transformers has one limit
@@ -108,7 +108,7 @@ class Peer:
         self._model = transformers.MarianMTModel.from_pretrained(
             directory, dtype=torch.float32
         ).eval()
-        # What looks like a special token in a text is text, as it is here.
+        # A special token in a text is ordinary text, as it is here.
         self._tokenizer = transformers.MarianTokenizer.from_pretrained(
             directory, split_special_tokens=True
         )
@@ -117,7 +117,7 @@ class Peer:
         )
 
     def encode(self, texts):
-        """Returns our ids of what the tokenizer gives, lists of lists."""
+        """Returns our ids of the tokenizer's pieces, lists of lists."""
         ours = np.argsort(self._source_ids)
         return [ours[ids].tolist() for ids in self._tokenizer(texts).input_ids]
 
@@ -141,7 +141,7 @@ class Peer:
         for rows in _group(sources):
             inputs = pad([sources[i] for i in rows])
             with self._torch.no_grad():
-                found = self._model.generate(
+                sequences = self._model.generate(
                     **self._make_inputs(inputs),
                     num_beams=beam_size,
                     do_sample=False,
@@ -152,7 +152,7 @@ class Peer:
                     bad_words_ids=[[int(self._ids[i])] for i in NEVER_WRITTEN],
                 )
             # The first id is the start.
-            for i, row in zip(rows, ours[found.numpy()[:, 1:]]):
+            for i, row in zip(rows, ours[sequences.numpy()[:, 1:]]):
                 results[i] = [int(id_) for id_ in row if id_ != PAD_ID]
         return results
 

@@ -114,8 +114,8 @@ def _quiet_log():
 
 def _write_warmup(directory, signatures, run, max_tokens):
     """Writes requests that a server runs before it serves a model."""
-    # The first calls of a graph are slow. The TFRecord file, which TensorFlow
-    # Serving knows too, also holds the model's answers.
+    # The first calls of a graph are slow. The TFRecord file, whose format
+    # TensorFlow Serving reads too, also holds the model's responses.
     import tensorflow as tf
 
     path = os.path.join(directory, WARMUP_FILE)

@@ -21,10 +21,10 @@ _WARMUP_TOKENS = 8
 
 
 def open_model(path):
-    """Opens a version for `Server`, which is told to use this function.
+    """Opens a version; pass this function to `Server`.
 
-    The directory holds a SavedModel of any origin, or a CTranslate2 model of
-    kt-exporter. A `LoadedModel` and a `CTranslate2Model` are called alike.
+    The directory holds any SavedModel, or a CTranslate2 model of kt-exporter. A
+    `LoadedModel` and a `CTranslate2Model` have the same interface.
     """
     if exported.find_export_format(path) == "ctranslate2":
         return CTranslate2Model(path)
@@ -49,8 +49,8 @@ class CTranslate2Model:
         ):
             # Without a full stop: `Versions` puts it in parentheses.
             raise UserError(
-                "CTranslate2 cannot constrain its search to trees, as a server "
-                "needs it; use --format=saved_model, or "
+                "CTranslate2 cannot constrain its search to trees, which a "
+                "server needs; use --format=saved_model, or "
                 "--decode_hparams=constrained=false"
             )
         self._emoji = FinalEmoji()
@@ -173,7 +173,7 @@ class CTranslate2Model:
 
     def _scores(self, sources, rows):
         """Returns scores of shape `(batch, num_hypotheses)`."""
-        # A score of -inf fills the place of a hypothesis that does not exist.
+        # A score of -inf marks a hypothesis that does not exist.
         scores = np.full((len(rows), self._num_hypotheses), -np.inf, "float32")
         for row, (source, hypotheses) in enumerate(zip(sources, rows)):
             scores[row, : len(hypotheses)] = [one.score for one in hypotheses]

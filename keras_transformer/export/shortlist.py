@@ -1,4 +1,4 @@
-"""Learns which subwords of the target may translate each of the source.
+"""Learns which target subwords may translate each source subword.
 
 The softmax over a vocabulary is a large part of a decoder's work. With a
 shortlist, CTranslate2 computes it over few subwords: those frequent in the
@@ -20,7 +20,7 @@ from keras_transformer.files.writing import atomic_write
 from keras_transformer.formats.exported import SHORTLIST_FILE
 from keras_transformer.token_ids import WORD_START
 
-NUM_RELATED = 40  # subwords of the target for each of the source
+NUM_RELATED = 40  # target subwords for each source subword
 NUM_FREQUENT = 300  # subwords of the target for every sentence
 MAX_PAIRS = 1_000_000
 _BLOCK = 10_000  # texts that are encoded at a time
@@ -80,9 +80,9 @@ def read_pairs(corpora, languages, vocabulary):
     )
     if not pairs:
         raise UserError(
-            "No pair with text on both sides in "
-            f"{' '.join(corpus.tagged_name for corpus in corpora)}. Name the "
-            "text that the run was trained on."
+            f"{' '.join(corpus.tagged_name for corpus in corpora)} has no pair "
+            "with text on both sides. Name the text that the run was trained "
+            "on."
         )
     return pairs
 
@@ -92,11 +92,11 @@ def learn_shortlist(
 ):
     """Learns a `Shortlist` from pairs of str.
 
-    For each subword of the source it holds the `num_related` of the target with
-    the highest Dice coefficients: twice the number of pairs that hold both,
-    divided by the sum of the numbers of pairs that hold either. Each subword of
-    the source may also be copied, so that names and numbers survive. The
-    `num_frequent` subwords in most targets are for every sentence.
+    For each source subword it holds the `num_related` target subwords with the
+    highest Dice coefficients: twice the number of pairs that hold both, divided
+    by the sum of the numbers of pairs that hold each. Each source subword may
+    also be copied, so that names and numbers survive. The `num_frequent`
+    subwords that occur in the most targets are for every sentence.
     """
     sides = vocabularies.sources, vocabularies.targets
     sources, targets = (

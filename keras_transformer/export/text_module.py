@@ -76,7 +76,7 @@ class TextModule(tf.Module):
         - `ids` from `inputs` to `outputs` and `scores`;
         - `score` from `text` and `targets` to `scores`;
         - `lengths` from `text` to `lengths` in tokens;
-        - `target_lengths`, the same for targets with a vocabulary of their own.
+        - `target_lengths`, the same for targets with a separate vocabulary.
         """
         if not of_text:
             ids = _trace(self._translate_ids, {"inputs": IDS})
@@ -190,7 +190,7 @@ class TextModule(tf.Module):
                 exported.EARLY_PADDING,
             ),
         ]
-        # Only operations that are made inside the block wait for the checks.
+        # Only operations that are created inside the block wait for the checks.
         with tf.control_dependencies(checks):
             return tf.identity(lengths)
 
@@ -213,9 +213,9 @@ def _check_at_most(most, number, name):
 
 def _make_search(model, options, constraint=None, boundaries=None):
     """Makes the search as one graph that all signatures call."""
-    # With `boundaries`, those of `find_word_boundaries`, it takes terms. It is
+    # With the `boundaries` of `find_word_boundaries`, it takes terms. It is
     # returned inside a bare function, because `tf.saved_model.save` would save
-    # a `tf.function` attribute once more.
+    # a `tf.function` attribute a second time.
     specs = [IDS, tf.TensorSpec([None], tf.int32)]
     if boundaries:
         specs.append(TERM_IDS)

@@ -22,9 +22,9 @@ _SPACES = (
 
 
 def make_tokenizer(vocabulary):
-    """Returns what tokenizes as a `Subwords` does, and detokenizes."""
+    """Returns an object that tokenizes and detokenizes like a `Subwords`."""
     # TensorFlow shares a tokenizer among all signatures by the name of its
-    # node, so each vocabulary needs another name.
+    # node, so each vocabulary needs a different name.
     with tf.name_scope(f"vocabulary_{vocabulary.sha256[:16]}"):
         if vocabulary.is_marian:
             return _MarianTokenizer(vocabulary)
@@ -51,7 +51,7 @@ class _MarianTokenizer:
         self._pieces = _make_sentencepiece(vocabulary, out_type=tf.string)
 
     def tokenize(self, text):
-        # A group that takes part in no match is empty.
+        # A group that matches nothing is empty.
         code, rest = (
             tf.strings.regex_replace(
                 text, r"(?s)^(>>.*?<<)?(.*)$", part, replace_global=False
@@ -141,7 +141,7 @@ class _Tensor2TensorTokenizer:
 
 
 def _find_bounds(is_member):
-    """Returns where the members among all characters begin and end by turns."""
+    """Returns the places where runs of members begin and end, alternately."""
     members = [is_member(chr(code)) for code in range(sys.maxunicode + 1)]
     padded = np.pad(np.array(members, "int8"), 1)
     return np.flatnonzero(np.diff(padded)).astype("int32")
@@ -153,7 +153,7 @@ def _is_inside(bounds, codes):
 
 
 def _find_neighbours(rows):
-    """Returns which values have one before them, and after, in their row."""
+    """Returns which values have a neighbour before, and after, in a row."""
     places = tf.range(tf.size(rows))
     has_previous = (places > 0) & tf.equal(rows, tf.roll(rows, 1, 0))
     has_next = (places < tf.size(rows) - 1) & tf.equal(
@@ -195,7 +195,7 @@ def tokenize(tokenizer, text):
         blank = tf.strings.regex_full_match(text, _SPACES)
         ids = tokenizer.tokenize(tf.where(blank, "", text))
     ids = ids.with_row_splits_dtype(tf.int32)
-    # Of a text of invisible marks, the normalisation may leave the end alone.
+    # Normalisation may leave only the end of a text of invisible marks.
     return ids, blank | tf.less(ids.row_lengths(), 2)
 
 

@@ -41,9 +41,9 @@ UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
 def find_or_convert(run, step):
     """Returns the directory of a converted checkpoint, made if it is missing.
 
-    Its name has a hash of all that it is made from. The directory appears under
-    this name once it is complete. Of several processes that need it, one
-    converts and the others wait.
+    Its name has a hash of everything that it is made from. The directory
+    appears under this name once it is complete. If several processes need it,
+    one converts and the others wait.
     """
     key = _compute_key(run, step)
     path = run.checkpoints.converted_path(step, key)
@@ -56,7 +56,7 @@ def find_or_convert(run, step):
                 write_converted(run, step, aside)
                 writing.synchronise(aside)
                 writing.move(aside, path)
-            # Those of an earlier content of the checkpoint.
+            # They were converted from an earlier content of the checkpoint.
             run.checkpoints.remove_converted(
                 lambda other_step, other_key: (
                     other_step == step and other_key != key
@@ -68,7 +68,7 @@ def find_or_convert(run, step):
 
 
 def _compute_key(run, step):
-    """Returns a hash of all that a converted model depends on."""
+    """Returns a hash of everything that a converted model depends on."""
     # Imported here because Keras does without it.
     import ctranslate2
 
@@ -86,7 +86,7 @@ def _compute_key(run, step):
 
 
 def write_converted(run, step, directory):
-    """Writes what `CTranslate2Engine` needs into an empty directory."""
+    """Writes the files that `CTranslate2Engine` needs into a directory."""
     max_tokens = convert_run(run, step, directory)
     record = {
         **run.vocabularies.hashes,
@@ -124,8 +124,8 @@ def convert_run(run, step, directory, quantization="float32"):
 def _hide_torch():
     """Makes PyTorch appear not to be installed, unless it is loaded."""
     # The specifications of CTranslate2 import it, which takes seconds, for the
-    # weights of other converters. These find it later, because the modules that
-    # did without it are forgotten.
+    # weights of other converters. Later imports find it, because the modules
+    # that were loaded without it are forgotten.
     if "torch" in sys.modules or "ctranslate2.specs" in sys.modules:
         yield
         return

@@ -122,7 +122,7 @@ class RunConverter:
 
     def _fill_attention(self, layer, place, kind):
         name = f"{place}/{kind}"
-        # CTranslate2 computes what reads the same vectors in one product. In
+        # CTranslate2 projects the same vectors in one product. In
         # cross-attention, queries are the decoder's and the rest the encoder's.
         if kind == "self_attention":
             spec = layer.self_attention
@@ -158,7 +158,7 @@ class RunConverter:
         spec.beta = self._get_weight(f"{name}/beta")
 
     def _join_heads(self, name, weights):
-        """Returns kernels, or biases, of an attention one below another."""
+        """Returns the kernels, or biases, of an attention, stacked."""
         arrays = (self._get_array(f"{name}/{weight}") for weight in weights)
         return Weight(np.concatenate(list(map(self._pad_heads, arrays))))
 

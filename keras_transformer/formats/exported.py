@@ -39,15 +39,15 @@ _RECORD = {
     "language_codes?": [str],
     "averages_heads?": bool,  # in the attention that CTranslate2 returns
 }
-# What an error about a damaged file says.
+# Ends the error about a damaged file.
 REMEDY = "Export the run again."
 
 # Memory grows with their squares and cubes, and a server must not run out.
 MAX_TERMS = 64  # of a text
 MAX_TERM_TOKENS = 32
-# What an exported model says about faulty inputs. The graph of a SavedModel and
-# a served model of CTranslate2 use the same words, so that a client reads the
-# same error from both.
+# The errors of an exported model about faulty inputs. The graph of a SavedModel
+# and a served model of CTranslate2 share them, so that a client reads the same
+# error from both.
 NOT_UTF8 = (
     "Text must be UTF-8. Received: other bytes. Convert it, for example with "
     "iconv -t UTF-8."
@@ -149,12 +149,12 @@ def read_export(path):
 def check_exportable(options):
     """Raises a `UserError` if options ask for minimum Bayes risk.
 
-    A SavedModel cannot compute chrF. CTranslate2 returns equal samples once, so
-    it does not tell how often they were drawn.
+    A SavedModel cannot compute chrF. CTranslate2 returns equal samples only
+    once, so it does not tell how often they were drawn.
     """
     if options.mbr_samples:
         raise UserError(
-            "`mbr_samples` must go with a run, since an exported model cannot "
+            "`mbr_samples` needs a run, since an exported model cannot "
             "choose among samples. Received: mbr_samples="
             f"{options.mbr_samples}. Name the directory of the run, or leave "
             "it out."

@@ -22,7 +22,7 @@ def import_adapter(source, base, output_dir, problem):
 
     kt-trainer writes the file, `source`, into the directory of a run with
     `lora_rank`. `base` is the path of the run that --warm_start_from named
-    then, or of an equal one; other adapters than its own are a `UserError`. The
+    then, or of an equal one; adapters of another run raise a `UserError`. The
     other arguments and the result are those of `import_marian`.
     """
     check_output_dir(output_dir)
@@ -40,7 +40,7 @@ def import_adapter(source, base, output_dir, problem):
     if adapters.compute_checksum(weights) != arrays[adapters.BASE]:
         raise UserError(
             "`base` must be the run whose weights the adapters were trained "
-            f"for. Received: base={base!r}, whose newest weights are others. "
+            f"for. Received: base={base!r}, whose newest weights differ. "
             "Name the run that --warm_start_from named then."
         )
     adapters.merge_adapters(weights, arrays, arrays[adapters.ALPHA])

@@ -1,4 +1,4 @@
-"""Downloads from Hugging Face's hub, and uploads, by its own client."""
+"""Downloads from Hugging Face's hub, and uploads, with its own client."""
 
 import contextlib
 import importlib.util
@@ -9,7 +9,7 @@ import sys
 from keras_transformer.errors import UserError
 
 SCHEME = "hf://"
-# What an import reads. Weights in other formats are large.
+# The files that an import reads. Weights in other formats are large.
 _FILES = ("*.json", "*.spm", "model*.safetensors", "README.md")
 
 
@@ -22,16 +22,16 @@ def download(name):
     """Downloads a model and returns its directory in the client's cache.
 
     `name` is `hf://organisation/model`, with `@revision` at the end if not the
-    newest. The cache, tokens and mirrors are those of `huggingface_hub`, which
-    its environment variables set. It is a `UserError` if the client is not
-    installed, or if there is no such model or no connection to it.
+    newest. The environment variables of `huggingface_hub` set its cache, token
+    and mirror. Raises a `UserError` if the client is not installed, or if the
+    model does not exist or cannot be reached.
     """
     huggingface_hub = _load_client()
     errors = huggingface_hub.errors
     model, _, revision = name.removeprefix(SCHEME).partition("@")
     try:
         huggingface_hub.utils.validate_repo_id(model)
-        print(f"Downloading {model} by huggingface_hub ...", file=sys.stderr)
+        print(f"Downloading {model} with huggingface_hub ...", file=sys.stderr)
         directory = huggingface_hub.snapshot_download(
             model, revision=revision or None, allow_patterns=list(_FILES)
         )
@@ -71,8 +71,8 @@ def download(name):
 def check_upload(name):
     """Checks that models can be uploaded, before one is made.
 
-    It is a `UserError` if the client or a token is missing, if `name` cannot be
-    the name of a model, or if the hub does not answer.
+    Raises a `UserError` if the client or a token is missing, if `name` cannot
+    be the name of a model, or if the hub does not answer.
     """
     huggingface_hub = _load_client()
     with _explain(name):
@@ -84,13 +84,13 @@ def upload(directory, name, card):
     """Uploads a model and returns its address on the hub.
 
     A model of the name, such as "organisation/model", is created if there is
-    none. Earlier files remain in its history. The token is that of
-    `huggingface_hub`. `card` is the path of a card for a `directory` without
-    one. It is a `UserError` if the hub refuses the model or does not answer.
+    none. Earlier files remain in its history. `huggingface_hub` provides the
+    token. `card` is the path of a card for a `directory` without one. Raises a
+    `UserError` if the hub refuses the model or does not answer.
     """
     huggingface_hub = _load_client()
     api = huggingface_hub.HfApi()
-    print(f"Uploading {directory} by huggingface_hub ...", file=sys.stderr)
+    print(f"Uploading {directory} with huggingface_hub ...", file=sys.stderr)
     with _explain(name, f" {directory} is complete."):
         address = api.create_repo(name, exist_ok=True)
         if not os.path.exists(os.path.join(directory, "README.md")):
@@ -117,7 +117,7 @@ def _load_client():
     import huggingface_hub.errors
     import huggingface_hub.utils
 
-    # Otherwise, a line for each request would stand in the log of commands.
+    # Otherwise, each request would add a line to the log of commands.
     for library in ("httpx", "httpx2"):
         logging.getLogger(library).setLevel(logging.WARNING)
     return huggingface_hub

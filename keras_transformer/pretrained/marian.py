@@ -39,14 +39,14 @@ def import_marian(source, output_dir, origin=None, problem="translate_files"):
     """Writes the weights and the vocabulary of a Marian model as a run.
 
     The run appears under its name once it is complete; its `RunDirectory` is
-    returned. It is a `UserError` if a file is missing or damaged, if the model
-    has a feature that models here lack, or if `output_dir` holds something.
+    returned. Raises a `UserError` if a file is missing or damaged, if the model
+    has a feature that models here lack, or if `output_dir` is not empty.
 
     Args:
         source: Directory with `config.json`, `model.safetensors`, `source.spm`,
             `target.spm`, `vocab.json`, `tokenizer_config.json` and optionally
             `generation_config.json`.
-        output_dir: Directory of the run, which must not exist or be empty.
+        output_dir: Directory of the run, which must be new or empty.
         origin: Name that the run records for the model. Defaults to `source`.
         problem: Name of the problem of the run. Defaults to
             "translate_files", text files of the user's own.
@@ -97,7 +97,7 @@ def _find_weights(source):
 
 
 def _check_ids(config, vocabularies, source):
-    """Checks that config and tables mean the same ids."""
+    """Checks that config and tables agree on the ids."""
     path = os.path.join(source, marian_config.CONFIG_FILE)
     targets, sources = vocabularies
     expected = {
@@ -131,7 +131,7 @@ def _check_headers(headers, places, config, path):
     shapes = {name: header.shape for name, header in headers.items()}
     check_shapes(expected, shapes, path, _REMEDY)
     for name, other in copies.items():
-        # Bitwise, since a model that untied them would be another one.
+        # Bitwise, since a model with untied copies would be a different one.
         if not np.array_equal(_read(headers, name), _read(headers, other)):
             fault = f"where {name!r} differs from {other!r}"
             raise file_error(path, fault, "Such a model cannot be used.")

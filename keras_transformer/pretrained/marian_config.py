@@ -19,8 +19,8 @@ _REMEDY = "Get the files of the model again."
 
 _RATE = (float, None)
 _ID = (WHOLE, None)
-# What is read of a config, with its shape; see `read_record`. Fields without a
-# value have the defaults of transformers' `MarianConfig`.
+# The fields that are read, with their shapes; see `read_record`. Missing fields
+# have the defaults of transformers' `MarianConfig`.
 _READ = {
     "model_type": str,
     **dict.fromkeys(("d_model", "encoder_layers", "decoder_layers"), WHOLE),
@@ -47,7 +47,7 @@ _SEARCH = {
     "forced_eos_token_id?": _ID,
     "bad_words_ids?": ([[WHOLE]], None),
 }
-# These change no output, or only a training in transformers.
+# These change no output, or only training in transformers.
 _IGNORED = set(
     "_name_or_path _num_labels _from_model_config transformers_version dtype "
     "torch_dtype use_cache id2label label2id num_labels classif_dropout "
@@ -55,7 +55,7 @@ _IGNORED = set(
     "max_position_embeddings extra_pos_embeddings bos_token_id early_stopping "
     "renormalize_logits gradient_checkpointing".split()
 )
-# A field that has another value stands for a feature that we lack.
+# Any other value of these fields stands for a feature that we lack.
 _REQUIRED = {
     "is_encoder_decoder": True,
     "static_position_embeddings": True,
@@ -77,7 +77,7 @@ _REQUIRED = {
 def read_config(directory):
     """Reads the config of a Marian model, as a dictionary with its defaults.
 
-    It is a `UserError` if a file is missing or damaged, or if it asks for a
+    Raises a `UserError` if a file is missing or damaged, or if it asks for a
     feature that a model here lacks, which the message names.
     """
     path = os.path.join(directory, CONFIG_FILE)
@@ -113,7 +113,7 @@ def _check_features(config, path):
         if name in names or name in _IGNORED:
             continue
         expected = _REQUIRED.get(name)
-        # What is not set has no effect, whatever it is.
+        # Unset fields have no effect.
         if value != expected and value not in (None, False, [], {}):
             raise _make_error(path, name, value)
         if value is False and expected:

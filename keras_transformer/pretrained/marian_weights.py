@@ -1,4 +1,4 @@
-"""The weights of Marian models under the names and in the order of ours."""
+"""The weights of Marian models under our names and in our order."""
 
 import dataclasses
 import typing
@@ -7,13 +7,13 @@ import numpy as np
 
 from keras_transformer.model_config import list_weights
 
-# How a sub-layer of ours is called there, and so is its normalisation.
+# The names there of our sub-layers, and of their normalisations.
 _SUBLAYERS = {
     "self_attention": ("self_attn.", "self_attn_layer_norm."),
     "cross_attention": ("encoder_attn.", "encoder_attn_layer_norm."),
     "feed_forward": ("", "final_layer_norm."),
 }
-# The name of a weight of ours in transformers, and the axes of its array there,
+# The name of our weight in transformers, and the axes of its array there,
 # outputs first. The axis "model" is that of d_model.
 _WEIGHTS = {
     "query": ("q_proj.weight", "heads", "model"),
@@ -39,13 +39,13 @@ SOFTMAX = "lm_head.weight"
 
 
 class Place(typing.NamedTuple):
-    """Where a weight of ours is in a Marian model.
+    """The place of one of our weights in a Marian model.
 
-    Ours is `theirs[np.ix_(*order)]`, and a kernel is transposed.
+    Our array is `theirs[np.ix_(*order)]`; kernels are also transposed.
     """
 
     name: str  # in transformers
-    order: tuple  # for each axis of theirs, the index of each entry of ours
+    order: tuple  # for each axis there, the index of each of our entries
     is_kernel: bool
 
     @property
@@ -54,14 +54,14 @@ class Place(typing.NamedTuple):
         return tuple(map(len, self.order))
 
     def import_array(self, array):
-        """Returns an array of transformers as ours."""
+        """Converts an array of transformers to ours."""
         array = array[np.ix_(*self.order)]
         if self.name == LOGITS_BIAS:
             return array[0]
         return np.ascontiguousarray(array.T if self.is_kernel else array)
 
     def export_array(self, array):
-        """Returns an array of ours as that of transformers."""
+        """Converts our array to that of transformers."""
         exported = np.empty(self.shape, "float32")
         exported[np.ix_(*self.order)] = array.T if self.is_kernel else array
         return exported
@@ -119,7 +119,7 @@ def _find_weight(stack, parts, shape, model):
 
 
 def list_copies(config):
-    """Returns names that a file may hold beside the one that they equal."""
+    """Returns names of copies that a file may hold beside the original."""
     if config.tied_embeddings == "all":
         return dict.fromkeys((INPUTS, TARGETS, SOFTMAX), SHARED)
     return {SOFTMAX: TARGETS} if config.tied_embeddings == "target" else {}

@@ -1,12 +1,12 @@
-"""Makes runs of Tensor2Tensor's models of the name `transformer`.
+"""Makes runs of Tensor2Tensor's models named `transformer`.
 
-Where they differ from the paper's model: positions (`tensor2tensor` in
-`positional_encoding`), a vector that the encoder adds to every input, and a
-vocabulary without an unknown id. The vector goes into the embeddings of the
+They differ from the paper's model in their positions (`tensor2tensor` in
+`positional_encoding`), in a vector that the encoder adds to every input, and in
+a vocabulary without an unknown id. The vector is added to the embeddings of the
 source. The unknown id gets a row of zeros and a bias that rules it out.
 
-The names of variables are those of versions 1.3 to 1.15, which read a
-checkpoint of each other.
+The names of variables are those of versions 1.3 to 1.15, which can read each
+other's checkpoints.
 """
 
 import glob
@@ -128,14 +128,14 @@ def _find_vocabulary(source):
     fault = "which does not exist"
     if paths:
         names = ", ".join(sorted(map(os.path.basename, paths)))
-        fault = f"which several files could be: {names}"
+        fault = f"which could be any of {names}"
     path = os.path.join(source, "vocab.*.subwords")
-    remedy = "Copy the vocabulary of the model, and no other one, there."
+    remedy = "Copy only the vocabulary of the model there."
     raise file_error(path, fault, remedy)
 
 
 def _read_hparams(source):
-    """Returns what a model's `hparams.json` says, {} if there is none."""
+    """Returns the content of a model's `hparams.json`, {} if there is none."""
     path = os.path.join(source, HPARAMS_FILE)
     if not os.path.lexists(path):
         return {}
@@ -201,7 +201,7 @@ def _find_norm(checkpoint, values):
     )
     if sequences != (before, after):
         raise checkpoint.error(
-            f"whose layers pre- and postprocess by {sequences}, not by "
+            f"whose layers pre- and postprocess with {sequences}, not with "
             f"{before, after}",
             "A model with this feature cannot be imported.",
         )

@@ -1,4 +1,4 @@
-"""Reading of TensorFlow's checkpoints of Tensor2Tensor's models."""
+"""Reads TensorFlow checkpoints of Tensor2Tensor's models."""
 
 import glob
 import os
@@ -60,7 +60,7 @@ class Checkpoint:
         array = self._read(self._reader.get_tensor, self.names[name])
         # The sum is finite only if all numbers are.
         if array.dtype.kind != "f" or not np.isfinite(array.sum(dtype="f8")):
-            raise self.error(f"where {name} is not of finite floats")
+            raise self.error(f"where {name} is not all finite floats")
         return array.astype("float32")
 
     def read_slot(self, name):

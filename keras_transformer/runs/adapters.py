@@ -1,9 +1,9 @@
 """The adapters of a run that is trained by low-rank adaptation (LoRA).
 
 Its checkpoints hold the adapters, their optimizer and `ALPHA`. The weights that
-never change are in `BASE_FILE` beside them, once. `checkpoints` reads both as
-one, and whoever reads weights for decoding gets them merged. `ADAPTER_FILE` in
-the run's directory has the adapters alone, for those who have the base.
+never change are stored once, in `BASE_FILE` beside them. `checkpoints` reads
+both as one, and decoding gets merged weights. `ADAPTER_FILE` in the run's
+directory has the adapters alone, for users who have the base.
 """
 
 import zlib

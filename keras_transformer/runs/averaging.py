@@ -18,8 +18,8 @@ from keras_transformer.runs.run_directory import RUN_FILE
 from keras_transformer.runs.run_directory import TAGGERS
 from keras_transformer.runs.run_directory import RunDirectory
 
-# What belongs to one average. Everything else in its directory, such as the
-# user's README or an export, stays when the average is replaced.
+# The files of an average. Everything else in its directory, such as the user's
+# README or an export, stays when the average is replaced.
 OWN = {RUN_FILE, HPARAMS_FILE, VOCABULARY_FILE, SOURCE_VOCABULARY_FILE}
 OWN |= {"checkpoints", "decodes", "quality.json", "scores", "stress", TAGGERS}
 _CALLED = {"evaluated": "checkpoints", "timed": "timed checkpoints"}
@@ -71,7 +71,7 @@ def average(checkpoints, num_last, kind="evaluated"):
         try:
             return steps, _compute_mean(checkpoints, steps)
         except UserError:
-            # A run in progress may have deleted one, and the list has changed.
+            # A run in progress may have deleted one, which changes the list.
             if _find_last_steps(checkpoints, num_last, kind) == steps:
                 raise
 
@@ -125,7 +125,7 @@ def _compute_mean(checkpoints, steps):
 
 
 def describe_steps(steps):
-    """Says in words which updates were averaged and how far apart they are.
+    """Describes which updates were averaged and how far apart they are.
 
     >>> describe_steps([2000, 3000, 3870])
     'the checkpoints of updates 2000, 3000, 3870, which are 870 to 1000 apart'

@@ -26,7 +26,7 @@ def read_headers(path):
 
 
 def read_checksums(path):
-    """Returns the CRC-32 that the file holds of each array, by name."""
+    """Returns the CRC-32 that the file records for each array, by name."""
     with _open(path) as archive:
         return {info.filename: info.CRC for info in archive.infolist()}
 
@@ -51,7 +51,7 @@ def read_arrays(path, kinds=None):
 
 def write_arrays(path, arrays):
     """Writes arrays by name to a file that appears once it is complete."""
-    # An open file, since NumPy adds `.npz` to a path that ends otherwise.
+    # An open file, since NumPy adds `.npz` to a path with another ending.
     with atomic_write(path, "wb") as file:
         np.savez(file, **arrays)
 
@@ -67,7 +67,7 @@ def check_finite(arrays, path, remedy):
 
 @contextlib.contextmanager
 def _open(path):
-    """Opens a file to read, with one form of error for whatever it holds."""
+    """Opens a file to read, with one form of error for any bad content."""
     remedy = None
     # Only one of a series, unlike base.npz, has another before it.
     if os.path.basename(path).startswith("ckpt-"):
@@ -101,31 +101,29 @@ def _parse_headers(archive, num_bytes):
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
         if name == info.filename or name in headers:
-            raise ValueError(f"{name[:60]!r} is no array or occurs twice")
+            raise ValueError(f"{name[:60]!r} is not an array or occurs twice")
         if info.compress_type != zipfile.ZIP_STORED:
             raise ValueError(f"{name[:60]!r} is compressed")
         room -= info.file_size
         with archive.open(info) as member:
             headers[name] = npy.read_header(member)
         if room < 0 or headers[name].total_bytes != info.file_size:
-            raise ValueError(f"{name[:60]!r} has another size than its shape")
+            raise ValueError(f"the size of {name[:60]!r} contradicts its shape")
     return headers
 
 
 def check_shapes(expected, stored, path, remedy):
     """Checks that a checkpoint holds exactly the arrays that it should.
 
-    The dictionaries hold a shape, or words in its place, by the name of an
-    array. The message names the first array that differs.
+    The dictionaries hold a shape, or words instead, by the name of an array.
+    The message names the first array that differs.
     """
     for name in sorted(expected.keys() | stored.keys()):
-        wanted, found = (
-            shapes.get(name, "absent") for shapes in (expected, stored)
-        )
-        if found != wanted:
-            found, wanted = (
+        shapes = (stored.get(name, "absent"), expected.get(name, "absent"))
+        if shapes[0] != shapes[1]:
+            actual, required = (
                 f"of shape {shape}" if isinstance(shape, tuple) else shape
-                for shape in (found, wanted)
+                for shape in shapes
             )
-            fault = f"where {name[:80]!r} is {found} but must be {wanted}"
+            fault = f"where {name[:80]!r} is {actual} but must be {required}"
             raise reading.file_error(path, fault, remedy)

@@ -18,8 +18,8 @@ from keras_transformer.files.records import read_record
 from keras_transformer.runs import adapters
 from keras_transformer.runs import checkpoint_file
 
-# The names that `Checkpoints.path` gives. A file of another name, such as
-# `ckpt-007.npz`, is no checkpoint.
+# The names that `Checkpoints.path` gives. A file with another name, such as
+# `ckpt-007.npz`, is not a checkpoint.
 FILE_NAME = re.compile(r"ckpt-(0|[1-9][0-9]{0,17})\.npz")
 CONVERTED_NAME = re.compile(
     r"ckpt-(?P<step>[0-9]{1,18})\.converted-(?P<key>[0-9a-f]+)(\.incomplete)?"
@@ -82,7 +82,7 @@ class Checkpoints:
 
     @property
     def evaluations(self):
-        """All `Evaluation`s, those of deleted checkpoints included.
+        """All `Evaluation`s, including those of deleted checkpoints.
 
         Without their file every checkpoint counts as evaluated, because version
         0.1 wrote no such file. Evaluations newer than all checkpoints are
@@ -104,7 +104,7 @@ class Checkpoints:
 
     @property
     def timed_steps(self):
-        """Steps of all timed checkpoints, deleted ones included."""
+        """Steps of all timed checkpoints, including deleted ones."""
         path, steps = self._timed_path, self.steps
         if not os.path.lexists(path):
             return []
@@ -129,8 +129,8 @@ class Checkpoints:
 
         From the first call on, only recorded evaluations count.
         """
-        # Reading drops evaluations that are newer than all checkpoints. A
-        # resumed training repeats those.
+        # Reading drops evaluations that are newer than all checkpoints, which
+        # a resumed run repeats.
         by_step = {e.step: e for e in self.evaluations}
         by_step.update((e.step, e) for e in evaluations)
         os.makedirs(self.directory, exist_ok=True)
@@ -151,7 +151,7 @@ class Checkpoints:
                 file.write(f"{json.dumps(timed_steps)}\n")
 
     def remove_outdated(self, keep_max=None, keep_every_n_hours=0.0):
-        """Deletes all checkpoints but those that `select_kept` chooses."""
+        """Deletes all checkpoints except those that `select_kept` chooses."""
         steps = self.steps
         kept = select_kept(
             steps,
@@ -165,10 +165,10 @@ class Checkpoints:
         self.remove_converted(lambda step, key: step not in kept)
 
     def remove_converted(self, is_outdated):
-        """Deletes converted checkpoints for whose step and key it returns True.
+        """Deletes converted checkpoints if `is_outdated(step, key)` is true.
 
-        What another process converts at this moment disappears as well; it
-        then keeps the result for itself.
+        A conversion in progress in another process is deleted as well; that
+        process then keeps the result for itself.
         """
         for name in glob.glob("ckpt-*", root_dir=self.directory):
             match = CONVERTED_NAME.fullmatch(name)
@@ -202,7 +202,7 @@ class Checkpoints:
         path = self.path(self.find(step))
         if adapters.ALPHA not in checkpoint_file.read_headers(path):
             return read(path, *options)
-        # Missing, it gets the message of `files.reading`.
+        # If it is missing, `files.reading` raises the error.
         base = os.path.join(self.directory, adapters.BASE_FILE)
         return read(base, *options) | read(path, *options)
 
@@ -223,19 +223,19 @@ class Checkpoints:
         """
         steps = self.steps
         if step is None:
-            found, wanted = max(steps, default=None), "checkpoint"
+            number, kind = max(steps, default=None), "checkpoint"
         elif step == "best":
-            found, wanted = self.best_step, "checkpoint with a score on dev"
+            number, kind = self.best_step, "checkpoint with a score on dev"
         else:
-            found, wanted = step, f"checkpoint of step {step}"
-        if found not in steps:
+            number, kind = step, f"checkpoint of step {step}"
+        if number not in steps:
             listed = ", ".join(map(str, steps))
             has = f"It has the steps {listed}." if steps else "It is empty."
             raise UserError(
-                f"{self.directory} holds no {wanted}. {has} Train with "
+                f"{self.directory} holds no {kind}. {has} Train with "
                 "kt-trainer first, or name another directory."
             )
-        return found
+        return number
 
 
 class CheckpointWriter:
@@ -364,7 +364,7 @@ def find_newest_without_gap(steps, recorded_steps):
     """Returns the newest of the recorded steps, back to the first gap.
 
     A gap is a checkpoint that was deleted. A much older one that is kept as the
-    best or as an hourly one lies beyond a gap, so it is not among the last
+    best or as an hourly one lies before a gap, so it is not among the last
     checkpoints of the run. Both lists and the result ascend.
     """
     newest_first = itertools.takewhile(

@@ -108,7 +108,7 @@ def _find_fault(row, number):
     # `DictReader` gives superfluous values this name, and missing ones None.
     if None in row or None in row.values():
         return (
-            f"where row {number} has another number of values than there are "
+            f"where row {number} does not have as many values as there are "
             "columns"
         )
     figures = {name: _parse(name, text) for name, text in row.items() if text}

@@ -18,7 +18,7 @@ from keras_transformer.runs.metrics_table import read_rows
 
 RUN_FILE = "run.json"
 HPARAMS_FILE = "hparams.json"
-TAGGERS = "taggers"  # directory of what kt-tagger writes
+TAGGERS = "taggers"  # directory that kt-tagger writes to
 
 _SPLIT = {"pairs": WHOLE, "source_tokens": WHOLE, "target_tokens": WHOLE}
 _DATA = {
@@ -64,9 +64,9 @@ class RunDirectory(vocabularies.HasVocabularies):
     """Reads and creates the directory of a training run.
 
     It holds `run.json` (problem, hparams set, seed, SHA-256 of the vocabulary),
-    `hparams.json`, `vocab.model` and `checkpoints/`. `vocab.source.model` is
-    that of the source if it has its own. The trainer adds logs and pictures,
-    and `kt-evaluate` adds scores. Any other path is a `UserError`.
+    `hparams.json`, `vocab.model` and `checkpoints/`, and `vocab.source.model`
+    if the source has a separate vocabulary. The trainer adds logs and pictures,
+    and `kt-evaluate` adds scores. Raises a `UserError` for any other path.
     """
 
     def __init__(self, path: str | os.PathLike[str]):
@@ -95,8 +95,8 @@ class RunDirectory(vocabularies.HasVocabularies):
         """Creates the directory of a new run, and returns the `RunDirectory`.
 
         The path may exist. The `record` becomes `run.json`, and the model bytes
-        are SentencePiece models (`Subwords.model_bytes`): that of both sides,
-        or of the target and of the source.
+        are SentencePiece models (`Subwords.model_bytes`): one of both sides, or
+        those of the target and of the source.
         """
         os.makedirs(path, exist_ok=True)
         # Copies of the vocabulary and of all hyperparameters: the run decodes
@@ -132,7 +132,7 @@ class RunDirectory(vocabularies.HasVocabularies):
 
     @property
     def averaged_steps(self) -> list[int] | None:
-        """Steps of the averaged checkpoints; None if the run is no average."""
+        """Steps of the averaged checkpoints; None if it is not an average."""
         return self.record.get("averaged_steps")
 
     @property
@@ -143,7 +143,7 @@ class RunDirectory(vocabularies.HasVocabularies):
     def read_training(self, step: int) -> dict[str, typing.Any]:
         """Returns the figures of the training up to the checkpoint of a step.
 
-        The dictionary has as many of these entries as are recorded: `seconds`
+        The dictionary has those of these entries that are recorded: `seconds`
         of training, the number of complete `epochs`, its cost as
         `device_flops`, `token_flops` and `position_flops`, and for the last
         evaluation its step, `dev_step`, and a dictionary of its figures, `dev`.

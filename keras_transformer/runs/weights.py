@@ -44,8 +44,8 @@ def warm_start(model, other, run):
     """Gives a model the weights of another run's newest checkpoint.
 
     These are the weights that the other run decodes with: its moving averages
-    if it keeps them. The state of the optimizer is not taken over. If the
-    vocabularies differ, the embeddings are those of `carry_over`. If the
+    if it keeps them. The state of the optimizer is not copied. If the
+    vocabularies differ, `carry_over` computes the embeddings. If the
     architectures differ, the model does not change.
     """
     check_same_architecture(run.hparams.model, other)
@@ -101,7 +101,7 @@ def check_checkpoint(run, step=None):
 
 
 def read_weights(checkpoints, step=None):
-    """Reads the `select_decoding_weights` of a checkpoint.
+    """Reads the weights of a checkpoint that decoding uses.
 
     Adapters are merged into them. Raises a `UserError` if the checkpoint is
     incomplete or a weight is not finite.
@@ -138,7 +138,7 @@ def _assign_weights(model, arrays, source):
     from keras_transformer.runs import variables  # imports Keras
 
     named = variables.model_variables(model)
-    # Adapters are new, and begin as they are.
+    # Adapters are new and keep their initial values.
     named = {n: named[n] for n in named if not adapters.is_adapter(n)}
     variables.write(named, arrays, source)
 
@@ -179,7 +179,7 @@ def carry_over(embeddings, earlier, vocabulary):
 
 
 def count_shared_pieces(earlier, vocabulary):
-    """Returns how many pieces of a vocabulary an earlier one has, too."""
+    """Returns how many pieces of a vocabulary an earlier one also has."""
     return len({*earlier.all_pieces()} & {*vocabulary.all_pieces()})
 
 

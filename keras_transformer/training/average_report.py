@@ -62,7 +62,7 @@ def compare(table, average, measure):
     return (
         f"The average is worse than the {better} checkpoint: {measure} "
         f"{average[measure]:.4g} instead of {table[better][measure]:.4g} on "
-        "dev. Average fewer checkpoints by a lower --num_last_checkpoints, or "
+        "dev. Average fewer checkpoints, with --num_last_checkpoints, or "
         f"use the {better} one: name the run itself as --output_dir{step}."
     )
 
@@ -75,7 +75,7 @@ def _print_row(name, figures, measure):
 
 
 def _measure(evaluate, arrays, source):
-    """Returns the figures, without `dev_`, of what `read_weights` returns."""
+    """Returns the figures, named without `dev_`, of weights in `arrays`."""
     named = variables.model_variables(evaluate.engine.model)
     variables.write(named, arrays, source)
     evaluate.engine.reload()

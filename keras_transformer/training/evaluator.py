@@ -43,7 +43,7 @@ class Evaluator:
     def __call__(self, must_stop=lambda: False):
         """Computes the figures of the current weights.
 
-        Returns a dictionary of figures, and a list of some (source, reference,
+        Returns a dictionary of figures, and a few samples (source, reference,
         translation). The figures are `dev_loss` (per token, natural logarithm),
         `dev_perplexity`, `dev_accuracy` and the problem's scores of greedy
         translations, such as `dev_bleu`. `must_stop` is called after each

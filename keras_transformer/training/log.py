@@ -39,8 +39,8 @@ class TrainingLog:
     On a terminal a `tqdm` bar shows the progress. Elsewhere, such as in a file,
     each row of `metrics.csv` also gives a line. Rows of updates after `step`
     are dropped, since those updates are repeated. Workers other than the chief
-    write nothing. `counts` are those of the log that this one continues; those
-    of an earlier version, which counted less, are left out.
+    write nothing. `counts` come from the log that this one continues; they are
+    ignored if an earlier version, which counted less, wrote them.
     """
 
     def __init__(self, run, step, is_chief=True, counts=None):

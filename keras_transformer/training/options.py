@@ -5,9 +5,9 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class TrainingOptions:
-    """Says how a training is evaluated, saved and stopped.
+    """Says how a training run is evaluated, saved and stopped.
 
-    None of them changes an update. Flags of kt-trainer have their names.
+    No option changes an update. kt-trainer has a flag of each option's name.
     """
 
     eval_frequency: int = 1000  # updates between two evaluations

@@ -18,10 +18,10 @@ _PEAK_LEARNING_RATE = 0.001
 def train_tagger(
     model, vocabulary, sentences, seed, report=None, num_updates=NUM_UPDATES
 ):
-    """Trains a `Tagger`, whose head learns while the parser stays as it is.
+    """Trains the head of a `Tagger`; the parser stays as it is.
 
     The `Subwords` are those of the parser's sources, and a sentence is a pair
-    of its words and its tags. At most `MAX_WORDS` words are used, those of
+    of its words and its tags. At most `MAX_WORDS` words are used, from
     sentences drawn at random. The seed decides initial weights, dropout and the
     choice of words. `report` is called with 1 after each update.
     """

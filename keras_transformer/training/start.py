@@ -98,13 +98,13 @@ def check_data(problem, hparams):
 
 
 def check_device(device):
-    """Raises a `UserError` if nobody knows what `--device` sustains."""
+    """Raises a `UserError` if the sustained speed of `--device` is unknown."""
     if device:
         parse_flops(device)
 
 
 def check_metrics(problem, measure, early_stopping_metric):
-    """Checks that evaluations give the figures that decide."""
+    """Checks that evaluations measure what other settings depend on."""
     _, references = problem.text_split("dev")
     # Every text has all scores of its problem, so the first one is enough.
     text = references[:1]
@@ -119,7 +119,7 @@ def check_metrics(problem, measure, early_stopping_metric):
         usual += [problem.measure] if flag == "measure" else []
         if metric not in usual + names:
             raise UserError(
-                f"`{flag}` must be measured on the problem. Received: "
+                f"`{flag}` must be a metric of the problem. Received: "
                 f"{flag}={metric}, problem={problem.name}, which has "
                 f"{', '.join(names)}. Use one of these or loss."
             )
@@ -160,7 +160,7 @@ def check_vocabularies(problem, hparams):
 def check_memory(hparams, vocab_sizes, path=None):
     """Checks that this machine has memory for the model and its optimizer.
 
-    So must the disk of the run's `path`, if it is given, for a checkpoint.
+    With the run's `path`, it also checks that its disk can take a checkpoint.
     """
     needed = memory.minimum_bytes(hparams, *vocab_sizes)
     available = memory.machine_bytes()
@@ -197,7 +197,7 @@ def check_warm_start(hparams, path):
 
 
 def open_warm_start(path):
-    """Opens the run whose weights another one starts with."""
+    """Opens the run that provides the initial weights of another."""
     if not RunDirectory.exists(path):
         raise UserError(
             "`warm_start_from` must be the directory of a run. Received: "
@@ -223,7 +223,7 @@ def create_run(path, problem, record, hparams, measure):
 
 
 def resume_run(path, problem, record, hparams, measure):
-    """Opens the run that goes on, or that the chief is creating.
+    """Opens the run to resume, or the one that the chief is creating.
 
     The settings in `record`, the `HParams` and the measure of the best
     checkpoint must be those of the run.

@@ -43,7 +43,7 @@ class TrainingState:
             )
         self._restore()
         self._mark()
-        # What a run with adapters never changes is written once.
+        # The frozen weights of a run with adapters are written only once.
         named = variables.model_variables(engine.model)
         self._fixed = {n: v for n, v in named.items() if not v.trainable}
         is_new = not run.checkpoints.steps
@@ -153,7 +153,7 @@ class TrainingState:
 
 def _report_peak(other, run):
     """Warns of a learning rate that may destroy what the other run learned."""
-    # Adapters leave it as it is, and learn at several times the rate.
+    # Adapters leave the model as it is, and learn at several times the rate.
     if run.hparams.lora_rank:
         return
     earlier, peak = (find_peak(r.hparams) for r in (other, run))
@@ -161,7 +161,7 @@ def _report_peak(other, run):
         print(
             f"Warning: the learning rate peaks at {peak:.2e}, and that of "
             f"{other.path} at {earlier:.2e}. A model forgets what it knows at "
-            "a high rate; set a lower one by --hparams=peak_learning_rate="
+            "a high rate; set a lower one with --hparams=peak_learning_rate="
             f"{earlier / 4:.0e}, for example.",
             file=sys.stderr,
         )

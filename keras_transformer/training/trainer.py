@@ -137,10 +137,10 @@ class Trainer:
         Raises:
             UserError: If the loss is not finite. Earlier checkpoints stay.
         """
-        # What is registered here happens at the end in reverse order, all of it
-        # even if one part fails.
+        # The callbacks run at the end in reverse order, all of them even if one
+        # fails.
         with contextlib.ExitStack() as at_end:
-            # After an error, too, the last checkpoint becomes complete.
+            # The last checkpoint is completed even after an error.
             at_end.callback(self.state.wait)
             # A signal must not end the process in the middle of an update.
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -165,10 +165,10 @@ class Trainer:
             return {} if self.stop_signal else self._results
 
     def _catch_up(self):
-        """Brings evaluations up to date, and ends a training that is over."""
+        """Brings evaluations up to date, and stops if training is over."""
         if self.engine.is_chief:
             self._catch_up_evaluations()
-        # All workers do what early stopping tells the chief.
+        # The chief decides about early stopping for all workers.
         if self.engine.broadcast_from_chief(int(self._asks_to_stop)):
             self._agreed_last_step = self.step
 
@@ -191,8 +191,8 @@ class Trainer:
         token_pairs, plan = self._plan()
         if self.progress["batch"] >= len(plan):
             raise UserError(
-                f"The run was started with other data than those in "
-                f"{self.problem.directory}: it stopped in batch "
+                f"The data in {self.problem.directory} have changed since the "
+                f"run was started: it stopped in batch "
                 f"{self.progress['batch']} of an epoch, which now has "
                 f"{len(plan)} batches. Restore the data, or use another "
                 "--output_dir."
@@ -297,11 +297,11 @@ class Trainer:
         self.cost.count_update(size)
         self.log.count_update(size, figures)
         if figures["stop"]:
-            # Updates are read one late: all workers know it after the next one.
+            # Figures are read one update late, so all workers know by then.
             self._agreed_last_step = min(at["step"] + 2, self._agreed_last_step)
 
     def _check_finite(self, figures, at):
-        """Raises an error before weights that are no numbers are saved."""
+        """Raises an error before weights that are not finite are saved."""
         # `at` is the progress before the update of these figures.
         names = ["loss_sum", "gradient_norm"]
         # With float16 a gradient that is not finite is expected now and then,
@@ -312,7 +312,7 @@ class Trainer:
             if math.isfinite(figures[name]):
                 continue
             change = "a lower learning_rate, more warmup_steps or "
-            way_out = f"Give the command again with {change}gradient_clip_norm."
+            way_out = f"Run the command again with {change}gradient_clip_norm."
             # The recipe of a run can change until it has a checkpoint.
             if self.run.checkpoints.steps:
                 way_out = (
@@ -355,13 +355,13 @@ class Trainer:
         if evaluation is None:
             return
         self._results, samples = evaluation
-        score = evaluator.get_score(self._best_by(), self._results)
+        score = evaluator.get_score(self._find_metric(), self._results)
         self.state.writer.score(self.step, score)
         self.log.write_samples(self.step, samples)
         # The row comes last: if it is missing, the next process evaluates.
         self.log.write_evaluation(self.progress, self._results)
 
-    def _best_by(self):
+    def _find_metric(self):
         # If the scores of a problem lack its measure, the loss decides.
         is_measured = f"dev_{self.measure}" in self._results
         return self.measure if is_measured else "loss"
@@ -372,7 +372,7 @@ class Trainer:
         if metric == "none":
             return
         if metric == "measure":
-            metric = self._best_by()
+            metric = self._find_metric()
         scores = [
             evaluator.get_score(metric, figures)
             for figures in self.log.evaluations

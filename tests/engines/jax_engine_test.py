@@ -175,7 +175,9 @@ class JaxEngineTest:
         vocab_sizes = (engine_updates.VOCAB_SIZE,) * 2
         assert (
             100
-            <= largest_batch_tokens(hparams, vocab_sizes, "float32", most=5000)
+            <= largest_batch_tokens(
+                hparams, vocab_sizes, "float32", max_tokens=5000
+            )
             <= 5000
         )
 

@@ -263,6 +263,6 @@ class LimitsTest:
     def test_largest_batch_is_at_most_the_useful_one(self):
         hparams = dataclasses.replace(HPARAMS, max_length=100)
         batch_tokens = largest_batch_tokens(
-            hparams, (VOCAB_SIZE, VOCAB_SIZE), "float32", most=5000
+            hparams, (VOCAB_SIZE, VOCAB_SIZE), "float32", max_tokens=5000
         )
         assert 100 <= batch_tokens <= 5000

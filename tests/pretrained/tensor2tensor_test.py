@@ -230,7 +230,7 @@ class BadInputTest:
         rows = f"has {NUM_ROWS} rows, but the vocabulary has {NUM_ROWS - 1}"
         self.refuse(source, rows)
         write_subtokens(source / "vocab.other.subwords")
-        self.refuse(source, "which several files could be: vocab.other")
+        self.refuse(source, "which could be any of vocab.other")
 
     @pytest.mark.parametrize("name", ["body/decoder/layer_1", "body/encoder"])
     def test_variables_that_are_missing(self, source, name):
@@ -253,7 +253,7 @@ class BadInputTest:
         variables[name.replace("conv3", "conv2")][0, 0] = np.nan
         del variables[name]
         write_checkpoint(source / "model.ckpt-250000", variables)
-        self.refuse(source, "ffn/conv2/kernel is not of finite floats")
+        self.refuse(source, "ffn/conv2/kernel is not all finite floats")
 
     def test_the_newest_checkpoint_is_found(self, source):
         variables = make_variables("pre", NUM_ROWS)

@@ -117,7 +117,7 @@ class CheckpointFileTest:
         shape, false_shape = b"(2,), }" + b" " * 8, b"(999999999,), }"
         content = npy(np.zeros(2)).replace(shape, false_shape)
         write_zip(path, {"model/a.npy": content})
-        assert "another size than its shape" in refused()
+        assert "contradicts its shape" in refused()
 
     def test_absurd_list_of_arrays_is_refused_unread(
         self, path, refused, monkeypatch

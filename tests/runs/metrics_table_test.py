@@ -97,8 +97,8 @@ class ReadRowsTest:
             (b"\n\n", "first line"),
             (b"epoch,seconds\n1,2\n", "first line"),
             (b"step,step\n1,2\n", "first line"),
-            (b"step,a\n1,2,3\n", "row 1 has another number of values"),
-            (b"step,a\n1,2\n1\n", "row 2 has another number of values"),
+            (b"step,a\n1,2,3\n", "row 1 does not have as many values"),
+            (b"step,a\n1,2\n1\n", "row 2 does not have as many values"),
             (b"step\nx\n", "`row 1.step` must be an integer of at least 0 but"),
             (
                 b"step\n1.5\n",

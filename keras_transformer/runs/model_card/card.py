@@ -96,7 +96,7 @@ def _is_card(path):
 
 
 def _describe_task(run, data):
-    """Says what the model does: in the title of its card, and in the text."""
+    """Describes the model's task for the title and the text of its card."""
     codes = facts.list_language_codes(run)
     languages = [LANGUAGES.get(code, code) for code in codes]
     if find_linearization(run.vocabulary):
@@ -159,7 +159,7 @@ def _make_overview(run, step, data, training, export, decode):
         ("Format", _describe_format(export)),
         ("Decoding", sections.describe_decoding(decode)),
     ]
-    # A card states what is recorded and leaves out the rest.
+    # A card states recorded facts and leaves out the rest.
     rows = [row for row in rows if row[1]]
     return table(("Property", "Value"), rows)
 

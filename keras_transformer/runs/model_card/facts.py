@@ -46,7 +46,7 @@ def describe_data(problem):
 
 
 def find_changed_data(run, problem):
-    """Returns the first part of the data that is not as a run records it.
+    """Returns the first part of the data that differs from a run's record.
 
     It is a name such as "files", or None. The data may have moved since the run
     was started. An early run records none, so none is compared.
@@ -84,7 +84,7 @@ def get_data(run):
 
 
 def find_languages(run):
-    """Returns what a run calls its source and target languages, or None.
+    """Returns a run's names of its source and target languages, or None.
 
     They are codes such as "en", or words such as "symbols".
     """

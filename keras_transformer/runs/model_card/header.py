@@ -21,16 +21,16 @@ _LIBRARIES = {"marian": "transformers", "ctranslate2": "ctranslate2"}
 def make_header(run, step, title, export):
     """Returns the header of a card with the lines that enclose it.
 
-    It names what is recorded and leaves out the rest: languages, licence and
-    data sets, the task and the library, and the scores of the checkpoint with
-    their signatures. `export` is that of `write_model_card`.
+    It names the languages, licence and data sets, the task and the library, and
+    the scores of the checkpoint with their signatures, as far as they are
+    recorded. `export` is as in `write_model_card`.
     """
     languages = facts.list_language_codes(run)
     translates = languages and not find_linearization(run.vocabulary)
     task = "translation" if translates else "text2text-generation"
     results = _list_results(run, step, task)
     if _is_approximate(export):
-        results = []  # these scores are of other arithmetic
+        results = []  # the scores were measured with other arithmetic
     fields = {
         "language": list(dict.fromkeys(languages)),
         "license": run.record.get("licence"),

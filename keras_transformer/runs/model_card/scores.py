@@ -33,8 +33,8 @@ def record_scores(run, split, step, num_pairs, decode, report, engine="Keras"):
     """Adds the `report` of a problem on a split to `scores/SPLIT.json`.
 
     It replaces earlier scores of the same checkpoint with the same options of
-    decoding and the same first measure. All other scores remain. `engine` says
-    in words what computed the outputs, and why.
+    decoding and the same first measure. All other scores remain. `engine`
+    describes what computed the outputs, and why.
     """
     entry = {
         "step": step,
@@ -96,8 +96,8 @@ def read_signature(line):
 
 
 def _get_identity(entry):
-    # A signature states the options of a measure. Without the scores, the same
-    # evaluation made again replaces the earlier one. Versions differ in which
-    # measures follow the first.
+    # A signature states the options of a measure. The scores are left out, so
+    # that a repeated evaluation replaces the earlier one. Versions differ in
+    # the measures after the first.
     first = [read_signature(line) for line in entry["lines"][:1]]
     return entry["step"], entry["decode"], first

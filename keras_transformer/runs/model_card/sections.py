@@ -26,7 +26,7 @@ _SYMBOLS_ONLY = (
     "model."
 )
 _SPELLED_IN_DIGITS = (
-    "Characters outside the vocabulary are spelled by their numbers, which the "
+    "Characters outside the vocabulary are spelled as numbers, which the "
     "model has hardly seen in training."
 )
 _OTHERS_UNKNOWN = "Characters outside the vocabulary are unknown to the model."
@@ -232,7 +232,7 @@ def make_use_section(run, step, export, beam_size):
     """Says how to load the model and how to call it."""
     format = export.get("format")
     linearization = find_linearization(run.vocabulary)
-    # Loading takes the newest checkpoint, so only another step is named.
+    # Loading takes the newest checkpoint, so only any other step is named.
     names_step = not format and step != run.checkpoints.find()
     is_shared = run.vocabularies.is_shared
     parts = {

@@ -12,8 +12,8 @@ from keras_transformer.engines.memory import process_peak_bytes
 
 KERNEL_SIZE = 3  # k of the convolutions
 HEAD_WIDTH = 64  # as in the paper's models
-LEAST_RUNS = 3  # the fastest of them counts, the least disturbed one
-LEAST_SECONDS = 0.3  # short runs are repeated for this long
+MIN_RUNS = 3  # the fastest of them counts, since it was disturbed least
+MIN_SECONDS = 0.3  # short runs are repeated for this long
 
 
 def measure(name, length, width, neighbourhood_size):
@@ -132,8 +132,8 @@ def _seconds(run):
     """Returns the seconds of the fastest run, without the first one."""
     run()  # compiles
     seconds = []
-    end = time.perf_counter() + LEAST_SECONDS
-    while len(seconds) < LEAST_RUNS or time.perf_counter() < end:
+    end = time.perf_counter() + MIN_SECONDS
+    while len(seconds) < MIN_RUNS or time.perf_counter() < end:
         begin = time.perf_counter()
         run()
         seconds.append(time.perf_counter() - begin)

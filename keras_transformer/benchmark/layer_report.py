@@ -23,10 +23,10 @@ PAIRS = (
     ("self_attention", "restricted_self_attention"),
     ("bare_self_attention", "bare_restricted_self_attention"),
 )
-ASYMPTOTIC_LENGTH = 1024  # shorter sequences cost mostly the same for each call
+ASYMPTOTIC_LENGTH = 1024  # below it, the fixed cost of a call dominates
 
 
-def fit_exponents(cells, figure, least_length=ASYMPTOTIC_LENGTH):
+def fit_exponents(cells, figure, min_length=ASYMPTOTIC_LENGTH):
     """Fits the exponents of n and d by least squares of logarithms.
 
     Returns them as a list: the figure grows in proportion to `n ** first * d **
@@ -35,7 +35,7 @@ def fit_exponents(cells, figure, least_length=ASYMPTOTIC_LENGTH):
     used = [
         (cell.length, cell.width, cell.figures[figure])
         for cell in cells
-        if cell.length >= least_length and cell.figures.get(figure, 0) > 0
+        if cell.length >= min_length and cell.figures.get(figure, 0) > 0
     ]
     if not used or min(len(set(sizes)) for sizes in list(zip(*used))[:2]) < 2:
         return None
@@ -167,7 +167,7 @@ def _width_table(cells):
 
 
 def _number(value):
-    """Returns a number with three digits or all before the point."""
+    """Returns a number with three digits, or with all before the point."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 

@@ -10,7 +10,7 @@ import typing
 LENGTHS = (16, 64, 256, 512, 1024, 2048, 4096)
 WIDTHS = (128, 256, 512, 1024)
 CELL_MODULE = "keras_transformer.benchmark.layer_cell"
-NO_TIME = "no time left"  # the note of a cell that was not done in time
+NO_TIME = "no time left"  # the note of a cell that did not finish in time
 
 
 class Layer(typing.NamedTuple):
@@ -67,9 +67,9 @@ def measure_layers(
 ):
     """Measures every layer at every length and width, while there is time.
 
-    Short sequences come first, so a lack of time affects only the longest. The
-    cell that is not done after `seconds` is stopped. It and those after it get
-    a note instead of figures. `show` is called with each `Cell`.
+    Short sequences come first, so a lack of time affects only the longest. A
+    cell that is still running after `seconds` is stopped. It and all later ones
+    get a note instead of figures. `show` is called with each `Cell`.
     """
     end = time.monotonic() + seconds
     cells = []
@@ -88,7 +88,7 @@ def measure_layers(
 
 
 def _measure(arguments, backend, seconds):
-    """Returns the figures of a cell, and why there are none."""
+    """Returns the figures of a cell, and the reason if there are none."""
     if seconds <= 0:
         return {}, NO_TIME
     command = [sys.executable, "-m", CELL_MODULE, json.dumps(arguments)]
@@ -103,7 +103,7 @@ def _measure(arguments, backend, seconds):
     except subprocess.TimeoutExpired:
         return {}, NO_TIME
     if done.returncode < 0:
-        # A lack of memory, for example, of which the process prints nothing.
+        # For example for lack of memory, which the process does not report.
         return {}, f"ended by signal {-done.returncode}"
     if done.returncode:
         last_line = done.stderr.strip().rpartition("\n")[2]

@@ -62,8 +62,7 @@ def read_sentences(path):
     lines = [line for line in text_files.read_lines(path) if line.strip()]
     if not lines:
         raise UserError(
-            f"There is no sentence in {path}. Check that this is the right "
-            "file."
+            f"{path} has no sentences. Check that this is the right file."
         )
     return lines
 

@@ -11,9 +11,9 @@ import re
 
 import numpy as np
 
-MAX_WORDS = 50  # of a side; the rest of a longer one is not looked at
+MAX_WORDS = 50  # of a side; the rest of a longer one is ignored
 MIN_COUNT = 3  # rarer words would learn from the pair that they should judge
-MIN_LINKS = 3  # of two words, for one to make the other likely
+MIN_LINKS = 3  # links of two words before one makes the other likely
 MIN_KNOWN_WORDS = 3  # with fewer on a side there is too little to go by
 MIN_PAIRS = 1_000  # with fewer, too few words occur often enough
 # Words of the wrong side are on average twice as frequent on the other. Names
@@ -139,7 +139,7 @@ class LexicalModel:
             counts = np.bincount(links, values)
             sums = np.bincount(of_source, counts)
             self._probabilities = counts / sums[of_source]
-        # A pair must not be judged by what only itself has taught.
+        # A pair must not be judged by links that it alone has taught.
         self._probabilities[np.bincount(links) < MIN_LINKS] = 0
         counts = np.bincount(
             [self._target_ids.get(w, 0) for side in targets for w in side],
@@ -152,12 +152,12 @@ class LexicalModel:
         links, groups, words, pairs, num_sources = self._link(sources, targets)
         places = np.searchsorted(self._keys, links)
         places = np.minimum(places, len(self._keys) - 1)
-        known = self._keys[places] == links
-        values = np.where(known, self._probabilities[places], 0)
-        given = np.bincount(groups, values, minlength=len(words))
-        given /= num_sources[pairs] + 1
+        is_known = self._keys[places] == links
+        values = np.where(is_known, self._probabilities[places], 0)
+        averages = np.bincount(groups, values, minlength=len(words))
+        averages /= num_sources[pairs] + 1
         # No word is less likely than a hundredth of its share of all words.
-        gains = np.log(given / self._unigrams[words] + 0.01)
+        gains = np.log(averages / self._unigrams[words] + 0.01)
         num_words = np.bincount(pairs, minlength=len(sources))
         enough = np.minimum(num_words, num_sources) >= MIN_KNOWN_WORDS
         sums = np.bincount(pairs, gains, minlength=len(sources))

@@ -67,7 +67,7 @@ class HashSet:
         is_there = np.zeros(len(hashes), bool)
         for array in self._arrays:
             positions = np.searchsorted(array, hashes)
-            # A value above all others would stand behind the end.
+            # A value above all others would be looked up beyond the end.
             is_there |= array.take(positions, mode="clip") == hashes
         return is_there
 

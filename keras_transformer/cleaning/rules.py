@@ -31,7 +31,7 @@ SCRIPTS = (
     *("tai_tham", "tai_viet", "tamil", "telugu", "thaana", "thai", "tibetan"),
     *("tifinagh", "vai", "wancho", "yi"),
 )
-# What the Unicode names of the letters of a script start with.
+# Prefixes of the Unicode names of a script's letters.
 _SCRIPT_OF_NAME = {name.upper().replace("_", " "): name for name in SCRIPTS} | {
     "CANADIAN SYLLABICS": "canadian_aboriginal",
     "CJK": "han",
@@ -109,7 +109,7 @@ _SUSPECT = re.compile(f"[\ufffd{_CONTROLS}ÂÃÄÅâÐÑ]")
 
 
 class _LettersOnly(dict):
-    """A table for `str.translate` that learns each character when it comes."""
+    """A table for `str.translate` that is filled as characters occur."""
 
     def __missing__(self, code):
         character = chr(code)

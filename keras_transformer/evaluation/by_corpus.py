@@ -20,8 +20,9 @@ def make_report(problem, tokenize, lowercase):
 def scores_by_corpus(texts, hypotheses, others, report):
     """Returns the lines of a table with a row of scores for each corpus.
 
-    There are none without several corpora. With `others`, other outputs, each
-    score has its gain over theirs. `report` is like `Problem.report`.
+    There are none for a single corpus. With `others`, the outputs of another
+    model, each score has its gain over theirs. `report` is like
+    `Problem.report`.
     """
     if len(texts.corpora) < 2:
         return []

@@ -30,8 +30,8 @@ def read_sentences(source, problem=None):
     pairs = list(itertools.islice(pairs, NUM_SENTENCES))
     if not pairs:
         raise UserError(
-            f"There is no sentence in {source}. Name a split, or a file with "
-            "one sentence per line."
+            f"{source} has no sentences. Name a split, or a file with one "
+            "sentence per line."
         )
     return tuple(map(list, zip(*pairs)))
 

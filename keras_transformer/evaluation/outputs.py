@@ -63,8 +63,8 @@ def decode(translator, problem, sources, **options):
     `Translator.hypotheses`.
     """
     with Progress("sentences", len(sources)) as progress:
-        found = translator.hypotheses(sources, progress.add, **options)
-        hypotheses = [best for best, *_ in found]
+        n_best = translator.hypotheses(sources, progress.add, **options)
+        hypotheses = [best for best, *_ in n_best]
     # A parser returns trees already. Other outputs may need a conversion.
     if translator.linearization:
         _report_trees(translator, len(hypotheses))

@@ -1,8 +1,8 @@
 """An estimate of the quality of each translation, without its reference.
 
-`kt-evaluate --calibrate` fits it on the translations of a run, usually those of
-dev, and writes `quality.json` into the run. It depends on what every search
-returns: the mean log-probability of a token and the number of tokens.
+`kt-evaluate --calibrate` fits it on the translations of a run, usually of dev,
+and writes `quality.json` into the run. It depends on two results of every
+search: the mean log-probability of a token and the number of tokens.
 """
 
 import dataclasses
@@ -20,8 +20,8 @@ QUALITY_FILE = "quality.json"
 MIN_PAIRS = 100
 NUM_BINS = 10  # of estimates, for the calibration error
 COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-# A score is unusual if it is this many standard deviations below the usual one
-# for its length, and also this far below it, because the scores of a confident
+# A score is unusual if it is below the usual one for its length by this many
+# standard deviations and by this difference, because the scores of a confident
 # model hardly differ.
 UNUSUAL_DEVIATIONS = 4
 UNUSUAL_DIFFERENCE = 0.5
@@ -42,10 +42,10 @@ _SHAPE = {
 class Quality:
     """Estimates the probability that a translation is in the better half.
 
-    That is the half whose sentence chrF is `median_chrf` or more, the median of
-    the translations that it was fitted on. It is a logistic regression on the
-    features of `measure_features`. A translation with an alarm has the estimate
-    0.
+    That is the half with a sentence chrF of at least `median_chrf`, the median
+    of the translations that it was fitted on. The estimate is a logistic
+    regression on the features of `measure_features`, or 0 for a translation
+    with an alarm.
     """
 
     step: int  # of the checkpoint
@@ -107,7 +107,7 @@ class Quality:
         write_record(path, dataclasses.asdict(self))
 
     def judge(self, features, alarms):
-        """Returns the estimates, and the alarms with "low_score" of each.
+        """Returns the estimates, and the alarms with "low_score" added.
 
         The estimates, from 0 to 1, have the shape `(translations,)`. The
         arguments are those of `fit`. A score far below the usual one for its
@@ -134,9 +134,9 @@ def check_number(num_translations):
 
 
 def measure_features(translator, hypotheses, alpha):
-    """Returns what estimates depend on, of shape `(translations, 3)`.
+    """Returns the features of estimates, of shape `(translations, 3)`.
 
-    It is 1, the mean log-probability of a token, and the logarithm of the
+    They are 1, the mean log-probability of a token, and the logarithm of the
     number of tokens. The `hypotheses`, one for each sentence, come from a
     search with the length penalty `alpha`, which is taken out of their scores.
     """
@@ -193,7 +193,7 @@ def area_under_risks(estimates, risks):
 
 
 def describe_quality(quality, estimates, chrf):
-    """Returns the lines of a report about estimates and what came true."""
+    """Returns the lines of a report that compares estimates with chrF."""
     risks = 1 - chrf / 100
     error = calibration_error(estimates, chrf >= quality.median_chrf)
     areas = [

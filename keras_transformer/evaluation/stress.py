@@ -10,7 +10,7 @@ from keras_transformer.scoring.report import align_columns
 def measure_stress(texts, outputs, translator, decode, report):
     """Scores a text under each disturbance; see `data.disturbances`.
 
-    A source that would become too long stays as it is.
+    A source that would become too long is not disturbed.
 
     Args:
         texts: `Texts`, whose references stay as they are.

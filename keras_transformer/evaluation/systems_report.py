@@ -35,15 +35,15 @@ def name_systems(paths, other):
     """
     *names, other = shorten_paths([*paths, other])
     this = "+".join(names)
-    # A run may be compared with what it decoded before.
+    # A run may be compared with its earlier outputs.
     return this, f"earlier {other}" if other == this else other
 
 
 def compare_systems(systems, tokenize, lowercase, path=None, problem=None):
     """Tests which of two systems is better, and may write a page to `path`.
 
-    The frequencies of words on the page are those of the training text of the
-    problem, or of the references if that is None.
+    The page counts the frequencies of words in the training text of the
+    problem, or in the references if there is no problem.
     """
     differences = comparison.compare(
         *systems.outputs,

@@ -51,8 +51,8 @@ def get_test_set(problem, test_set):
     """
     if problem.measure != "bleu" or problem.is_tokenized:
         raise UserError(
-            "`--test_set` must go with a problem that translates raw text, as "
-            f"sacreBLEU's sets are. Received: --test_set={test_set} with the "
+            "`--test_set` needs a problem that translates raw text, like "
+            f"sacreBLEU's sets. Received: --test_set={test_set} with the "
             f"problem {problem.name}. Use --split."
         )
     pair = f"{problem.inputs_language}-{problem.targets_language}"
@@ -80,11 +80,11 @@ def check_texts(texts, problem, output_dirs):
 def read_test_set(name, pair):
     """Returns the lists of sources and of each reference of a test set.
 
-    A set that is not there is downloaded. Some have several references for each
-    sentence. sacreBLEU keeps its sets in the directory that the environment
-    variable SACREBLEU names, or in `~/.sacrebleu`. Of these, only "wmt14/full"
-    has the 3,003 sentences of newstest2014 that the paper translates. A `pair`
-    is two codes of languages such as "en-de".
+    A missing set is downloaded. Some have several references for each sentence.
+    sacreBLEU keeps its sets in the directory that the environment variable
+    SACREBLEU names, or in `~/.sacrebleu`. Only "wmt14/full" has the 3,003
+    sentences of newstest2014 that the paper translates. A `pair` is two codes
+    of languages such as "en-de".
     """
     _check(name, pair)
     paths = _locate_files(name, pair)
@@ -132,6 +132,6 @@ def _download(name, pair):
     except (OSError, SystemExit) as error:
         source, reference = _locate_files(name, pair)
         raise UserError(
-            f"Cannot download --test_set={name}: {error}. Place its text into "
-            f"{source} and {reference}, one sentence a line."
+            f"Cannot download --test_set={name}: {error}. Put its text into "
+            f"{source} and {reference}, one sentence per line."
         ) from error

@@ -1,1 +1,1 @@
-"""Scores of translations, test sets, and the comparison of two systems."""
+"""Scores of translations, and the comparison of two systems."""

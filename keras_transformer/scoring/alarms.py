@@ -1,9 +1,9 @@
 """Signs that a translation does not fit its source.
 
-The limits were chosen on pairs that people translated: 220,000 of software,
+The limits were chosen on human translations: 220,000 pairs of software,
 English to Italian, and 141,000 of Tatoeba and Multi30k. They raise an alarm for
-1 in 5,000 of the former, of which about half are faults of alignment, and for 2
-of the latter, whose translation is "@@".
+1 in 5,000 of the former, about half of which are misaligned, and for 2 of the
+latter, whose translation is "@@".
 """
 
 import re
@@ -36,7 +36,7 @@ SOURCE_FACTOR = 1.5
 # Letters after % are not a word. A hyphen divides words, because a loop may
 # join its words by hyphens.
 _WORD = re.compile(r"(?<![%\w])\w(?:[^\s-]*\w)?")
-# A loop of characters. Most texts have none, and this finds that out quickly.
+# A loop of characters. It quickly rules out most texts, which have none.
 _REPEATED = re.compile(
     rf"(.{{1,{CHARACTER_LOOP[0]}}})\1{{{CHARACTER_LOOP[1] - 1}}}", re.DOTALL
 )
@@ -47,8 +47,8 @@ _DENSE = re.compile("[\u2e80-\uffef]")
 def find_alarms(source, translation):
     """Returns the names of the `REASONS` to doubt a translation, a list.
 
-    Two are not among them: "uncovered" needs attention, see `leaves_out`, and
-    "low_score" the `evaluation.quality` of a run.
+    It never returns "uncovered", which needs attention (see `leaves_out`), nor
+    "low_score", which needs the `evaluation.quality` of a run.
 
     >>> find_alarms("fragmentation", "frammenti di frammenti di frammenti")
     ['loop']
@@ -59,7 +59,7 @@ def find_alarms(source, translation):
         return []
     source_length, length = map(_measure, (source, translation))
     is_missing = any(map(str.isalnum, source)) and not translation.strip()
-    found = {
+    is_raised = {
         "loop": _has_loop(source, translation, _find_words, *WORD_LOOP)
         or bool(_REPEATED.search(translation))
         and _has_loop(source, translation, str, *CHARACTER_LOOP),
@@ -67,7 +67,7 @@ def find_alarms(source, translation):
         "much_shorter": is_missing
         or source_length > LENGTH_FACTOR * length + LENGTH_SLACK,
     }
-    return [name for name in found if found[name]]
+    return [name for name in is_raised if is_raised[name]]
 
 
 def is_short(source, translation):

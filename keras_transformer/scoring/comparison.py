@@ -9,8 +9,8 @@ from keras_transformer.scoring.translations import bleu_metric
 
 NUM_SAMPLES = 1000
 SEED = 12345  # sacreBLEU's default
-# Share of the references' characters below which TER says little: whoever
-# leaves words out has fewer to edit.
+# Share of the references' characters below which TER says little: a system that
+# leaves words out has fewer edits.
 MIN_LENGTH = 0.8
 LEVEL = 0.05  # a difference with a smaller p-value is called significant
 MEANING = (
@@ -46,7 +46,7 @@ class Difference:
             f"{self.p_value:.4f}",
         )
 
-    def in_words(self, names):
+    def explain(self, names):
         """Returns what the figures mean for two systems, as a sentence."""
         if self.this == self.other:
             return f"{self.title}: both are equal."
@@ -59,7 +59,7 @@ class Difference:
         if self.p_value >= LEVEL:
             return f"{self.title}: the difference is not significant."
         better, worse = names
-        # TER is the only score of which less is better.
+        # TER is the only score where lower is better.
         if (self.this < self.other) != is_ter:
             better, worse = worse, better
         return f"{self.title}: {better} is significantly better than {worse}."
@@ -123,7 +123,7 @@ def comparison_text(differences, names):
     rows = [head, *((row.title, *row.cells) for row in differences)]
     width = max(len(title) for title, *_ in rows)
     lines = [*align_columns(rows), ""]
-    lines += [row.in_words(names) for row in differences]
+    lines += [row.explain(names) for row in differences]
     lines += [MEANING, ""]
     lines += [f"{r.title:<{width}}  {r.signature}" for r in differences]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Scores side by side, their check, and the tables that show them."""
+"""Reports of scores, their validation, and the tables that show them."""
 
 import dataclasses
 import math
@@ -80,8 +80,8 @@ def _table_line(cells, width):
 def check_scores(scores, problem_name):
     """Returns the scores of a problem, a dictionary by name, as floats.
 
-    The problem's `score` returned them, or its `report` has them. A value that
-    is no finite number, or a name that is taken, is a `UserError`.
+    They come from the problem's `score` or `report`. Raises a `UserError` for a
+    value that is not a finite number, or a name that is taken.
     """
     if not isinstance(scores, dict):
         raise UserError(

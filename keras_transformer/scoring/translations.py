@@ -44,7 +44,7 @@ def bleu_report(hypotheses, references, tokenize="13a", lowercase=False):
 def ter_score(hypotheses, references):
     """Returns the TER of translations, a `Score`; lower is better.
 
-    It takes longer than BLEU and chrF, the more the further words have moved.
+    It takes longer than BLEU and chrF, especially if words have moved far.
     """
     from sacrebleu.metrics import TER
 
@@ -60,7 +60,7 @@ def translation_report(
     origin=None,
     more_references=(),
 ):
-    """Scores translations in all the ways that are in use, side by side.
+    """Scores translations by all the usual metrics.
 
     The first score is BLEU with the tokenizer that was chosen, as in
     `bleu_report`. BLEU with sacreBLEU's other usual tokenizers, BLEU as in the

@@ -1,4 +1,4 @@
-"""Joins the calls of concurrent callers into batches."""
+"""Joins concurrent calls into batches."""
 
 import collections
 import concurrent.futures
@@ -187,8 +187,8 @@ class Batcher:
 
     def _fill(self, batch):
         """Moves fitting tasks into the batch; returns its free rows."""
-        # What does not fit goes back to the front of the queue. The oldest of
-        # them begins the next batch, however well others would fit together.
+        # Tasks that do not fit go back to the front of the queue. The oldest
+        # of them begins the next batch, however well others fit together.
         num_rows = sum(task.num_rows for task in batch)
         longest = max(task.longest for task in batch)
         others = []
@@ -206,7 +206,7 @@ class Batcher:
 
 
 class Call:
-    """What a caller waits for: the parts of a call and their futures."""
+    """The parts of a call, whose results a caller waits for."""
 
     def __init__(self, batcher, tasks):
         self._batcher = batcher

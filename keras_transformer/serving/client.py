@@ -13,7 +13,7 @@ _HOST = re.compile(r"[\w.:%-]+")  # IPv6 has colons, and % before a zone
 
 
 class Address(typing.NamedTuple):
-    """Where a client finds its server."""
+    """The address of a server."""
 
     scheme: str  # http, or https for an encrypted connection
     hostname: str

@@ -28,7 +28,7 @@ CODES = tuple(_HTTP_STATUS)
 
 
 class RequestError(UserError):
-    """A request that is answered with an error.
+    """An error that is the response to a request.
 
     `code` is one of `CODES`. A long message is cut off. `http_status` defaults
     to the one that TF Serving uses for the code.

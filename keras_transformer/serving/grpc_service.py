@@ -19,7 +19,7 @@ from keras_transformer.serving.signature import check_names
 def make_server(service, host, port, tls=None):
     """Returns a gRPC server, which the caller starts, and its port.
 
-    The arguments are those of `HttpServer`, with the `Service` that answers.
+    The arguments are those of `HttpServer`, with a `Service` instead of `app`.
     """
     options = {
         "grpc.max_receive_message_length": limits.MAX_BODY_BYTES,
@@ -61,14 +61,14 @@ def _respond(function, content, context):
     is_large = len(content) > limits.MAX_BYTES_WITHOUT_THREAD
     if code == "INVALID_ARGUMENT" and is_large:
         time.sleep(limits.REFUSAL_SECONDS)
-    # By this a client tells the server's UNAVAILABLE from its library's.
+    # It lets a client tell the server's UNAVAILABLE from its library's.
     context.set_trailing_metadata([("server", "kt-serve")])
     # Outside of the `try`, because `abort` raises an exception itself.
     context.abort(getattr(grpc.StatusCode, code), message)
 
 
 class _Responder(grpc.GenericRpcHandler):
-    """Turns the bytes of a request into the message that answers it."""
+    """Turns the bytes of a request into the message of the response."""
 
     def __init__(self, service):
         self._service = service

@@ -19,8 +19,8 @@ class HttpServer:
     """Runs an ASGI application in a thread.
 
     Port 0 stands for any free port. `tls` is a pair of the paths of a
-    certificate and its private key; None does not encrypt. The `name` is that
-    of the server in its responses.
+    certificate and its private key; None does not encrypt. The server calls
+    itself `name` in its responses.
     """
 
     def __init__(self, app, host, port, tls=None, name="kt-serve"):
@@ -32,7 +32,7 @@ class HttpServer:
             loop="asyncio",
             lifespan="off",
             log_config=None,
-            log_level=logging.CRITICAL,  # faulty requests are no news
+            log_level=logging.CRITICAL,  # faulty requests are not worth a line
             access_log=False,
             proxy_headers=False,
             server_header=False,
@@ -54,7 +54,7 @@ class HttpServer:
         )
 
     def start(self):
-        """Starts to answer; until then the port is taken but refuses."""
+        """Starts to respond; until then the port is taken but refuses."""
         try:
             self._socket.listen(limits.MAX_PENDING_CONNECTIONS)
         # Several can bind a port, but only one can listen.
@@ -163,7 +163,7 @@ class _Connection(H11Protocol):
         )
 
     def _is_waiting(self):
-        """Returns whether no whole request is being answered."""
+        """Returns whether no complete request is being processed."""
         cycle = self.cycle
         is_answering = cycle and not cycle.response_complete
         return not self._is_over and (not is_answering or cycle.more_body)
@@ -198,8 +198,8 @@ class _Connection(H11Protocol):
 def bind(host, port):
     """Returns a socket that is bound to an address but does not listen.
 
-    A host with several addresses is bound to one of IPv4 if there is any,
-    because clients try IPv4 at least.
+    If a host has several addresses, an IPv4 address is preferred, because all
+    clients try IPv4.
     """
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

@@ -202,7 +202,7 @@ def decode(body):
 def encode(text):
     """Returns the bytes of a text.
 
-    Half a surrogate pair, "\\ud800", can be written in JSON and yet is no text.
+    Half a surrogate pair, "\\ud800", can be written in JSON but is not text.
     """
     try:
         return text.encode()

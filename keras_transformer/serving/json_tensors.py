@@ -212,7 +212,7 @@ class _Column:
         size = 0
         if axis == rank - 1 and self._tensor.dtype.kind in "iufb":
             for values in reader.read_numbers():
-                if values is None:  # what comes next is no number
+                if values is None:  # the next value is not a number
                     self.read(reader, rank)
                     raise reader.make_error(", or ] is missing")
                 self._add(values)
@@ -239,7 +239,7 @@ class _Column:
         self._sizes[axis] = size
 
     def to_array(self):
-        """Returns all values; lists that are empty leave later axes empty."""
+        """Returns all values; empty lists leave later axes empty."""
         self._store()
         return np.concatenate(self._parts).reshape(
             [size or 0 for size in self._sizes]

@@ -1,4 +1,4 @@
-"""What one client may take from the server, and for how long.
+"""Limits on the resources and the time that one client may take.
 
 A limit keeps a faulty or hostile client from taking the memory, the threads or
 the time that the other clients need. `docs/serving.md` lists them for users.
@@ -7,7 +7,7 @@ the time that the other clients need. `docs/serving.md` lists them for users.
 # Requests. 2,048 sentences, the most that may wait, have 2,000 bytes each
 # within this limit, which is also the default of gRPC.
 MAX_BODY_BYTES = 4 * 2**20
-# What is left of a request after this time is not translated.
+# The rest of a request after this time is not translated.
 PREDICT_SECONDS = 300
 # SentencePiece makes pieces of at most 16 characters, and UTF-8 takes at most 4
 # bytes for one. A longer text is refused before its tokens are counted, because
@@ -34,8 +34,8 @@ MAX_PARSED_AT_ONCE = 2
 # Larger bodies of REST are parsed in a thread, which takes 0.2 ms. A value that
 # nothing uses must not be larger either, because `json` parses it at once.
 MAX_BYTES_WITHOUT_THREAD = 2**15
-# The refusal of a larger body comes this late. To read 4 MiB takes the server
-# 10 ms, and clients that send them without pause would get most of its time.
+# The refusal of a larger body is delayed by this time. Reading 4 MiB takes the
+# server 10 ms, and clients that send them nonstop would get most of its time.
 REFUSAL_SECONDS = 0.25
 
 # HTTP.
@@ -45,7 +45,7 @@ RESPONSE_SECONDS = 30  # for the client to take the response
 IDLE_SECONDS = 60  # between two requests on one connection
 LINGER_SECONDS = 2  # for the client to read why its connection is closed
 MAX_CONNECTIONS = 256
-# A connection that has been idle for this time gives its place to a new one.
+# A connection that has been idle for this time may be replaced by a new one.
 MIN_IDLE_SECONDS = 1
 MAX_PENDING_CONNECTIONS = 128  # a small number refuses bursts of clients
 
@@ -55,12 +55,12 @@ MAX_CALLS = 256  # each holds a thread
 MAX_CALLS_OF_CONNECTION = 100
 # gRPC has no thread for a connection, so this limits only file descriptors.
 MAX_GRPC_CONNECTIONS = 512
-# gRPC limits neither the time for a request to arrive nor that for the client
-# to take the response. A connection therefore takes no new calls after this
-# time (clients open another one unnoticed), and its last calls are ended after
-# the grace, which leaves time for any response.
+# gRPC limits neither the time for a request to arrive nor the time for the
+# client to take the response. A connection therefore takes no new calls after
+# this time (clients open another one transparently), and its last calls end
+# after the grace period, which leaves time for any response.
 GRPC_SECONDS = 60
 GRPC_GRACE_SECONDS = PREDICT_SECONDS + RESPONSE_SECONDS
 
-# Clients limit what they accept from a server, too.
+# Clients limit the responses that they accept, too.
 MAX_RESPONSE_BYTES = 32 * 2**20

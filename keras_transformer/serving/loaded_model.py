@@ -54,7 +54,7 @@ class LoadedModel:
                 "takes text needs the package tensorflow-text"
             ) from error
         self._functions = dict(self._model.signatures)
-        # Of a SavedModel that kt-exporter did not write, nothing is known.
+        # A SavedModel that kt-exporter did not write has no record.
         self.max_tokens, self.writes_trees = None, False
         record_path = os.path.join(path, EXPORT_FILE)
         if os.path.exists(record_path):

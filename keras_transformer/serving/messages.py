@@ -125,10 +125,9 @@ def to_proto(array):
 def has_more_fields(content, max_fields, max_items):
     """Returns whether parsing the bytes of a `PredictRequest` takes too long.
 
-    It has at most `max_fields` fields, and each of its tensors at most
-    `max_items` values that are fields, such as texts, and `max_items` axes. A
-    microsecond is needed for each field up to these numbers. Malformed messages
-    are left to the parser.
+    The limits are `max_fields` fields and, for each tensor, `max_items` values
+    that are fields, such as texts, and `max_items` axes. Up to these numbers,
+    each field takes a microsecond. The parser deals with malformed messages.
     """
     levels = [
         (_INPUTS, max_fields),
@@ -231,7 +230,7 @@ def _read_values(proto, type_name, size):
         raise ValueError(f"it has more values than the {size} of its shape")
     parts = np.array(getattr(proto, field), _PARTS.get(field, dtype))
     values = parts.view(dtype) if field in _PARTS else parts
-    # The last value stands for all that are left out.
+    # The last value stands for all missing ones.
     last = values[-1] if len(values) else b"" if dtype.kind == "O" else 0
     missing = np.empty(max(0, size - len(values)), dtype)
     if dtype.kind == "O" and len(missing) * len(last) > limits.MAX_BODY_BYTES:

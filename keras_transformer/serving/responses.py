@@ -1,4 +1,4 @@
-"""What a client accepts as a response, and how it reports everything else."""
+"""The responses that a client accepts, and its errors about all others."""
 
 import typing
 
@@ -16,7 +16,7 @@ class Response(typing.NamedTuple):
 
 
 def check_response(translations, scores, num_texts):
-    """Returns the `Response` in values that a server sent.
+    """Returns the `Response` that consists of values from a server.
 
     Raises a `ValueError` unless each text has lists of translations and scores.
 
@@ -32,9 +32,9 @@ def check_response(translations, scores, num_texts):
         if not texts or len(texts) != len(numbers):
             raise ValueError("not one score for each translation")
         if not all(map(_is_text, texts)):
-            raise ValueError("a translation that is no text")
+            raise ValueError("a translation that is not text")
         if not {int, float} >= set(map(type, numbers)):
-            raise ValueError("a score that is no number")
+            raise ValueError("a score that is not a number")
     try:
         return Response(
             translations, [[float(number) for number in row] for row in scores]
@@ -93,7 +93,7 @@ def explain_refusal(address, reason, has_terms):
 def explain_other_response(address, received):
     """Returns the error for a server that answers with something else."""
     return UserError(
-        f"The response of {address} is no translation: {_clean(received)}. "
+        f"The response of {address} is not a translation: {_clean(received)}. "
         "Check --server and --model_name."
     )
 

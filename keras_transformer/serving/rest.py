@@ -29,7 +29,7 @@ _PATH = re.compile(
 
 
 class RestApp:
-    """Answers HTTP requests by a `Service`; any ASGI server can run it."""
+    """Serves a `Service` over HTTP; any ASGI server can run it."""
 
     def __init__(self, service):
         self._service = service
@@ -149,11 +149,10 @@ def add_warnings(arrays, outputs, uncovered=itertools.repeat(False)):
 
     They are the alarms of the best translation of each text, a list for each.
     Without an alarm, the results are those of TF Serving. `uncovered` holds
-    True for each text of which the model has left out a part, if the model
-    looks for this.
+    True for each text of which the model left out a part, if it checks that.
     """
     translations = outputs.get("translations")
-    # A SavedModel of any origin may use these names for something else.
+    # Other SavedModels may use these names for something else.
     if "text" not in arrays or getattr(translations, "ndim", 0) != 2:
         return outputs
     if translations.dtype != object or not translations.size:
@@ -212,8 +211,8 @@ async def read_body(scope, receive):
 
 
 def _has_two_lengths(scope):
-    # A proxy could read the other one, and take a part of this request for the
-    # next, so the connection is closed after such a request.
+    # A proxy could read the other one, and mistake a part of this request for
+    # the next, so the connection is closed after such a request.
     names = {name for name, _ in scope["headers"]}
     return {b"content-length", b"transfer-encoding"} <= names
 

@@ -64,9 +64,9 @@ class Server:
             )
 
     def start(self):
-        """Starts to answer, and loads the newest version.
+        """Starts to respond, and loads the newest version.
 
-        Until that is loaded, the server tells the status of the model and
+        Until that is loaded, the server reports the status of the model and
         refuses all other requests as UNAVAILABLE.
         """
         if self._rest:
@@ -82,7 +82,7 @@ class Server:
     def watch(self):
         """Loads other versions in the background, old ones and new ones.
 
-        Loading silences standard error, so print before what must be seen.
+        Loading silences standard error, so print important messages before.
         """
         self._versions.watch()
 
@@ -97,7 +97,7 @@ class Server:
             self._rest.stop(SECONDS_TO_FINISH)
         if stopped:
             stopped.wait()
-        # Last, as running requests need both. Waiting ones have had their time.
+        # Last, because running requests need both; waiting ones are refused.
         self._batcher.close()
         self._versions.stop()
 

@@ -10,8 +10,8 @@ from keras_transformer.serving.signature import measure_rows
 class Service:
     """Finds the requested version and signature of a model and runs them.
 
-    All methods raise a `RequestError` for what is not there. Clients that know
-    TF Serving may look for its words in the message.
+    All methods raise a `RequestError` for an unknown name. Clients that know TF
+    Serving may look for its words in the message.
     """
 
     def __init__(self, model_name, versions, batcher):
@@ -26,9 +26,9 @@ class Service:
         server cannot, so every label is an error.
         """
         _check_label(label)
-        found = name == self.model_name and self._versions.get(version)
-        if found:
-            return found
+        entry = name == self.model_name and self._versions.get(version)
+        if entry:
+            return entry
         what = f"Specific({name}, {version})"
         what = f"Latest({name})" if version is None else what
         raise RequestError(

@@ -69,7 +69,7 @@ class Versions:
         self._is_starting = False
 
     def watch(self):
-        """Loads the others, and those that appear, in the background."""
+        """Loads the other versions, and new ones, in the background."""
         self._thread.start()
 
     def stop(self):
@@ -103,8 +103,8 @@ class Versions:
         try:
             paths = _scan(self.directory)
         except OSError as error:
-            # The directory is being replaced, or the file system is away for
-            # a moment. The loaded models are still good.
+            # The directory is being replaced, or the file system is briefly
+            # unavailable. The loaded models are still good.
             _log.warning("%s cannot be read: %s", self.directory, error)
             return
         for number in self._statuses.keys() - paths.keys():
@@ -212,7 +212,7 @@ def _is_version(name):
 
 
 def _read_file_stamps(path):
-    """Returns names, sizes and times, which differ once a file changes."""
+    """Returns names, sizes and times, which change with any file."""
     stamps = []
     for folder, _, names in os.walk(path):
         for name in names:

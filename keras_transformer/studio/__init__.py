@@ -1,1 +1,1 @@
-"""The page of kt-studio, in which a model can be tried and looked into."""
+"""The page of kt-studio, in which a model can be tried out and inspected."""

@@ -1,7 +1,7 @@
 """The web application of kt-studio, as an ASGI application.
 
-It serves the files in `page/`, calls the functions of the views with what a
-request states, and shows pages inside the page.
+It serves the files in `page/`, calls the functions of the views with the values
+in a request, and shows pages inside the page.
 """
 
 import asyncio
@@ -29,14 +29,14 @@ from keras_transformer.studio import translation_view
 from keras_transformer.studio import tree_view
 
 MAX_WAITING = 32  # requests that wait for the model
-# What needs no model, and does not wait for it.
+# Functions that need no model, and do not wait for it.
 QUICK = {
     "runs": training_view.describe_runs,
     "training": training_view.show_training,
     "tree": tree_view.draw_tree,
     "texts": comparison_view.list_texts,
 }
-# What computes with a model, one request after another.
+# Functions that compute with a model, one request after another.
 FUNCTIONS = {
     "translate": translation_view.translate,
     "words": translation_view.rate_words,
@@ -56,7 +56,7 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
-# Nothing but this server can be reached, and no text can become a script.
+# The page can reach only this server, and no text can become a script.
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' "
     "data:; connect-src 'self'; frame-src 'self'; base-uri 'none'; "
@@ -67,11 +67,11 @@ FRAME_POLICY = "frame-ancestors 'self'"
 
 
 class StudioApp:
-    """Answers the requests of the page for a `Studio`.
+    """Serves the requests of the page for a `Studio`.
 
     `is_local` tells that only this machine reaches the server. Requests must
-    then name it by a name of this machine, so that no other page in the same
-    browser can have its own name point here.
+    then address it by a name of this machine, so that no other page in the same
+    browser can point its own name here.
     """
 
     def __init__(self, studio, is_local=True):
@@ -83,7 +83,7 @@ class StudioApp:
         self._files = list_files()
 
     def open_model(self, prepare):
-        """Begins to open the first run's model, and tries it once.
+        """Begins to open the first run's model, and runs it once.
 
         The function `prepare` is called first. Requests wait meanwhile.
         """
@@ -154,7 +154,7 @@ class StudioApp:
     def _show_frame(self, name, part):
         frame = self._studio.get_frame(name)
         if not frame:
-            raise RequestError("NOT_FOUND", "This page is gone. Draw it again.")
+            raise RequestError("NOT_FOUND", "This page is gone. Open it again.")
         if not part:
             return frame.html.encode(), "text/html; charset=utf-8", FRAME_POLICY
         try:
@@ -182,7 +182,7 @@ class StudioApp:
                 return task.result()
             raise RequestError("DEADLINE_EXCEEDED", "The model took too long.")
         finally:
-            task.cancel()  # work that has not begun by then never does
+            task.cancel()  # drops work that has not begun
             self._num_waiting -= 1
 
     async def _run(self, thread, function, values):

@@ -1,4 +1,4 @@
-"""What one head of the encoder computes for a sentence, in numbers."""
+"""The numbers that one head of the encoder computes for a sentence."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def explain_head(
     `output`, `(length, d_v)`. The layer and the head count from 1. Also
     returned are the `tokens`, and `positions`, the vectors that are added to
     the embeddings of the first positions, `(MAX_POSITIONS, d_model)`; they
-    have the paper's equation if `is_sinusoidal`.
+    follow the paper's equation if `is_sinusoidal`.
     """
     from keras import ops
 
@@ -44,7 +44,7 @@ def explain_head(
     if not hasattr(attention, "query_kernel"):
         raise UserError(
             "`run` must have the attention of the paper. Received: one with "
-            f"{type(attention).__name__}. Look into another run."
+            f"{type(attention).__name__}. Inspect another run."
         )
     _check_number("head", head, attention.num_heads)
     vectors = ops.convert_to_numpy(_read_inputs(model, ids, layer - 1))
@@ -101,7 +101,7 @@ def compute_head(attention, vectors, head):
 
 
 def _read_inputs(model, ids, layer):
-    """Returns what the attention of a layer reads, `(length, d_model)`."""
+    """Returns the inputs of the attention of a layer, `(length, d_model)`."""
     inputs = np.array([ids], "int32")
     x = model.input_positions(model.embedding.embed_inputs(inputs))
     for each in model.encoder.stack[:layer]:

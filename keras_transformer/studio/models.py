@@ -20,7 +20,7 @@ class Model(typing.NamedTuple):
     """A checkpoint, as two translators or parsers."""
 
     fast: typing.Any  # on CTranslate2 if it can be, for translations alone
-    exact: typing.Any  # on Keras, whose model can be looked into
+    exact: typing.Any  # on Keras, whose model can be inspected
 
 
 class Frame(typing.NamedTuple):
@@ -40,7 +40,7 @@ class Studio:
     def __init__(self, paths, step=None):
         self.runs = [RunDirectory(path) for path in paths]
         steps = [step] + [None] * (len(paths) - 1)
-        # A run may train on, but the page keeps its model unless told.
+        # Training may continue, but the page keeps its model by default.
         self.steps = [
             run.checkpoints.find(step) for run, step in zip(self.runs, steps)
         ]

@@ -1,4 +1,4 @@
-"""Beam search step by step: what it found, what it kept, and why."""
+"""Beam search step by step: its candidates, which it kept, and why."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def search(
     there, and an `outcome`:
 
     - "kept": it is one of the beams of the next step;
-    - "cut": enough others that go on are likelier;
+    - "cut": enough other unfinished candidates are likelier;
     - "best" or "worse": it ended, and became the best hypothesis so far or not.
 
     Also returned are the `text` and `score` of the best hypothesis, its `path`
@@ -84,7 +84,7 @@ def search(
 def _list_steps(vocabulary, observed, alpha):
     """Returns the candidates of each step, and the path of the best one."""
     steps, best, path = [], float("-inf"), []
-    beams = [-1]  # the candidate of the step before that each beam was
+    beams = [-1]  # for each beam, its candidate of the step before
     paths = {-1: []}
     for number, (candidates, after) in enumerate(observed):
         rows = zip(*(np.asarray(part)[0].tolist() for part in candidates))

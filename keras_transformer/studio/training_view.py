@@ -13,7 +13,7 @@ _SAMPLES = re.compile(r"step-([0-9]{1,18})\.txt")
 
 
 def describe_runs(studio):
-    """Returns what the page has to know of the `runs`."""
+    """Returns a description of the `runs` for the page."""
     return {
         "runs": [
             {

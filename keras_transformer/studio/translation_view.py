@@ -24,7 +24,7 @@ def translate(
     run: int = 0,
     step: int = 0,
 ):
-    """Translates a sentence, perhaps with a given beginning.
+    """Translates a sentence, perhaps with a prescribed beginning.
 
     Returns the `hypotheses`, best first, each with its `text` and `score`.
     """
@@ -112,7 +112,7 @@ def find_alternatives(
 
 
 def _is_one_word(text, place):
-    """Returns whether a word goes on at a place, in a script with spaces."""
+    """Returns whether a word continues at a place, in a script with spaces."""
     return text[max(0, place - 1) : place + 1].isalnum() and (
         0 < place and text[place] < FIRST_WITHOUT_SPACES
     )
@@ -124,7 +124,7 @@ def _predict_next(model, source, prefix):
 
     features = {
         "inputs": np.array([source], "int32"),
-        # What is to be predicted is not read. Keras warns of a single target.
+        # The model does not read the last target. Keras warns of a single one.
         "targets": np.array([[*prefix, END_ID, END_ID]], "int32"),
     }
     logits = model(features, training=False)[0, len(prefix)]

@@ -14,7 +14,7 @@ SPLITS = ("dev", "test")  # those that kt-evaluate takes
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What a row has reached; a figure that is not measured yet is absent."""
+    """The results of a row so far; figures not yet measured are absent."""
 
     step: int  # number of updates done
     seconds: float  # of all updates, without evaluations

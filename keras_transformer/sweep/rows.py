@@ -13,9 +13,9 @@ MAX_ROWS = 10_000
 SCALES = ("none", "tiny")
 _DIVISORS = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v", "warmup_steps"), 4)
 _DIVISORS["effective_batch_tokens"] = 40
-# F1 of the paper's Table 4 on section 23 of the Wall Street Journal: that of
-# the Transformer with 4 layers, by the name of the row that repeats it, and
-# that of other parsers.
+# F1 of the paper's Table 4 on section 23 of the Wall Street Journal: of the
+# Transformer with 4 layers, by the name of the row that repeats it, and of
+# other parsers.
 TABLE_4 = {"treebank_only": 91.3, "semi_supervised": 92.7}
 TABLE_4_OTHERS = {
     "Vinyals & Kaiser et al. (2014), WSJ only": 88.3,
@@ -97,8 +97,8 @@ def scale_down(hparams, scale):
     by 4, `effective_batch_tokens` by 40 and `learning_rate` by 2. Base becomes
     a model of d_model 128 and d_ff 512 with 8 heads of 16, a warm-up of 1,000
     and updates of 625 tokens. Its learning rate peaks at twice the paper's, as
-    the schedule demands of a quarter of the width. Without the division the
-    shorter warm-up would double it once more. The numbers of layers and heads
+    the schedule requires for a quarter of the width. Without the division by 2,
+    the shorter warm-up would double it again. The numbers of layers and heads
     stay, so the row of Table 3 with 32 heads has heads of 4.
     """
     if scale == "none":
@@ -163,7 +163,7 @@ def make_table4(problem, semi_problem, hparams_set):
 def quote_table4(names):
     """Returns the paper's figures to show beside rows, with their names.
 
-    The figure for a row of the Transformer that is missing is among them.
+    They include the paper's Transformer if its row is missing.
     """
     missing = {
         f"Transformer (4 layers), {name.replace('_', '-')}": f1

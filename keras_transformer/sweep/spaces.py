@@ -10,7 +10,7 @@ from keras_transformer import hparam
 from keras_transformer.errors import UserError
 
 MAX_POINTS = 10_000  # of a grid; --random has the same limit
-# Before a space counts as too small: in all, and for each point.
+# Draws before a space counts as too small: in total, and for each point.
 _MAX_DRAWS, _MAX_DRAWS_OF_POINT = 100_000, 100
 
 
@@ -39,7 +39,7 @@ def list_grid(text):
 
 
 def draw_points(text, num_points, seed):
-    """Draws different combinations of what `--ranges` lists.
+    """Draws different combinations of the values that `--ranges` lists.
 
     More points of the same seed begin with the same points.
 

@@ -35,7 +35,7 @@ class Sweep:
     def run(self, rows, flags=(), trainer_flags=()):
         """Trains and evaluates rows, and writes the report after each one.
 
-        Returns why rows failed, by their directories.
+        Returns the reasons why rows failed, by their directories.
         """
         failures = {}
         self.write_report(failures)
@@ -60,7 +60,7 @@ class Sweep:
         return os.path.join(self.directory, name)
 
     def write_report(self, failures):
-        """Writes the table and the picture of what the rows have reached."""
+        """Writes the table and the picture of the results so far."""
         results = {
             row.directory: read_result(row, self.file(row.directory))
             for row in self.rows
@@ -75,7 +75,7 @@ class Sweep:
         ] or lines
         title = self.title
         if len(shown) < len(lines):
-            title += f" Rows without figures yet are in {CSV_FILE} alone."
+            title += f" Rows without figures yet are only in {CSV_FILE}."
         table.write_markdown(self.file(MARKDOWN_FILE), title, shown, failures)
         if any("dev_perplexity" in line for line in shown):
             table.plot_lines(shown, self.file(PLOT_FILE), self.base)
@@ -95,7 +95,7 @@ def check_settings(directory, settings):
         if earlier.get(name) != value:
             raise UserError(
                 f"`--{name}` must not change in the directory of a sweep. "
-                f"Received: {_show(name, value)}, but {directory} was begun "
+                f"Received: {_show(name, value)}, but {directory} was started "
                 f"with {_show(name, earlier.get(name))}. Repeat the earlier "
                 "command, or use another --output_dir."
             )
@@ -110,7 +110,7 @@ def _report(line):
 
 
 def run_row(row, path, splits, flags=(), trainer_flags=()):
-    """Trains and evaluates a row, as far as this is not done yet.
+    """Trains and evaluates a row, unless this has been done.
 
     kt-trainer and kt-evaluate do the work in separate processes, which can
     crash or run out of memory without harm to the sweep. A row that was
@@ -171,8 +171,8 @@ def _wait(process):
     try:
         return process.wait()
     except KeyboardInterrupt as error:
-        # Control-C on a terminal also reaches the process itself, to which a
-        # second signal while it trains and saves does no harm.
+        # Control-C on a terminal also reaches the process itself. A second
+        # signal does no harm while it trains and saves.
         process.send_signal(signal.SIGINT)
         process.wait()
         error.add_note("The same command continues the sweep.")

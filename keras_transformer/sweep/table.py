@@ -82,7 +82,7 @@ def write_markdown(path, title, lines, failures):
 
 def _find_other_columns(rows):
     """Returns the other hyper-parameters that are not the same in all rows."""
-    # The depth of the decoder is one of them if it is not N in some row.
+    # They include the depth of the decoder unless it is N in all rows.
     all_values = [dataclasses.asdict(row.hparams) for row in rows]
     depth = "num_decoder_layers"
     varied = [
@@ -182,7 +182,7 @@ def plot_lines(lines, path, base=None):
     own. The base is the line at 0, and a grey band is the range of its seeds.
     """
     names = list(dict.fromkeys(line["row"] for line in lines))
-    # A base that stands alone has nothing to be compared with.
+    # Without other rows, there is nothing to compare the base with.
     if names == [base]:
         base = None
     names = [name for name in names if name != base]

@@ -51,9 +51,9 @@ def write_attention_page(attention, path, title="Attention"):
 def attention_page(attention, title="Attention", on_demand=False):
     """Returns the HTML that `write_attention_page` writes.
 
-    With `on_demand` the page holds no weights. It asks the server that it came
-    from for those of a layer, `KIND/NUMBER` after its own address, once it
-    shows them; see `pack_layer`.
+    With `on_demand` the page holds no weights. To show a layer, it asks its
+    server for the weights at its own address plus `KIND/NUMBER`; see
+    `pack_layer`.
     """
     parts = {
         "title": html.escape(title),
@@ -70,8 +70,8 @@ def attention_page(attention, title="Attention", on_demand=False):
 def pack_layer(attention, kind, number):
     """Returns the weights of a layer as bytes, 16 bits each.
 
-    The `kind` is that of `Attention.select`, and the `number` counts from 1. A
-    `KeyError` or an `IndexError` says that there is no such layer.
+    The `kind` is as in `Attention.select`, and the `number` counts from 1.
+    Raises a `KeyError` or an `IndexError` if there is no such layer.
     """
     return _pack(attention.select(kind)[2][number - 1])
 

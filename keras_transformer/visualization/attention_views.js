@@ -184,7 +184,7 @@ function showDetails(token, heads) {
 const cellSize = () => Math.min(22, Math.max(10, Math.floor(
   720 / Math.max(state.kind.queries.length, state.kind.keys.length))));
 const SHOWN = 14;  // largest number of characters in a label of the matrix
-const LEAST_SIZE = 8.5;  // pixels of a label; a larger matrix scrolls
+const MIN_SIZE = 8.5;  // pixels of a label; a larger matrix scrolls
 
 function painted(colour, value) {
   const canvas = make("canvas", {width: state.kind.keys.length,
@@ -234,7 +234,7 @@ function showMatrix() {
   const matrix = find("matrix");
   const box = {width: left + width + 2, height: top + height + 2};
   fill(matrix, {...box, viewBox: `0 0 ${box.width} ${box.height}`,
-    style: `min-width: ${box.width * Math.min(1, LEAST_SIZE / size)}px`});
+    style: `min-width: ${box.width * Math.min(1, MIN_SIZE / size)}px`});
   matrix.replaceChildren(
     ...queries.map((token, index) => text(token, "queries", index, {
       x: left - 5, y: top + (index + 0.5) * cell + 0.35 * size,

@@ -43,7 +43,7 @@ def plot_learning_curve(rows, path, label_smoothing=0.0):
     for axis in axes:
         axis.set_xlabel("updates")
         axis.xaxis.set_major_formatter("{x:,.10g}")
-    axes[0].set_xlim(left=0)  # and so in all, which share the axis
+    axes[0].set_xlim(left=0)  # applies to all, which share the axis
     picture.write_picture(figure, path)
 
 

@@ -59,8 +59,8 @@ def _cell(scores, name, head):
 def write_head_page(scores, words, weights, path, text_name):
     """Writes a page that ranks heads and shows each for one sentence.
 
-    A table holds the scores of all heads on the text called `text_name`, sorted
-    by any of them at a click. Each name in it is a link to the head's picture,
+    A table holds the scores of all heads on the text called `text_name`, and a
+    click sorts it by any of them. Each name in it links to the head's picture,
     drawn as in figure 5 of the paper. The page is a single HTML file that needs
     no other file and no network. The weights have the shape `(num_layers,
     num_heads, num_words, num_words)`.

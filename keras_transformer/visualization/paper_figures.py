@@ -1,4 +1,4 @@
-"""What figures 3 to 5 of Vaswani et al. (2017) show, for any sentence.
+"""The content of figures 3 to 5 of Vaswani et al. (2017), for any sentence.
 
 All three show encoder self-attention in one layer, which is "layer 5 of 6" in
 the paper. Figure 3 follows one word in many heads. Figure 4 shows one head in
@@ -15,7 +15,7 @@ from keras_transformer.token_ids import END_LABEL
 from keras_transformer.visualization.head_scores import entropy
 
 FIGURES = ("3", "4", "5")
-LEAST_WEIGHT = 0.01  # of a line that is drawn
+MIN_WEIGHT = 0.01  # of a line that is drawn
 # The paper's colours for heads 1 to 10, then lighter ones for 11 to 20.
 PALETTE = (
     *("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd"),
@@ -54,18 +54,18 @@ class Panel(typing.NamedTuple):
     query: int | None = None  # the only word that attends; None for all
 
     def lines(self):
-        """Yields each `Line`, apart from those below `LEAST_WEIGHT`."""
+        """Yields each `Line`, apart from those below `MIN_WEIGHT`."""
         for place, head in enumerate(self.heads):
             # Each head has a slot in the width of a word.
             shift = (place + 0.5) / len(self.heads) - 0.5
-            for query, key in np.argwhere(self.weights[place] >= LEAST_WEIGHT):
+            for query, key in np.argwhere(self.weights[place] >= MIN_WEIGHT):
                 if self.query in (None, query):
                     weight = min(1.0, float(self.weights[place, query, key]))
                     yield Line(query, key, head_colour(head), weight, shift)
 
 
 class PaperFigure(typing.NamedTuple):
-    """Panels, one below the other, and what they show."""
+    """Panels, one below the other, and their caption."""
 
     number: str
     caption: str
@@ -94,14 +94,14 @@ def check_view(view, words, num_layers, num_heads):
         )
     if view.word is not None and view.figure == "5":
         raise UserError(
-            "`word` must go with figure 3 or 4. Received: a word for figure 5, "
+            "`word` needs figure 3 or 4. Received: a word for figure 5, "
             "which shows all words. Leave it out."
         )
     if view.word is not None and view.word not in words:
         close = difflib.get_close_matches(view.word, words) or words
         raise UserError(
             "`word` must be a word of the sentence. Received: "
-            f"word={view.word!r}. Use one as it stands there, such as "
+            f"word={view.word!r}. Use one as it is written there, such as "
             f"{close[0]}."
         )
 

@@ -13,7 +13,7 @@ FIRST_HEAD = 0.5  # from the start of that line to its first number
 HEAD_PITCH = 0.22  # from one number to the next
 MARGIN = 0.15
 FONT_SIZE = 9.5
-LEAST_WIDTH = 2.4
+MIN_WIDTH = 2.4
 
 
 def write_paper_picture(figure, path):
@@ -22,7 +22,7 @@ def write_paper_picture(figure, path):
     Each panel has two rows of words. Lines lead from the words above, which
     attend, to the words below. A colour stands for a head and the opacity of a
     line for its weight. Where a single word attends, stripes behind the words
-    below repeat the weights. Weights below `LEAST_WEIGHT` are left out.
+    below repeat the weights. Weights below `MIN_WEIGHT` are left out.
     """
     # Imported here so that importing this module does not load matplotlib.
     from matplotlib.figure import Figure
@@ -34,7 +34,7 @@ def write_paper_picture(figure, path):
     panel_height = HEADING + room + gap + room + MARGIN
     num_heads = max(len(panel.heads) for panel in figure.panels)
     heading = FIRST_HEAD + HEAD_PITCH * num_heads
-    width = max(LEAST_WIDTH, length, heading) + 2 * MARGIN
+    width = max(MIN_WIDTH, length, heading) + 2 * MARGIN
     height = len(figure.panels) * panel_height
     picture = Figure((width, height), dpi=200)
     axis = picture.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))

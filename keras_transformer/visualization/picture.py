@@ -1,4 +1,4 @@
-"""Pictures as files, in the format that the ending of the name says."""
+"""Pictures as files, in the format that the name's ending tells."""
 
 import os
 import re
@@ -47,7 +47,7 @@ def make_axes(size, rows=1, columns=1, dpi=150, layout="tight", **options):
 
 
 def write_picture(figure, path):
-    """Writes a figure of Matplotlib, which appears under its name once whole.
+    """Writes a Matplotlib figure; the file appears once it is complete.
 
     Characters that are missing in the installed fonts appear as boxes.
     """
@@ -67,7 +67,7 @@ def name_metric(metric):
 
 
 def printable(text):
-    """Returns a text with a replacement for what a picture's file cannot hold.
+    """Returns a text in which unprintable characters are replaced.
 
     An SVG file can hold neither control characters nor half surrogate pairs.
     """

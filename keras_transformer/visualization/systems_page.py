@@ -37,8 +37,8 @@ def make_systems_page(
     The page is a single HTML file that needs neither another file nor a network
     nor JavaScript. It follows the light or dark theme of the system.
 
-    The `texts` by name are `text_name`, such as "test"; `this` and `other`,
-    what the systems are called; `meaning` of the p-values; `side`, "source" or
+    The `texts` by name are `text_name`, such as "test"; `this` and `other`, the
+    names of the systems; the `meaning` of the p-values; `side`, "source" or
     "reference", whose length counts; and `counted_text`, whose words are
     counted. The `differences` are of `scoring.comparison.Difference`, and
     `by_length` and `by_frequency` of `scoring.analysis.Group`. The examples are
@@ -56,8 +56,7 @@ def make_systems_page(
         "num_sentences": f"{num_sentences:,}",
         "scores": _lines(_scores, differences),
         "in_words": "\n".join(
-            f"<li>{html.escape(row.in_words(names))}</li>"
-            for row in differences
+            f"<li>{html.escape(row.explain(names))}</li>" for row in differences
         ),
         "signatures": "\n".join(
             html.escape(f"{row.title}: {row.signature}") for row in differences

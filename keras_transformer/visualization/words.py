@@ -1,4 +1,4 @@
-"""Words in place of tokens, so that attention reads as in the paper."""
+"""Words instead of tokens, so that attention reads as in the paper."""
 
 import re
 import unicodedata
@@ -36,9 +36,9 @@ def join_words(tokens, splits_punctuation=True):
 def join_weights(weights, starts):
     """Returns the attention between words, of shape `(..., words, words)`.
 
-    A word receives the sum of what its tokens receive, and attends as its
-    tokens do on average. Each row still sums to 1. The weights have the shape
-    `(..., tokens, tokens)`, and `starts` comes from `join_words`.
+    The weights are summed over the tokens of the word that receives them, and
+    averaged over those of the word that attends, so each row still sums to 1.
+    They have the shape `(..., tokens, tokens)`; `starts` is from `join_words`.
     """
     lengths = np.diff([*starts, weights.shape[-1]])
     weights = np.add.reduceat(weights, starts, axis=-1)

@@ -86,7 +86,7 @@ class LoadSentencesTest:
     def test_blank_text_is_an_error(self, vocabulary_path, tmp_path):
         path = tmp_path / "blank"
         path.write_text("\n \n")
-        with pytest.raises(ValueError, match=f"no sentence in {path}."):
+        with pytest.raises(ValueError, match=f"{path} has no sentences."):
             workload.load_sentences(path, vocabulary_path)
 
 

@@ -51,7 +51,7 @@ class SystemsReportTest:
         text = write()
         for row in compare(THIS, OTHER, REFERENCES):
             assert f"<td>{row.this:.2f}<small>" in text
-            assert row.in_words(("a", "b")) in text
+            assert row.explain(("a", "b")) in text
             assert row.signature in text
         assert "BLEU by the length of the source" in text
 

@@ -53,7 +53,7 @@ class ReadTestSetTest:
 
     def test_a_wrong_download_is_one_line(self, cache, monkeypatch):
         monkeypatch.setattr(utils, "get_source_file", lambda *_: exit(1))
-        with pytest.raises(ValueError, match="Cannot download.*Place its text"):
+        with pytest.raises(ValueError, match="Cannot download.*Put its text"):
             read_test_set(TEST_SET, "en-fr")
 
     def test_an_unknown_set_names_similar_ones(self):

@@ -69,7 +69,7 @@ class CompareTest:
         wrong = ["x " * 12 for _ in REFERENCES]
         *_, ter = compare(cut, wrong, REFERENCES)
         assert ter.this < ter.other
-        assert "no judgement, because TER favours" in ter.in_words(NAMES)
+        assert "no judgement, because TER favours" in ter.explain(NAMES)
 
     def test_columns_of_the_table_are_aligned(self):
         text = comparison_text(compare(GOOD, POOR, REFERENCES), NAMES)

@@ -165,7 +165,7 @@ class RestClientTest:
         ],
     )
     def test_an_answer_of_another_kind_is_an_error(self, foreign, status, body):
-        with pytest.raises(UserError, match="is no translation"):
+        with pytest.raises(UserError, match="is not a translation"):
             foreign(status, body)(["x"])
 
     def test_a_closed_connection_is_opened_again(self, foreign):

@@ -100,7 +100,7 @@ class RestTest:
     )
     def test_an_answer_that_is_no_translation_is_an_error(self, serve, content):
         message = error_of(serve([content]))
-        assert "is no translation" in message or "HTTP" in message
+        assert "is not a translation" in message or "HTTP" in message
 
     @pytest.mark.parametrize(
         "content",
@@ -220,7 +220,7 @@ class GrpcTest:
     ):
         content = self.response(**results).SerializeToString()
         message = error_of(serve_answer(content), "grpc")
-        assert "is no translation" in message
+        assert "is not a translation" in message
 
     def test_malformed_messages_are_an_error(self, serve_answer, capfd):
         response = self.response(translations=[["y"]], scores=[[1.0]])

@@ -159,7 +159,7 @@ class PlotTest:
             (b"step,dev_bleu\n1,nan\n2,inf\n", "no finite value"),
             (b"step,dev_bleu\n1,\n", "no finite value"),
             (b"step,dev_bleu\n1,two\n", 'must be a finite number but is "two"'),
-            (b"step,dev_bleu\n1\n", "number of values"),
+            (b"step,dev_bleu\n1\n", "as many values"),
             (b"dev_bleu\n1\n", "with step"),
             (b"step,dev_loss\n1,2\n", "The columns are: dev_loss."),
             (b"\xff\xfe", "UTF-8"),

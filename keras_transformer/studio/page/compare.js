@@ -39,7 +39,7 @@ export function open(context) {
 
   async function update() {
     const {text} = context.sentence;
-    // One after the other, because a question aborts one of the same name.
+    // One after the other, because a request aborts one of the same name.
     const answers = [];
     for (const i of chosen) {
       const answer = await context.ask("translate", {text,

@@ -1,4 +1,4 @@
-// Texts, controls, and questions to the server.
+// Texts, controls, and requests to the server.
 
 import {fill, make} from "./elements.js";
 
@@ -14,7 +14,7 @@ export const round = (number, digits = 2) =>
 export const percent = (number) => number >= 0.0995
   ? `${Math.round(100 * number)}%` : `${(100 * number).toFixed(1)}%`;
 
-// Asks a function of the server. A later question of the same name aborts an
+// Calls a function of the server. A later request of the same name aborts an
 // earlier one, which then ends with an AbortError.
 const asked = new Map();
 

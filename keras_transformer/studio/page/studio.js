@@ -16,14 +16,14 @@ const state = {runs: [], run: 0, step: 0, text: "", view: null, name: ""};
 const context = {
   state,
   get root() { return find("view"); },
-  // What every question about a sentence states.
+  // The fields of every request about a sentence.
   get sentence() {
     return {text: state.text, run: state.run, step: state.step};
   },
-  // Asks a function about the sentence, as the work of a view.
+  // Calls a function with the sentence, as the work of a view.
   ask: (name, values) =>
     context.work(ask(name, {...context.sentence, ...values})),
-  // Runs a view's work, and tells what went wrong or what is being done.
+  // Runs a view's work, and shows that it is running or what went wrong.
   async work(promise, words = "") {
     const name = state.name;
     const timer = setTimeout(() => say(words || waiting()), 400);
@@ -48,7 +48,7 @@ function say(words, isWrong = false) {
   find("status").classList.toggle("wrong", isWrong);
 }
 
-// A parsing run has trees in the place of translations.
+// A parsing run has trees instead of translations.
 const isShown = (name) => {
   const parses = state.runs[state.run]?.parses;
   return name === "trees" ? parses
@@ -94,7 +94,7 @@ function showModel() {
     steps.length > 1 && checkpoints].filter(Boolean));
 }
 
-// Asks what is loaded until the first model answers.
+// Polls the server until the first model is loaded.
 async function readRuns() {
   const {runs} = await ask("runs");
   const isFirst = !state.runs.length;
@@ -115,7 +115,7 @@ async function save() {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-// The view as it looks now, without what needs the server.
+// The view as it looks now, without the parts that need the server.
 function snapshot(css) {
   const view = find("view").cloneNode(true);
   const written = [...find("view").querySelectorAll("textarea, select")];
@@ -154,7 +154,7 @@ find("text").addEventListener("input", () => {
 find("save").addEventListener("click", () =>
   save().catch((error) => say(error.message, true)));
 addEventListener("hashchange", showView);
-// What was typed before the page was reloaded.
+// The sentence that was typed before a reload.
 state.text = find("text").value;
 readRuns().then(showView, (error) => say(error.message, true));
 find("text").focus();

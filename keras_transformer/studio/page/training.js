@@ -5,7 +5,7 @@ import {ask, draw, listTerms, make, markDifferences, round} from "./dom.js";
 export const title = "Training";
 export const needsNoText = true;
 
-const PAUSE = 2000;  // milliseconds between two questions
+const PAUSE = 2000;  // milliseconds between two requests
 const [WIDTH, HEIGHT, LEFT, BOTTOM] = [420, 220, 46, 24];
 const SAMPLES = 4;
 const NAMES = {dev_bleu: "BLEU", dev_chrf: "chrF2", dev_f1: "F1"};

@@ -6,9 +6,9 @@
 --html writes a self-contained page to open in a browser. It shows every layer
 and head of the encoder, the decoder and cross-attention. --picture draws all
 heads of one --attention; its ending, .png, .pdf or .svg, decides the format.
-The attention is that of the run's translation, which the command prints to
-standard output, or that of --target_text. With a parsing run, --text is raw
-text and --target_text is a tree in brackets.
+By default the command translates --text, prints the translation to standard
+output and shows its attention; --target_text replaces the translation. With a
+parsing run, --text is raw text and --target_text is a tree in brackets.
 
 --figure=3, 4 or 5 draws a figure of the paper instead, for any sentence:
 
@@ -78,9 +78,9 @@ FLAGS = flags.define(
             "word to another one in figure 4, and the sharpest in figure 5."
         ),
         word=flags.text(
-            "Word that attends in figures 3 and 4, at its first place in the "
-            "sentence. Default: the one whose heads attend most to a distant "
-            "word."
+            "Word that attends in figures 3 and 4; its first occurrence "
+            "counts. Default: the word whose heads attend most to a distant "
+            "one."
         ),
     ),
     flags.group(
@@ -156,7 +156,7 @@ def _draw_all_heads():
     if FLAGS.html:
         from keras_transformer.visualization import attention_page
 
-        # One line for each text, whatever line ends it contains.
+        # One line for each text, even if it contains line breaks.
         texts = [" ".join(text.split()) for text in (FLAGS.text, translation)]
         title = "Attention: {}\n→ {}".format(*texts)
         attention_page.write_attention_page(attention, FLAGS.html, title)
@@ -253,7 +253,7 @@ def _check_lengths(checker, *names):
 
 
 def _load(tokenized=False):
-    # Loading the backend takes seconds, so all else has been checked before.
+    # Loading the backend takes seconds, so everything else is checked first.
     load_backend()
     from keras_transformer.decoding.loading import load
 

@@ -3,18 +3,18 @@
     kt-avg-checkpoints --output_dir=run --num_last_checkpoints=10
     kt-evaluate --output_dir=run/averaged
 
-The command averages, in float64, the weights of the newest checkpoint and of
-those before it that were written at evaluations. With --checkpoints=timed it
-averages those that kt-trainer wrote at intervals of training time, as Vaswani
-et al. (2017) did. The averaged run can be decoded, evaluated and exported like
-any other run, but not trained further. The command prints the new run's
-directory to standard output.
+The command averages, in float64, the newest checkpoint and the ones before it
+that were written at evaluations. With --checkpoints=timed it averages the
+checkpoints that kt-trainer wrote at fixed intervals of training time, as
+Vaswani et al. (2017) did. The averaged run can be decoded, evaluated and
+exported like any other run, but not trained further. The command prints the new
+run's directory to standard output.
 
 An average can be worse than a single checkpoint, above all if the checkpoints
 are far apart or the model still improves quickly. The command therefore
-measures the average on dev, beside the newest checkpoint and the best one, as
-kt-trainer does: the loss, and BLEU or F1 of greedy search. --noevaluate leaves
-this out. Then the command needs no backend.
+measures the average, the newest checkpoint and the best one on dev, as
+kt-trainer does: the loss, and BLEU or F1 of greedy search. With --noevaluate
+it skips this and needs no backend.
 """
 
 import functools
@@ -35,8 +35,9 @@ FLAGS = flags.define(
     ),
     checkpoints=flags.choice(
         ["evaluated", "timed"],
-        "Checkpoints to average: evaluated for the newest one and those of "
-        "evaluations, or timed for those of --timed_checkpoint_minutes.",
+        "Checkpoints to average: evaluated for the newest one and those "
+        "written at evaluations, or timed for those that "
+        "--timed_checkpoint_minutes makes.",
         default="evaluated",
     ),
     averaged_dir=flags.path(
@@ -59,7 +60,7 @@ def main(argv):
     run = model_flags.open_run(FLAGS.output_dir)
     card.check_model_card(run)
     path = FLAGS.averaged_dir or run.file("averaged")
-    # Data that cannot be used fail before the average is computed.
+    # Fails on unusable data before the average is computed.
     problem, fault = _problem(run)
     evaluate = problem and functools.partial(_evaluate, run, problem)
     averaged_run = average_run(
@@ -92,16 +93,16 @@ def _usable_problem(run):
     if not data_dir or not os.path.isdir(problem.directory):
         raise UserError(
             f"There is no data of {run.problem_name} in {data_dir} to measure "
-            "the average on. Name its directory by --data_dir, or use "
+            "the average on. Name its directory with --data_dir, or use "
             "--noevaluate."
         )
     problem.text_split("dev")
     problem.evaluation_batches(run.hparams.batch_tokens)
     if problem.vocabularies.model_bytes != run.vocabularies.model_bytes:
         raise UserError(
-            f"The data in {problem.directory} has another vocabulary than the "
-            "run. Name the directory of the run's data by --data_dir, or use "
-            "--noevaluate."
+            f"The data in {problem.directory} has a different vocabulary from "
+            "the run's. Name the directory of the run's data with --data_dir, "
+            "or use --noevaluate."
         )
     return problem
 
@@ -109,7 +110,7 @@ def _usable_problem(run):
 def _evaluate(run, problem, steps, arrays):
     """Prints how good an average is, and returns its figures."""
     _print_steps(steps)
-    # The average is measured on one machine, even where a training uses more.
+    # The average is measured on one machine, even if training used several.
     os.environ.pop("TF_CONFIG", None)
     load_backend()
     from keras_transformer.training.average_report import report_average

@@ -11,7 +11,7 @@
 The figures go to standard output as one line of JSON. A speed is the median of
 the passes and comes with its range. Before each pass the command waits briefly
 for other processes to become idle. A pass that they disturb counts only if they
-disturb all of them.
+disturb every pass.
 
 --mode=train reports target tokens per second without padding, milliseconds per
 update, the share of padding, and floating-point operations per second. It
@@ -32,15 +32,15 @@ the start of the process to the first translation, and the peak memory. With
 --target_length, all translations have the same length, so the model may have
 random weights. --output_dir=RUN times a trained run, which decides the length
 itself. It replaces --hparams_set and --vocabulary. It may also be a CTranslate2
-model of kt-exporter, which has its own precision and forms its batches itself.
+model from kt-exporter, which sets its own precision and forms its own batches.
 
 --mode=layers measures the layers of the paper's Table 1 on one sequence in
 float32: self-attention and restricted self-attention, each with and without
 projections, LSTM, GRU, convolution and separable convolution, for lengths n
 from 16 to 4,096 and widths d from 128 to 1,024. Each layer, length and width
 has its own process, which reports the time of the fastest run and the peak
-memory. That is the growth of its resident memory, so that of an accelerator is
-not counted. The report is table1.md, table1.csv and table1.png in --report_dir.
+growth of its resident memory; memory of an accelerator is not counted. The
+report is table1.md, table1.csv and table1.png in --report_dir.
 """
 
 import contextlib

@@ -7,9 +7,9 @@
 The rules drop pairs with an empty side, too long sides, sides of very different
 lengths, the same sentence on both sides, broken encoding, tags of HTML, copied
 or exchanged sides, sides that do not translate each other, and pairs that
-occurred before. --rules chooses among them, and adds that against near
-duplicates. Three more rules apply if their flags are given: pairs in another
-script or language than expected, and pairs with text of held-out files.
+occurred before. --rules selects among them and can add the rule for near
+duplicates. Three more rules apply if their flags are given: they drop pairs in
+an unexpected script or language, and pairs with text of held-out files.
 
 The first rule that applies drops a pair. docs/cleaning.md describes the rules.
 
@@ -58,12 +58,12 @@ FLAGS = flags.define(
             default=",".join(DEFAULT_RULES),
         ),
         max_length=flags.count(
-            "Largest number of characters of a side, for the rule too_long.",
+            "Maximum number of characters of a side, for the rule too_long.",
             default=CleaningOptions.max_length,
         ),
         max_ratio=flags.amount(
-            "Largest number of characters of the longer side for each "
-            "character of the shorter one, beyond the first 20, for the rule "
+            "Maximum number of characters of the longer side for each "
+            "character of the shorter one, after the first 20, for the rule "
             "length_ratio.",
             default=CleaningOptions.max_ratio,
         ),
@@ -150,7 +150,7 @@ def _check_paths():
 
 
 def _check_place(name, path, flag_of):
-    """Checks that no other flag has the file, and notes whose it is."""
+    """Checks that no other flag names the file, and records which one does."""
     place = os.path.realpath(path)
     # An output is written under the second name.
     asides = [place + writing.INCOMPLETE] if name in OUTPUTS else []

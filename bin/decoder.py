@@ -13,19 +13,19 @@ output, so it works in a pipe:
 With --decode_interactive it translates each line that you type. Progress goes
 to standard error. --output_dir may also be a directory that kt-avg-checkpoints
 or kt-exporter wrote. --output_dir=a,b,c translates with an ensemble of runs
-that have one vocabulary, by the mean of their probabilities.
+that share a vocabulary; it averages their probabilities.
 
 --decode_hparams=num_hypotheses=4 writes the four best translations of a line,
 separated by tabs. --write_scores adds a tab and its score after each. A score
 is the log-probability divided by the length penalty. --decode_hparams=
 temperature=0.8,top_k=10 samples translations; the same --random_seed gives the
 same samples. --decode_hparams=mbr_samples=32 draws 32 and writes the one with
-the greatest mean chrF against the others, which is then its score. A parsing
-run joins the samples into one tree.
+the highest mean chrF against the others; that mean is its score. A parsing run
+joins the samples into one tree.
 
-If the command stops early, by an error, a signal or a kill, finished lines
-remain in the file of --decode_to_file with the suffix .partial. The same
-command with --resume goes on from there. The output is as without the stop.
+If the command stops early because of an error, a signal or a kill, finished
+lines remain in the file of --decode_to_file with the suffix .partial. The same
+command with --resume continues from there and writes the same output.
 
 --document translates a whole document, plain text, Markdown or HTML: its
 sentences are translated, and its paragraphs and markup are kept.
@@ -33,11 +33,10 @@ sentences are translated, and its paragraphs and markup are kept.
     kt-decoder --output_dir=run --document \\
         --decode_from_file=page.html --decode_to_file=seite.html
 
-A line that is too long for the model has an empty translation, or with
---split_long that of its parts. A translation that repeats itself, leaves words
-out, or is far too long or too short, is written all the same. The exit status
-is 3 if the output is complete, but has lines or sentences that a message on
-standard error warns of.
+A line that is too long for the model gets an empty translation; --split_long
+translates it in parts. A translation that repeats itself, leaves words out, or
+is far too long or too short is still written. The exit status is 3 if the
+output is complete but standard error has warnings about some of it.
 
 --format=jsonl reads a JSON object with "text" from each line and writes one
 with "translation", "score" and "warnings", and with "quality" if kt-evaluate
@@ -216,7 +215,7 @@ def _scores(translator, texts, alpha, report):
 def _read_pairs(path):
     for number, line in enumerate(text_files.read_lines(path), 1):
         source, tab, target = line.partition("\t")
-        # A further tab means more than a pair, such as a score behind it.
+        # A second tab means that the line has more than a pair, say a score.
         if not tab or "\t" in target:
             num_tabs = line.count("\t")
             raise UserError(
@@ -240,7 +239,7 @@ def _decode_interactively(translator, lines, changes, constraints):
         (hypotheses,) = translator.hypotheses(
             [line],
             seed=FLAGS.random_seed,
-            start=number,  # so each line is sampled as that of a file is
+            start=number,  # each line gets the same samples as in a file
             scored=format.shows_scores,
             **constraints,
             **changes,

@@ -15,10 +15,10 @@ To score one file against another, with one sentence or tree per line:
     kt-evaluate --hypotheses=news.hyp.de --references=news.de --language=de
     kt-evaluate --hypotheses=parsed.trees --references=wsj/23 --measure=f1
 
-BLEU appears in three ways, each with its signature: sacreBLEU's 13a, its intl,
-and the paper's, which is multi-bleu on Moses' tokens with German compounds
-split at hyphens. --tokenize chooses the tokenizer of the first BLEU. Use none
-for text that is tokenised already; no score then tokenises it again.
+BLEU comes in three variants, each with its signature: sacreBLEU's 13a, its
+intl, and the paper's, which is multi-bleu on Moses' tokens with German
+compounds split at hyphens. --tokenize chooses the tokenizer of the first BLEU.
+Use none for text that is tokenised already; no score then tokenises it again.
 
 To test whether one of two models is better, name the file of the other outputs,
 or the other run. kt-evaluate must have decoded the same text with that run:
@@ -68,7 +68,7 @@ def main(argv):
     # Scoring files needs neither a run nor the backend, so it starts at once.
     if FLAGS.hypotheses or FLAGS.references:
         of_run = [flag.name for flag in flags.group_by_title(FLAGS)[OF_A_RUN]]
-        _refuse(of_run, "a run to decode, not with files to score")
+        _refuse(of_run, "a run to decode, not files to score")
         _score_files()
         return
     flags.require(FLAGS, "output_dir")
@@ -87,7 +87,7 @@ def _score_runs(problem, texts, output_dirs):
     from keras_transformer.evaluation.by_corpus import scores_by_corpus
 
     others = outputs.read_others(FLAGS.compare, texts) if FLAGS.compare else []
-    # Found once, because a training may write another checkpoint meanwhile.
+    # Looked up once, because training may write another checkpoint meanwhile.
     runs = keras_engine.open_runs(output_dirs)
     steps = keras_engine.find_steps(runs, FLAGS.checkpoint_step)
     changes = model_flags.decode_changes(FLAGS)
@@ -125,14 +125,14 @@ def _score_runs(problem, texts, output_dirs):
         measured = (texts, hypotheses, translator, decode, make)
         lines += _stress(measured, output_dir, step)
     if scored:
-        found = (translator, texts, best, options.alpha)
-        lines += _judge(quality, *found, output_dir, step)
+        arguments = (translator, texts, best, options.alpha)
+        lines += _judge(quality, *arguments, output_dir, step)
     print("".join(f"{line}\n" for line in lines), end="")
 
 
 def _read_quality(problem, options, output_dir, step):
     """Returns the `Quality` of a run, or None if it has none for the search."""
-    # The scores of samples that agree are no log-probabilities.
+    # Scores of samples measure agreement and are not log-probabilities.
     if not output_dir or problem.measure != "bleu" or options.mbr_samples:
         return None
     if FLAGS.calibrate:
@@ -165,7 +165,7 @@ def _judge(quality, translator, texts, best, alpha, output_dir, step):
 
 
 def _refuse(names, rule):
-    flags.refuse(FLAGS, names, f"must go with {rule}")
+    flags.refuse(FLAGS, names, f"needs {rule}")
 
 
 def _score_files():
@@ -178,8 +178,8 @@ def _score_files():
     sides = list(map(list, zip(*rows)))
     if not sides:
         raise UserError(
-            f"There is no line to score in {FLAGS.hypotheses} and {path}. "
-            "Check both paths."
+            f"{FLAGS.hypotheses} and {path} have no lines to score. Check both "
+            "paths."
         )
     references, hypotheses, *more_references = sides
     from keras_transformer.scoring.translations import translation_report
@@ -243,7 +243,7 @@ def _compare(
     more_references=(),
 ):
     """Returns the comparison of two systems as text, and may write a page."""
-    # What is read from files has no `texts` and no `problem`.
+    # Outputs that are read from files have no `texts` and no `problem`.
     if not FLAGS.compare:
         return ""
     from keras_transformer.evaluation.systems_report import Systems
@@ -302,7 +302,7 @@ def _problem(output_dirs):
     changes = model_flags.decode_changes(FLAGS)
     options = load_checker(output_dirs).change_options(**changes)
     if options.mbr_samples:
-        rule = "must go with the scores of a search, not with mbr_samples"
+        rule = "needs the scores of a search, not mbr_samples"
         flags.refuse(FLAGS, ["calibrate"], rule)
     return problem
 

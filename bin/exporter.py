@@ -22,19 +22,20 @@ The model becomes the next version in --export_dir: 1, 2, and so on, except with
 --format=marian.
 
 The exported model translates as the run does. --beam_size, --alpha and
---decode_hparams change that at the export. A CTranslate2 model also accepts
+--decode_hparams change that during the export. A CTranslate2 model also accepts
 them when it translates; a SavedModel does not. A SavedModel computes in
 float32, or in the format that --precision names.
 
 --shortlist=train.en,train.de makes a CTranslate2 model faster. It learns from
-the text of the training which subwords of the target belong to which of the
-source. Translations consist of these and of frequent subwords alone.
+the training text which target subwords belong to which source subwords.
+Translations then use only these and frequent subwords.
 
-A SavedModel has requests with which TensorFlow Serving and kt-serve warm it up.
+A SavedModel includes requests with which TensorFlow Serving and kt-serve warm
+it up.
 
 --push_to_hub=OWNER/NAME also uploads the model to Hugging Face's hub, with the
 token of huggingface_hub, which pip install '.[hub]' installs. A new model there
-is public. Anyone can read it, so state a --licence.
+is public, so state a --licence.
 """
 
 import os
@@ -92,8 +93,8 @@ FLAGS = flags.define(
             "allows all subwords."
         ),
         shortlist_size=flags.count(
-            "Number of subwords of the target that belong to one of the "
-            "source. More of them are slower and exclude fewer translations.",
+            "Number of target subwords for each source subword. A larger "
+            "number is slower but excludes fewer translations.",
             default=40,
             maximum=flags.MAX_VOCAB_SIZE,
         ),
@@ -191,7 +192,7 @@ def _check_flags():
         flags.refuse(FLAGS, ["shortlist"], rule, way_out)
     corpora = FLAGS.shortlist or []
     if not corpora:
-        flags.refuse(FLAGS, ["shortlist_size"], "must go with --shortlist")
+        flags.refuse(FLAGS, ["shortlist_size"], "needs --shortlist")
     corpus_flags.check_unweighted("shortlist", corpora)
     corpus_flags.read_languages(FLAGS, corpora)
 
@@ -204,7 +205,7 @@ def _learn_shortlist(run):
     from keras_transformer.trees.target_text import find_linearization
 
     if find_linearization(run.vocabulary):
-        rule = f"must go with a run that translates, but {run.path} parses"
+        rule = f"needs a run that translates, but {run.path} parses"
         flags.refuse(FLAGS, ["shortlist"], rule)
     languages = corpus_flags.read_languages(FLAGS, FLAGS.shortlist)
     pairs = shortlist.read_pairs(
@@ -216,7 +217,7 @@ def _learn_shortlist(run):
 
 
 def _export(run, export_dir, options):
-    # These formats are made of the arrays of a checkpoint, without a backend.
+    # These formats need only the arrays of a checkpoint, not a backend.
     if FLAGS.format == "marian":
         from keras_transformer.export.marian import export_marian
 
@@ -232,7 +233,7 @@ def _export(run, export_dir, options):
             FLAGS.quantization,
             _learn_shortlist(run),
         )
-    # Only this format traces a graph of TensorFlow.
+    # Only this format traces a TensorFlow graph.
     load_backend()
     from keras_transformer.export.saved_model import export_saved_model
 

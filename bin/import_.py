@@ -6,13 +6,13 @@
 --source is a model in the format of Marian in transformers: a directory with
 config.json, model.safetensors, source.spm, target.spm, vocab.json and
 tokenizer_config.json, or its name on Hugging Face's hub after hf://. Downloads
-need pip install '.[hub]'. A directory with a checkpoint of Tensor2Tensor's
-transformer and its vocabulary file is imported, too. So is adapter.npz, which
-kt-trainer writes with lora_rank, together with the run --base that it adapts.
+need pip install '.[hub]'. --source may also be a directory with a checkpoint of
+Tensor2Tensor's transformer and its vocabulary file, or an adapter.npz that
+kt-trainer wrote with lora_rank, which needs --base, the run that it adapts.
 
 Every command takes the run like one trained here. kt-trainer
 --warm_start_from=run trains it further, and kt-exporter --format=marian writes
-it back. A feature that models here lack is an error that names it.
+it back. If the model needs a feature that is missing here, the error names it.
 
 --verify compares the run with transformers on texts of random subwords: ids,
 logits, and the translations of greedy search and of beam search. It needs
@@ -55,7 +55,7 @@ def main(argv):
     if FLAGS.source.endswith(".npz"):
         print(_import_adapter().path)
         return
-    flags.refuse(FLAGS, ["base"], "must go with adapters, a file adapter.npz")
+    flags.refuse(FLAGS, ["base"], "needs adapters, a file adapter.npz")
     source = FLAGS.source
     if hub.is_hub_name(source):
         source = hub.download(source)
@@ -82,7 +82,7 @@ def _import_adapter():
             f"source={FLAGS.source!r} without --base. Add --base=RUN. Marian's "
             "own model.npz must be converted; see docs/pretrained.md."
         )
-    flags.refuse(FLAGS, ["verify"], "must go with a model in Marian's format")
+    flags.refuse(FLAGS, ["verify"], "needs a model in Marian's format")
     return import_adapter(
         FLAGS.source, FLAGS.base, FLAGS.output_dir, FLAGS.problem
     )
@@ -98,7 +98,7 @@ def _choose_importer(source):
 
     if find_checkpoint(source) is None:
         return marian.import_marian
-    flags.refuse(FLAGS, ["verify"], "must go with a model in Marian's format")
+    flags.refuse(FLAGS, ["verify"], "needs a model in Marian's format")
     return tensor2tensor.import_tensor2tensor
 
 

@@ -15,7 +15,8 @@ programs. Each has the same weight, which its trees share in proportion to their
 probabilities. The joined tree has the brackets that do not cross and that the
 parsers agree on most.
 
-The file appears once complete. Without --joined, trees go to standard output.
+The file appears when it is complete. Without --joined, the trees go to standard
+output.
 """
 
 import contextlib

@@ -7,13 +7,13 @@ Without --text, the command reads sentences from standard input, one per line.
 It prints the best translation of each on a line, in order.
 
 --glossary=terms.tsv names terms whose translations are prescribed, as in
-kt-decoder. For it, the server needs a SavedModel with a beam of at least 2.
+kt-decoder. The server then needs a SavedModel with a beam of at least 2.
 
 `https://` before the host encrypts the connection, with either protocol. The
 environment variable SSL_CERT_FILE names the certificates to trust, for example
-that of a server that has signed its own.
+a self-signed one.
 
-While the server loads its model, the command ends with one error line.
+If the server is still loading its model, the command exits with an error.
 """
 
 import itertools

@@ -25,9 +25,9 @@ once it is ready. A version whose folder is deleted is dropped.
 
 The server puts sentences of concurrent requests into one batch. It writes one
 line to standard error once it is ready. While it loads the first version, GET
-/v1/models/translate tells so, and other requests are refused as UNAVAILABLE,
+/v1/models/translate says so, and other requests are refused as UNAVAILABLE,
 which is 503 over REST. On SIGTERM or Control-C the server refuses new requests,
-answers for up to 30 s those that it has accepted, and then exits.
+spends up to 30 s on those that it has accepted, and then exits.
 """
 
 import signal
@@ -67,7 +67,7 @@ FLAGS = flags.define(
         maximum=60_000_000,
     ),
 )
-_SECONDS_BETWEEN_LOOKS = 0.2  # at what the signal handler has written
+_SECONDS_BETWEEN_CHECKS = 0.2  # for a request to stop
 
 
 def main(argv):
@@ -117,7 +117,7 @@ def main(argv):
 
 def _announce(server):
     version = server.service.find(FLAGS.model_name)[0]
-    # Scripts wait for this line: the model answers from here on.
+    # Scripts wait for this line: from here on the model can answer.
     print(
         f"Serving {FLAGS.model_name}, version {version}: "
         f"{server.list_addresses()}.",
@@ -167,7 +167,7 @@ def wait_for(stop_requests):
     # it interrupts this thread while it holds the lock. Besides, a signal that
     # comes just before a thread waits for a lock does not end that wait.
     while not stop_requests:
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
+        time.sleep(_SECONDS_BETWEEN_CHECKS)
 
 
 run = command.make_script(main, FLAGS)

@@ -1,4 +1,4 @@
-"""Opens a page in the browser, in which a run can be tried and looked into.
+"""Opens a page in the browser to try out and inspect a run.
 
     kt-studio --output_dir=run
 
@@ -8,7 +8,7 @@ else it could have written. Its other views show the attention of all heads, the
 steps of beam search, the trees of a parser, the learning curves of a run that
 may still be training, and what one head computes in numbers.
 
-A second run is compared with the first:
+With two runs, the page compares them:
 
     kt-studio --output_dir=run --output_dir=other_run
 
@@ -63,7 +63,7 @@ def main(argv):
     address = format_address(FLAGS.host, server.port)
     print(f"Open http://{address}/", file=sys.stderr, flush=True)
     try:
-        # The page shows meanwhile.
+        # The page is up while the model loads.
         app.open_model(load_backend)
         threading.Event().wait()
     finally:

@@ -141,7 +141,7 @@ FLAGS = flags.define(
         usr_dir=flags.SHARED,
     ),
 )
-# Each of these names the rows of a sweep.
+# The flags that define the rows of a sweep, of which it needs exactly one.
 KINDS = ("table", "hparams_sets", "grid", "random")
 # Flags that only some sweeps read.
 GOES_WITH = {
@@ -195,7 +195,7 @@ def _check_no_run():
 
 
 def _find_kind():
-    """Returns which of `KINDS` names the rows, once the flags fit together."""
+    """Returns which of `KINDS` is set; checks that the other flags fit it."""
     kinds = [name for name in KINDS if FLAGS[name].value]
     if len(kinds) != 1:
         received = " and ".join(flags.show(FLAGS, name) for name in kinds)
@@ -211,7 +211,7 @@ def _find_kind():
     at = f"{kind}={FLAGS.table}" if kind == "table" else kind
     for name, places in GOES_WITH.items():
         if at not in places:
-            rule = f"must go with --{' or --'.join(places)}"
+            rule = f"needs --{' or --'.join(places)}"
             flags.refuse(FLAGS, [name], rule)
     return kind
 
@@ -231,7 +231,7 @@ def _make_variants(problem):
     else:
         if problem.measure != "f1":
             raise UserError(
-                "`--table=4` must go with a parsing problem. Received: "
+                "`--table=4` needs a parsing problem. Received: "
                 f"--problem={problem.name}. Use parsing_wsj or parsing_files."
             )
         hparams_set = FLAGS.hparams_set or "transformer_parsing"

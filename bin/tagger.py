@@ -86,7 +86,7 @@ def _check_needs_tags(run):
         if linearization is None:
             fault = "was not trained to parse"
         raise UserError(
-            "A tagger must go with a parser whose parts of speech are XX. "
+            "A tagger needs a parser whose parts of speech are XX. "
             f"Received: output_dir={run.path!r}, whose model {fault}. Name "
             "another run."
         )

@@ -43,8 +43,8 @@ from keras_transformer.training.recommendation import recommend
 
 # Positions per side that --batch_tokens=auto takes at most, if they make up the
 # whole update.
-MOST_TOKENS = 25000
-# Settings without which no training can start.
+MAX_TOKENS = 25000
+# Settings that every training run needs.
 NEEDED = ("problem", "hparams_set", "data_dir")
 MEASURES = ["bleu", "chrf", "ter", "f1", "loss"]
 FLAGS = flags.define(
@@ -189,8 +189,8 @@ def _train(is_chief):
     earlier_run = start.open_earlier_run(FLAGS.output_dir)
     settings = _merge_settings(earlier_run)
     _require(settings, earlier_run)
-    # Nothing is lost if a run that saved no checkpoint begins anew, with
-    # whatever the command has corrected.
+    # A run that saved no checkpoint starts over, so that its flags can be
+    # corrected; nothing is lost.
     is_new = not start.has_checkpoint(FLAGS.output_dir)
     hparams = _make_hparams(settings["hparams_set"], earlier_run, is_new)
     options = _make_options(settings)
@@ -236,7 +236,7 @@ def _train(is_chief):
 
 
 def _check_beginning(problem, hparams, origin, is_chief):
-    """Checks what a new run begins with, and returns what it records of it."""
+    """Checks what a new run starts from; returns its entries of `run.json`."""
     start.check_warm_start(hparams, origin)
     if origin:
         return {"warm_start_from": os.path.abspath(origin)}
@@ -249,7 +249,7 @@ def _check_beginning(problem, hparams, origin, is_chief):
 
 
 def _report_stop(trainer):
-    """Returns the exit status, and says what a signal's end has kept."""
+    """Returns the exit status, and reports what was kept after a signal."""
     if not trainer.stop_signal:
         return 0
     print(
@@ -324,7 +324,7 @@ def _make_hparams(hparams_set, earlier_run, is_new):
     tokens = FLAGS.batch_tokens
     if tokens == "auto":
         # A new run checks its data with the most that auto can choose.
-        tokens = MOST_TOKENS if is_new else earlier_run.hparams.batch_tokens
+        tokens = MAX_TOKENS if is_new else earlier_run.hparams.batch_tokens
     batch = {
         "batch_tokens": tokens,
         "effective_batch_tokens": FLAGS.effective_batch_tokens,
@@ -351,7 +351,7 @@ def _make_options(settings):
     names = [option.name for option in dataclasses.fields(TrainingOptions)]
     options = {name: FLAGS[name].value for name in names}
     options["profile_steps"] = profiler.parse_steps(FLAGS.profile_steps)
-    # A run that ended before its first checkpoint has recorded it.
+    # A run that ended before its first checkpoint still records it.
     recorded = settings.get("warm_start_from", "")
     options["warm_start_from"] = FLAGS.warm_start_from or recorded
     return options
@@ -361,11 +361,11 @@ def _fit_batch_tokens(problem, hparams, precision):
     """Returns the hparams with the largest batch that fits into memory."""
     from keras_transformer.engines.largest_batch import largest_batch_tokens
 
-    most = MOST_TOKENS
+    max_tokens = MAX_TOKENS
     if hparams.effective_batch_tokens:
-        most = problem.update_positions(hparams)
+        max_tokens = problem.update_positions(hparams)
     tokens = largest_batch_tokens(
-        hparams, problem.vocabularies.sizes, precision, most, FLAGS.xla
+        hparams, problem.vocabularies.sizes, precision, max_tokens, FLAGS.xla
     )
     # An evaluation has batches of this size and leaves no sentence out.
     longest = max(side.lengths.max() for side in problem.token_pairs("dev"))

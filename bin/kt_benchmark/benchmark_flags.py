@@ -84,8 +84,8 @@ FLAGS = flags.define(
             "Directory for table1.md, table1.csv and table1.png."
         ),
         seconds=flags.count(
-            "Time limit for all layers together, in seconds. Layers that it "
-            "leaves no time for are skipped.",
+            "Time limit for all layers together, in seconds. Layers that do "
+            "not fit into it are skipped.",
             default=3600,
         ),
         max_length=flags.choice(
@@ -119,7 +119,7 @@ FIXED_IN_EXPORT = ("precision", "batch_size", "target_length", "sort_by_length")
 
 
 def check_flags():
-    """Refuses flags that would be ignored, since figures would mislead."""
+    """Refuses flags that would be ignored, because figures would mislead."""
     mode = FLAGS.mode
     ignored = [
         flag.name

@@ -9,7 +9,7 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.errors import UserError
 from keras_transformer.trees.symbols import LINEARIZATIONS
 
-# Parsing takes these of `translate_files`, too.
+# Flags of `translate_files` that parsing also takes.
 EITHER_SETTINGS = ("vocab_size", "vocabulary", "normalize_text")
 TREE_SETTINGS = ("parsed_trees", "treebank_weight", "linearization")
 TREE_SETTINGS += ("augmentation_rounds", "skip_bad")
@@ -37,7 +37,7 @@ VOCABULARY_GROUP = flags.group(
         maximum=flags.MAX_VOCAB_SIZE,
     ),
     symbols=flags.text(
-        "Texts that are one subword each wherever they stand, separated by "
+        "Texts that are one subword each wherever they occur, separated by "
         "commas, such as <num>,<url>. Default: none."
     ),
     vocabulary_temperature=flags.amount(
@@ -145,7 +145,7 @@ def check_flags(problems):
             is_taken = side in sides or (sides and name in EITHER_SETTINGS)
             if not is_taken:
                 way_out = f"Remove it, or use --problem={taker}."
-                flags.refuse(FLAGS, [name], f"must go with {taker}", way_out)
+                flags.refuse(FLAGS, [name], f"needs {taker}", way_out)
 
 
 def set_files(problem):
@@ -162,7 +162,7 @@ def set_files(problem):
         settings = corpus_flags.settings(FLAGS)
         settings["symbols"] = FLAGS.symbols.split(",") if FLAGS.symbols else []
         if len(FLAGS.train or []) < 2:
-            rule = "must go with several corpora, each with its --train"
+            rule = "needs several corpora, each with its --train"
             flags.refuse(FLAGS, ["vocabulary_temperature"], rule)
     settings |= {name: _value(name) for name in names}
     if path := FLAGS.vocabulary:
@@ -178,7 +178,7 @@ def set_files(problem):
 
 
 def _value(name):
-    """Returns the value of a flag, with the paths of a list as one text."""
+    """Returns the value of a flag, with the paths of a list joined."""
     value = FLAGS[name].value
     return ",".join(value) if isinstance(value, list) else value
 
@@ -186,7 +186,7 @@ def _value(name):
 def find_vocabulary(path):
     """Returns the path of the SentencePiece model at or in a path.
 
-    If there is one for each side, it is the path of their directory.
+    If each side has a model, returns the path of their directory.
     """
     if os.path.exists(path) and not os.path.isdir(path):
         return path
@@ -228,7 +228,7 @@ def make_encoder(values):
         return DistributedEncoder(
             values.runner, _parse_pipeline_options(values)
         )
-    rule = "must go with a runner of Apache Beam, not with --runner=local"
+    rule = "needs a runner of Apache Beam, not --runner=local"
     flags.refuse(values, ["pipeline_options"], rule)
     return LocalEncoder()
 

@@ -24,8 +24,8 @@ FLAGS = flags.define(
         ),
         decode_interactive=flags.switch("Translate each line that you type."),
         target_language=flags.text(
-            "Tag that kt-datagen put before the sources of the language to "
-            "translate into, such as fr. Default: no tag."
+            "Tag of the language to translate into, such as fr, which "
+            "kt-datagen put before its sources. Default: no tag."
         ),
         tokenized=flags.switch(
             "Read the sentences to parse as words separated by spaces, as in a "
@@ -131,7 +131,7 @@ FLAGS = flags.define(
 
 # They need the attention of a model for each sentence.
 OF_WORDS = ("write_alignments", "write_word_scores")
-# Files that are read, which the output must not replace.
+# Input files, which the output must not replace.
 _INPUTS = ("decode_from_file", "prefix_file", "score_file")
 _INPUTS += ("glossary", "protected_patterns")
 # The flags that exclude others.
@@ -176,7 +176,9 @@ def check_flags():
     for name, others in _EXCLUDES.items():
         flags.exclude(FLAGS, name, *others)
     if FLAGS.format == "jsonl":
-        flags.refuse(FLAGS, _NOT_WITH_JSON, "must go without --format=jsonl")
+        flags.refuse(
+            FLAGS, _NOT_WITH_JSON, "cannot be combined with --format=jsonl"
+        )
     if FLAGS.prefix_file == "-" and FLAGS.decode_from_file in (None, "-"):
         raise UserError(
             "`--prefix_file` and the text must be two inputs. Received: "
@@ -184,12 +186,12 @@ def check_flags():
         )
     if not FLAGS.document:
         names = ["document_format", "translate_attributes"]
-        flags.refuse(FLAGS, names, "must go with `--document`")
+        flags.refuse(FLAGS, names, "needs `--document`")
         if not FLAGS.split_long:
-            rule = "must go with `--document` or `--split_long`"
+            rule = "needs `--document` or `--split_long`"
             flags.refuse(FLAGS, ["max_sentence_tokens"], rule)
     if not FLAGS.decode_to_file:
-        rule = "must go with `--decode_to_file`"
+        rule = "needs `--decode_to_file`"
         way_out = "Name the output of the earlier call."
         flags.refuse(FLAGS, ["resume"], rule, way_out)
     check_output("decode_to_file", FLAGS, _INPUTS)

@@ -1,4 +1,4 @@
-"""The model that the flags of kt-decoder name, and what its output obeys."""
+"""Opens the model that kt-decoder's flags name, and reads its constraints."""
 
 import functools
 import os
@@ -24,7 +24,8 @@ OF_TRANSLATION = (*OF_WORDS, "document", "split_long")
 def read_constraints():
     """Reads the files of `--glossary` and `--protected_patterns`.
 
-    Returns any arguments `glossary` and `protect` of `Translator.hypotheses`.
+    Returns those of the arguments `glossary` and `protect` of
+    `Translator.hypotheses` that the flags set.
     """
     from keras_transformer.decoding.steps.glossary import Glossary
     from keras_transformer.decoding.steps.placeholders import Placeholders
@@ -43,9 +44,9 @@ def check_model(changes, constraints):
     """Checks the model that the flags name, before the backend loads.
 
     Loading takes seconds, and a faulty run or option fails without it. Returns
-    what `loading.load_checker` returns, which is None for an exported model,
-    and the `load_options` of runs: the steps of their checkpoints, a list by
-    the flag that names the runs, and the `engine`.
+    a checker from `loading.load_checker`, and the `load_options`: the checkpoint
+    steps by the flag that names their runs, and the `engine`. For an exported
+    model the two are None and empty.
     """
     from keras_transformer.decoding.engines import automatic
     from keras_transformer.decoding.engines import check_capabilities
@@ -62,7 +63,7 @@ def check_model(changes, constraints):
     }
     num_hypotheses = changes.get("num_hypotheses", 1)
     if num_hypotheses > 1:
-        rule = f"must go without num_hypotheses={num_hypotheses}"
+        rule = f"cannot be combined with num_hypotheses={num_hypotheses}"
         flags.refuse(FLAGS, OF_WORDS, rule)
     if check_loadable(paths, FLAGS.checkpoint_step):
         check_export(paths[0], chosen, changes)
@@ -85,7 +86,7 @@ def check_model(changes, constraints):
 
 
 def _warn_of_direction():
-    """Says that `--rerank_by` names a run of the same direction, if it does."""
+    """Warns if `--rerank_by` names a run of the same direction."""
     # The data of some problems hold both directions, or tell them by tags.
     from keras_transformer.decoding.engines.keras_engine import open_runs
 
@@ -119,9 +120,9 @@ def report_settings(translator, changes):
     if is_beam and "beam_size" not in changes:
         if after.beam_size > before.beam_size:
             print(
-                f"kt-decoder: the beam is {after.beam_size} wide in the place "
-                f"of {before.beam_size}, because num_hypotheses="
-                f"{after.num_hypotheses} needs as many.",
+                f"kt-decoder: the beam is {after.beam_size} wide instead of "
+                f"{before.beam_size}, because num_hypotheses="
+                f"{after.num_hypotheses} needs it.",
                 file=sys.stderr,
             )
 
@@ -129,7 +130,7 @@ def report_settings(translator, changes):
 def read_quality(load_options, changes):
     """Returns the `Quality` that kt-evaluate has fitted to the run, or None.
 
-    The scores must be those of the search with one run, and of its checkpoint.
+    It fits only scores of a search with this run alone, at its checkpoint.
     """
     is_other = FLAGS.rerank_by or changes.get("mbr_samples")
     if is_other or len(load_options.get("output_dir", ())) != 1:
@@ -142,12 +143,12 @@ def read_quality(load_options, changes):
 def _check_translates(translator, names):
     """Raises a `UserError` if a flag is given for a model that parses."""
     if translator.linearization:
-        rule = "must go with a model that translates, not with a parsing run"
+        rule = "needs a model that translates, not a parsing run"
         flags.refuse(FLAGS, names, rule)
 
 
 def load_model(load_options):
-    """Opens what the flags name as a translator or a parser.
+    """Opens the model as a translator or a parser.
 
     `check_model` returned the `load_options`.
     """
@@ -216,7 +217,7 @@ def _make_arguments(load):
 
 
 def list_settings(load_options, changes, constraints):
-    """Returns everything but the text that the output depends on.
+    """Returns all that the output depends on, except the text.
 
     It is for `files.partial.open_resumable`. `check_model` returned the
     `load_options`.
@@ -249,7 +250,7 @@ def _find_models(name):
 
 
 def _join_steps(steps):
-    """Returns the steps of several runs as text, and that of one as it is."""
+    """Returns the step of a single run, or the steps of several as text."""
     if steps and len(steps) > 1:
         return ",".join(map(str, steps))
     return steps and steps[0]

@@ -39,8 +39,8 @@ def decode_document(checker, load_options, changes, constraints):
     path = FLAGS.decode_from_file
     format = FLAGS.document_format or document.guess_format(path)
     content = _read(path)
-    # A run has its vocabulary without its model, so a faulty document fails
-    # before the model is loaded.
+    # The vocabulary of a run can be read without its model, so a faulty
+    # document fails before the model is loaded.
     translator = checker or load_model(load_options)
     source = document.Document(
         content,
@@ -129,7 +129,7 @@ def _alignments(source, translations, translator):
     )
     for number, each in zip(numbers, links):
         texts = source.sentences[number], best[number].text
-        # A vocabulary may spell a text in another way.
+        # A vocabulary may change the spelling of a text.
         if (each.source_words, each.target_words) == tuple(
             find_words(text, WORD) for text in texts
         ):

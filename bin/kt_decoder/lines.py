@@ -1,4 +1,4 @@
-"""The lines that kt-decoder reads and writes, and those that are too long."""
+"""Reads and writes the lines of kt-decoder, and handles too long ones."""
 
 import collections
 import functools
@@ -46,7 +46,7 @@ class LineFormat:
 
         It adds their alarms to the `num_alarms` of the `output`.
         """
-        # Imported here because it needs NumPy, and bad input fails faster.
+        # Imported here because it needs NumPy; bad input fails sooner.
         from keras_transformer.decoding.texts import WINDOW
 
         results = iter(results)
@@ -62,12 +62,12 @@ class LineFormat:
                 whole_texts, hypotheses, **self._constraints
             )
             links_of_lines = self._links(whole_texts, hypotheses, translator)
-            for (number, line, text, translation), found, links, prefix in zip(
+            for (number, line, text, translation), alarm, links, prefix in zip(
                 batch, alarms, links_of_lines, prefixes
             ):
                 of_words = self._describe_words(links)
                 translation, quality = self._judge(
-                    text, translation, found, translator, prefix
+                    text, translation, alarm, translator, prefix
                 )
                 output.num_alarms += report_alarms(number, translation.warnings)
                 if self._is_json:
@@ -136,7 +136,7 @@ class LineFormat:
         """
         from keras_transformer.decoding.steps.long_texts import find_warnings
 
-        # A tree has the words of its sentence, or is a repair of them.
+        # Warnings are about translations; trees and blank lines have none.
         is_odd = not text.strip() or translator.linearization
         if translation.warnings or is_odd:
             return translation, {}
@@ -161,9 +161,9 @@ class LineFormat:
 class LongLines:
     """Takes lines that are too long out of a translator's input.
 
-    Their translations are empty, or those of their parts. The others come out
-    as if these were blank. `counter` is a `Translator` that counts tokens and
-    needs no model, and `text_of` returns the text of a line and its number.
+    Their translations are empty or put together from parts. The translator sees
+    blank lines in their place. `counter` is a `Translator` that counts tokens
+    and needs no model; `text_of` returns the text for a line and its number.
     """
 
     def __init__(self, counter, text_of):
@@ -176,7 +176,7 @@ class LongLines:
                 counter, FLAGS.max_sentence_tokens
             )
         self._text_of = text_of
-        self._counts = {}  # by the number of the line, of those too long
+        self._counts = {}  # tokens of the lines that are too long, by number
         self._undecoded = collections.deque()
 
     @property
@@ -262,7 +262,7 @@ def report_alarms(number, warnings):
 
 def _read_json(line, place):
     """Returns the text of a line: a JSON object with "text", or a string."""
-    # The message about another line names its `place`.
+    # The error about any other line names its `place`.
     try:
         value = json.loads(line, parse_constant=_refuse)
         # Half of a surrogate pair cannot be written as UTF-8, and a number such
@@ -279,8 +279,7 @@ def _read_json(line, place):
 def _write_json(line, translation, num_hypotheses, more):
     """Returns the line of the output, a JSON object."""
     # It has the fields of the input's line except "text", the best hypothesis
-    # of a `Translation` with the fields `more`, and all of several
-    # hypotheses.
+    # with the fields `more`, and all hypotheses if there are several.
     value = json.loads(line)
     fields = value if isinstance(value, dict) else {}
     fields = {name: fields[name] for name in fields if name != "text"}

@@ -1,4 +1,4 @@
-"""The backend of Keras: which it is, its import, and XLA's stored programs."""
+"""Chooses and imports the backend of Keras, and caches XLA's programs."""
 
 import contextlib
 import gc
@@ -16,7 +16,8 @@ from keras_transformer.files.quiet import silence_stderr
 
 BACKENDS = ("tensorflow", "jax")
 _GPUS = "/proc/driver/nvidia/gpus/*/information"
-_KINDS = ("Model", "flags", "model name")  # of a GPU and of a processor
+# Fields that tell the kind of a GPU and of a processor.
+_KINDS = ("Model", "flags", "model name")
 
 
 def load_backend(module="keras"):
@@ -115,6 +116,6 @@ def _hash_hardware():
                     for line in file
                     if line.partition(":")[0].strip() in _KINDS
                 }
-        except OSError:  # another system than Linux
+        except OSError:  # not on Linux
             continue
     return hashlib.sha256("\n".join(sorted(kinds)).encode()).hexdigest()[:16]

@@ -54,11 +54,11 @@ def make_script(main, values):
 def run(main, values, argv=None):
     """Parses the flags, calls `main` and exits with the status it returns.
 
-    None is status 0. What a user can mend, a `UserError` or an `OSError` on a
-    user's path, becomes one line on standard error and exit status 2. An
-    exception of the code in --usr_dir has its traceback under such a line.
-    Every other exception is a bug and keeps its traceback. Without `argv`, the
-    process ends with this call.
+    None is status 0. An input error, a `UserError` or an `OSError` on a user's
+    path, becomes one line on standard error and exit status 2. An exception of
+    the code in --usr_dir has its traceback under such a line. Every other
+    exception is a bug and keeps its traceback. Without `argv`, the process ends
+    with this call.
     """
     # TensorFlow and gRPC read these when they are imported.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -100,7 +100,7 @@ def _parse(main, values, has_output, argv):
         # absl parses the rest, because `app.run` has flags, too.
         remaining = absl_flags.FLAGS(values(argv, known_only=True))
     except absl_flags.UnrecognizedFlagError as error:
-        _fail(main, _about_unknown(main, values, error.flagname))
+        _fail(main, _describe_unknown(main, values, error.flagname))
     except (absl_flags.Error, ValueError) as error:
         # The messages of absl itself do not say what to do.
         message = str(error)
@@ -212,7 +212,7 @@ def _fail(main, message, trace=""):
     sys.exit(BAD_INPUT)
 
 
-def _about_unknown(main, values, name):
+def _describe_unknown(main, values, name):
     if (new_name := flags.RENAMED.get(name)) in values:
         return f"--{name} is now called --{new_name}. Use the new name."
     matches = difflib.get_close_matches(name, values)

@@ -80,7 +80,7 @@ GROUP = flags.group(
 
 
 def settings(values):
-    """Returns the arguments of `TranslateFiles.use_files` but the files."""
+    """Returns the arguments of `TranslateFiles.use_files` except the files."""
     parts = {split: values[split].value or [] for split in SPLITS}
     for split in SPLITS[1:]:
         check_unweighted(split, parts[split])
@@ -110,7 +110,7 @@ def read_languages(values, corpora):
     kinds = {parallel_files.detect_kind(corpus.paths) for corpus in corpora}
     if any(languages) and "tmx" not in kinds:
         raise UserError(
-            "Languages must go with a TMX file. Received: source_language="
+            "Languages need a TMX file. Received: source_language="
             f"{languages[0]} and target_language={languages[1]} without one. "
             "Leave them out: other files have the source first."
         )

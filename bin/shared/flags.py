@@ -198,7 +198,7 @@ def _utf8(argument):
 
 def _split_paths(argument):
     if argument and "" in argument.split(","):
-        raise ValueError  # a comma too many
+        raise ValueError  # an empty path
     return [os.path.expanduser(path) for path in argument.split(",")]
 
 
@@ -241,7 +241,7 @@ def is_changed(values, name):
 def require(values, *names, by=None):
     """Raises a `UserError` for the first named flag that has no value.
 
-    If they are only needed by another flag, `by` is its name.
+    If only another flag needs them, `by` is its name.
     """
     beside = f" with `--{by}`" if by else ""
     for name in names:
@@ -254,9 +254,9 @@ def require(values, *names, by=None):
 
 
 def refuse(values, names, rule, way_out="Remove it."):
-    """Raises a `UserError` if one of the named flags has not its default value.
+    """Raises a `UserError` if a named flag does not have its default value.
 
-    The `rule` says what such a flag goes with, like "must go with --document".
+    The `rule` says what such a flag needs, like "needs --document".
     """
     for name in names:
         if is_changed(values, name):
@@ -270,7 +270,7 @@ def exclude(values, name, *others):
     for other in others:
         if values[name].value and values[other].value:
             raise UserError(
-                f"`--{name}` must go without `--{other}`. Received: "
+                f"`--{name}` cannot be combined with `--{other}`. Received: "
                 f"{show(values, name)} and {show(values, other)}. Remove one "
                 "of them."
             )

@@ -33,7 +33,7 @@ class Stop:
             sys.__unraisablehook__(unraisable)
             return
         signal.signal(self.number, self.receive)
-        # Later, because the destructor and this hook must have ended by then,
+        # Raised later, because the destructor and this hook must end first,
         # which takes a while on a busy machine.
         timer = threading.Timer(0.1, os.kill, (os.getpid(), self.number))
         timer.daemon = True
@@ -44,9 +44,9 @@ class Stop:
 def raise_signals(is_process):
     """Makes the first SIGINT or SIGTERM raise an exception; yields a `Stop`.
 
-    If the process ends with the context, a signal after it, while a backend
-    shuts down, ends the process at once. The `Stop` knows of a signal even if a
-    library, while it is imported, turned the exception into another one.
+    If the process ends with the context, a later signal, while a backend shuts
+    down, ends it at once. The `Stop` records a signal even if a library turns
+    the exception into another one during its import.
     """
     stop = Stop()
     # Only the main thread may set a handler.
@@ -87,8 +87,8 @@ def guard_streams():
     - A closed descriptor becomes /dev/null. Otherwise the next file that is
       opened would take its place, and messages would go into that file.
     - Standard output is UTF-8 in every locale, as the input of the commands
-      is, and keeps the bytes of a path that is not UTF-8. What it does not take
-      raises an `OutputError`.
+      is, and keeps the bytes of a path that is not UTF-8. A failed write raises
+      an `OutputError`.
     - Errors of standard error are ignored: a lost message must not stop work.
     """
     for descriptor in range(3):

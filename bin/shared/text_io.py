@@ -60,7 +60,7 @@ def check_standard_input():
 class StandardOutput:
     """Standard output with the methods of `partial.PartialFile`.
 
-    As a context, it notes on an interrupt what is written.
+    On an interrupt, its context adds a note of how many lines were written.
     """
 
     num_lines = 0  # there are no lines of an earlier process

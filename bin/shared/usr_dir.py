@@ -55,7 +55,7 @@ def explain(error, path):
 def _first_frame(error, path):
     """Returns where an exception passed a directory first, and its frames."""
     folder = os.path.join(os.path.realpath(path), "")
-    # The frames before it are those of the command and of the import.
+    # The frames before it belong to the command and to the import.
     trace = error.__traceback__
     while trace:
         file = trace.tb_frame.f_code.co_filename

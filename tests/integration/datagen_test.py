@@ -150,7 +150,7 @@ class BadInputTest:
             ({"dev_target": "no/dir/dev.de"}, "no/dir/dev.de, which does not"),
             (
                 {"dev_target": "/"},
-                "Cannot read / more than once, which is",
+                "Cannot read / more than once, because it is",
             ),
             ({"test_target": ""}, "Add --test_target=FILE"),
             ({"train_target": ""}, "Add --train_target=FILE"),
@@ -158,7 +158,7 @@ class BadInputTest:
             ({"vocab_size": 100}, "vocab_size=100. Use"),
             ({"vocab_size": -1}, "vocab_size"),
             ({"problem": "translate_file"}, "Did you mean: translate_files"),
-            ({"problem": "copy"}, "must go with translate_files"),
+            ({"problem": "copy"}, "needs translate_files"),
             ({"problem": ""}, "`--problem` must be given"),
             ({"data_dir": ""}, "`--data_dir` must be given"),
             ({"train_sorce": "x"}, "Did you mean --train_source"),

@@ -193,7 +193,7 @@ class ResumeTest:
         flags.append("--resume")
         newest = checkpoints / "ckpt-4500.npz"
         shutil.copy(checkpoints / "ckpt-3000.npz", newest)
-        words = ["rerank_step=4500 in place of rerank_step=3000"]
+        words = ["rerank_step=4500 instead of rerank_step=3000"]
         assert_fails(capsys, words, decoder, *flags)
         newest.unlink()
         assert call(decoder, *flags) == 0
@@ -278,7 +278,7 @@ REFUSALS = [
         "--decode_from_file=in.txt --decode_to_file=kept",
         "8 lines of an unfinished output. Add --res",
     ),
-    ("--decode_from_file=in.txt --resume", "must go with `--decode_to_file`"),
+    ("--decode_from_file=in.txt --resume", "needs `--decode_to_file`"),
     ("--decode_from_file=in.txt --decode_hparams=beam_size=0", "`beam_size`"),
     ("--decode_from_file=in.txt --checkpoint_step=7", "step 7"),
     ("--decode_from_file=in.txt --tokenized", "a model that parses"),

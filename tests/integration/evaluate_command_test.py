@@ -255,7 +255,7 @@ class EvaluateTest:
         empty.write_text("")
         assert_fails(
             capsys,
-            ["no line to score", str(empty)],
+            ["no lines to score", str(empty)],
             evaluate,
             f"--hypotheses={empty}",
             f"--references={empty}",

@@ -126,7 +126,10 @@ class BadInputTest:
             (["--quantization=int4"], ["float32, float16", "int4"]),
             (["--export_dir=/proc/export"], ["/proc/export"]),
             (["--checkpoint_step=7"], ["step 7"]),
-            (["--export_dir={tmp}/file/a/b"], ["{tmp}/file is no directory"]),
+            (
+                ["--export_dir={tmp}/file/a/b"],
+                ["{tmp}/file is not a directory"],
+            ),
         ],
     )
     def test_bad_flags_are_refused_before_the_backend_loads(

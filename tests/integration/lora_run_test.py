@@ -154,7 +154,7 @@ class AdapterFileTest:
             f"--source={run.file(adapters.ADAPTER_FILE)}",
             f"--output_dir={tmp_path / 'new'}",
         )
-        words = ["whose newest weights are others"]
+        words = ["whose newest weights differ"]
         assert_fails(capsys, words, import_, *flags, f"--base={run.path}")
         words = ["Add --base=RUN", "Marian's own model.npz"]
         assert_fails(capsys, words, import_, *flags)

@@ -195,7 +195,7 @@ class DecodeTest:
     def test_prefixes_are_refused(self, run, sentences, capsys):
         assert_fails(
             capsys,
-            ["--prefix_file", "not with a parsing run"],
+            ["--prefix_file", "not a parsing run"],
             decoder,
             f"--output_dir={run}",
             f"--decode_from_file={sentences}",

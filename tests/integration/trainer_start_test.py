@@ -49,7 +49,7 @@ class RefusalTest:
             ("--warm_start_from=\udcff", "be UTF-8, because run.json records"),
             ("--data_dir=\udcff", "Received: data_dir='\\udcff' in"),
             ("--early_stopping_metric=f1", "bleu, chrf. Use one of these or"),
-            ("--measure=f1", "`measure` must be measured on the problem."),
+            ("--measure=f1", "`measure` must be a metric of the problem."),
         ],
     )
     def test_wrong_flag_is_one_line_and_writes_nothing(

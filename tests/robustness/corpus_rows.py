@@ -60,7 +60,7 @@ ROWS = [
     row(GENERATE + LINKS, writes("{box}/a.links", b"0=0\n"), says="line 1"),
     row(GENERATE + LINKS + " --clean", says="with --clean"),
     row(START + "a.tsv" + LINKS, says="one pair of training files"),
-    row(GENERATE + LANGUAGES, says="must go with a TMX file"),
+    row(GENERATE + LANGUAGES, says="need a TMX file"),
     row("kt-datagen --problem=copy --data_dir={box}/d --train=a.tsv"),
     row(GENERATE.replace("--dev=", "--test="), says="no dev_source"),
     # What is in the files.
@@ -108,20 +108,24 @@ ROWS = [
     row(SHORTLIST + "{box}/gone.tsv", says="gone.tsv, which does not exist"),
     row(SHORTLIST + TEXTS + "@fr", says="<fr> has no id"),
     row(SHORTLIST + TEXTS, writes("{texts}/train.de", b"a\n"), says="1 lines"),
-    row(SHORTLIST + TSV, writes(TSV, b""), says="on both sides in a.tsv"),
+    row(
+        SHORTLIST + TSV,
+        writes(TSV, b""),
+        says="a.tsv has no pair with text on both",
+    ),
     row(
         SHORTLIST + TSV,
         writes(TSV, b"\t\n\ta\n"),
-        says="on both sides in a.tsv",
+        says="a.tsv has no pair with text on both",
     ),
     row(SHORTLIST + TSV, writes(TSV, b"a\t\xff\n"), says="line 1"),
     row(SHORTLIST + TMX, writes(TMX, WHOLE), says="--source_language"),
-    row(SHORTLIST + TEXTS + LANGUAGES, says="must go with a TMX file"),
+    row(SHORTLIST + TEXTS + LANGUAGES, says="need a TMX file"),
     row(SHORTLIST + TEXTS + " --shortlist_size=0", says="from 1 to"),
-    row(EXPORT + " --shortlist_size=20", says="with --shortlist"),
+    row(EXPORT + " --shortlist_size=20", says="needs --shortlist"),
     row(
         SHORTLIST.replace("{run}", "{parser}") + TEXTS,
-        says="must go with a run that translates",
+        says="needs a run that translates",
     ),
     # The vocabulary.
     row(GIVEN, removes(MODEL), says="no vocab.model"),

@@ -161,7 +161,7 @@ ROWS = [
         apart=True,
     ),
     with_problem("None", "pairs of str. Received: None from problem=mine"),
-    with_problem("[]", "no pair of non-empty"),
+    with_problem("[]", "no pairs of non-empty"),
     with_problem("['a b', 'c d']", "Received: 'a b' from"),
     with_problem("[('a', 'b', 'c')]", "Received: ('a', 'b', 'c') from"),
     with_problem("[(1, 2)]", "Received: (1, 2) from"),

@@ -159,8 +159,8 @@ ROWS = [
     ),
     row("kt-evaluate --output_dir={run} --split=train", says="--split"),
     row("kt-evaluate --output_dir={run} --evalb_files", has("{data}")),
-    row(BLEU + "--stress", says="`--stress` must go with a run"),
-    row(BLEU + "--calibrate", says="`--calibrate` must go with a run"),
+    row(BLEU + "--stress", says="`--stress` needs a run"),
+    row(BLEU + "--calibrate", says="`--calibrate` needs a run"),
     row("kt-evaluate --output_dir={run} --test_set=wmt14/fool", has("{data}")),
     row(BLEU + "--compare={texts}/train.de", says="same number of lines"),
     row(BLEU + "--compare={texts}", says="`--compare` must be a file"),
@@ -171,10 +171,10 @@ ROWS = [
         says=("Files of the same text", "dev.de with"),
     ),
     *(
-        row(BLEU + flag, says=f"`{flag.split('=')[0]}` must go with a run")
+        row(BLEU + flag, says=f"`{flag.split('=')[0]}` needs a run")
         for flag in ("--output_dir=run", "--split=dev", "--beam_size=5")
     ),
-    row(BLEU + "--measure=f1 --lowercase", says="must go with BLEU, not F1"),
+    row(BLEU + "--measure=f1 --lowercase", says="needs BLEU, not F1"),
     row("kt-evaluate --output_dir={run} --measure=f1", has("{data}")),
     row(
         "kt-exporter --output_dir={run} --quantization=int8",
@@ -199,7 +199,7 @@ ROWS = [
         says="without --figure",
     ),
     row(f"{FIND}={{box}}/gone.txt", says="gone.txt"),
-    row(f"{FIND}=/dev/null", says="There is no sentence"),
+    row(f"{FIND}=/dev/null", says="has no sentences"),
     row(f"{FIND}=test --text=a", says="`--text` has no effect with --find"),
     row(f"{FIND}=test --figure=3", says="`--figure` has no effect with --find"),
     row("kt-serve --export_dir={saved_model} --port=0 --rest_api_port=0"),

@@ -28,7 +28,7 @@ ROWS = [
     row(
         RUN + GLOSSARY + " --score_file={texts}/dev.en",
         TERMS,
-        says="must go without `--glossary`",
+        says="cannot be combined with `--glossary`",
     ),
     row(RUN + GLOSSARY + " --beam_size=1", TERMS, says="beam_size=1"),
     row(
@@ -39,12 +39,12 @@ ROWS = [
     row(
         RUN + GLOSSARY + " --decode_hparams=temperature=1",
         TERMS,
-        says="must go with beam search",
+        says="needs beam search",
     ),
     row(
         RUN + GLOSSARY + " --decode_hparams=mbr_samples=4",
         TERMS,
-        says="must go with beam search",
+        says="needs beam search",
     ),
     row("kt-decoder --output_dir={parser}" + GLOSSARY, TERMS, says="parses"),
     row(

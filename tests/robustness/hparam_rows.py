@@ -147,7 +147,7 @@ ROWS = [
         "kt-evaluate --output_dir={run} --calibrate "
         "--decode_hparams=mbr_samples=8",
         has("{data}"),
-        says="not with mbr_samples",
+        says="not mbr_samples",
     ),
     row(
         "kt-evaluate --output_dir={parser} "
@@ -161,12 +161,12 @@ ROWS = [
     ),
     row(
         "kt-exporter --output_dir={run} --decode_hparams=mbr_samples=8",
-        says="must go with a run",
+        says="needs a run",
     ),
     row(
         "kt-exporter --output_dir={run} --format=ctranslate2 "
         "--decode_hparams=mbr_samples=8",
-        says="must go with a run",
+        says="needs a run",
     ),
     row(
         "kt-decoder --output_dir={ctranslate2} --decode_hparams=mbr_samples=8",

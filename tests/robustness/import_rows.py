@@ -61,7 +61,7 @@ ROWS = [
     row(ADAPTER + " --base={run}", says="ckpt-3000.npz, where"),
     row(ADAPTER + " --base={data}", says="`base` must be"),
     row(ADAPTER + " --base={run} --verify", says="--verify"),
-    row(NEW + " --base={run}", says="must go with adapters"),
+    row(NEW + " --base={run}", says="needs adapters"),
     row(IMPORT + "{run}", says="new or empty"),
     row(IMPORT + "{marian}", says="new or empty"),
     row(IMPORT + "{run}/run.json", says="run.json"),

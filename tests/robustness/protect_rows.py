@@ -35,19 +35,19 @@ ROWS = [
     ),
     row(
         RUN + " --protect --score_file={texts}/dev.en",
-        says="must go without `--score_file`",
+        says="cannot be combined with `--score_file`",
     ),
     row(
         RUN + " --protect --prefix_file={texts}/dev.en",
-        says="must go without `--prefix_file`",
+        says="cannot be combined with `--prefix_file`",
     ),
     row(
         RUN + " --protect --rerank_by={run}",
-        says="must go without `--rerank_by`",
+        says="cannot be combined with `--rerank_by`",
     ),
     row(
         RUN + " --protect --split_long",
-        says="must go without `--split_long`",
+        says="cannot be combined with `--split_long`",
     ),
     accepted(
         RUN + PATTERNS + " --decode_to_file={box}/out.txt",

@@ -33,7 +33,10 @@ GENERATE = (
 )
 ROWS = [
     row(GENERATE + "--shared_vocabulary=maybe", says="shared_vocabulary"),
-    row(GENERATE + "--source_vocab_size=300", says="the source alone"),
+    row(
+        GENERATE + "--source_vocab_size=300",
+        says="separate vocabulary of the source",
+    ),
     row(
         GENERATE + "--shared_vocabulary=false --vocab_size=400 "
         "--source_vocab_size=3",
@@ -42,7 +45,7 @@ ROWS = [
     row(
         "kt-datagen --problem=copy --data_dir={box}/d "
         "--shared_vocabulary=false",
-        says="must go with translate_files",
+        says="needs translate_files",
     ),
     row(
         "kt-datagen --problem=translate_files --data_dir={text_data} "

@@ -141,7 +141,7 @@ class _Connection(H11Protocol):
                 limits.REQUEST_SECONDS,
                 self._refuse,
                 408,
-                f"A request must arrive in {limits.REQUEST_SECONDS} s.",
+                f"No whole request in {limits.REQUEST_SECONDS} s. Try again.",
             )
 
     def _end_request(self):

@@ -71,10 +71,7 @@ def clean_trees(lines, name):
             )
         yield tree
     if is_empty:
-        yield UserError(
-            f"A file of trees must hold a tree. Received: {name}, line 1, "
-            "where the file ends. Leave the file out."
-        )
+        yield UserError(f"{name} holds no tree. Leave the file out.")
 
 
 def read_tagged_sentences(paths):

@@ -99,9 +99,8 @@ def read_curves(runs, metric, x_axis):
         ]
         if not any(_can_be_drawn(*point) for point in points):
             raise UserError(
-                "`metric` must have been measured in all runs. Received: "
-                f"metric={metric}, of which {run} has no finite value. Leave "
-                "that run out, or choose another metric."
+                f"{run} has no finite value of {metric}. Leave that run out, "
+                "or choose another metric."
             )
         # Matplotlib draws no point at a NaN, but leaves a gap there.
         curves[name] = [
@@ -205,7 +204,7 @@ def _epochs_per_update(run, rows):
             "`x_axis` must not be epoch for a run in its first epoch. "
             f"Received: x_axis=epoch, {run}. Use step or seconds."
         )
-    # Of an epoch's rows, the first is closest to the epoch's beginning.
+    # The first row of an epoch is closest to the epoch's beginning.
     first = rows[epochs.index(newest)]
     return newest / max(1, int(first["step"]))
 

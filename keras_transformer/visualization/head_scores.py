@@ -40,7 +40,7 @@ class HeadScorer:
 
     In a sentence of n words, `A[i, j]` is the weight from word i to word j. For
     uniform attention it is 1 / n. Each quantity q below is a mean over all
-    words i of all sentences, and u is that of uniform attention.
+    words i of all sentences, and u is its value for uniform attention.
 
     - diagonal: `(q - u) / (1 - u)` with `q = A[i, i + offset]`, where that word
       exists, for the offset in -1, 0 and 1 with the highest score.
@@ -82,8 +82,8 @@ class HeadScorer:
         """Returns the `HeadScores` of the sentences so far."""
         if not self._num_sentences:
             raise UserError(
-                "Heads must be scored on a sentence of two words or more. "
-                "Received: none. Use other sentences."
+                "There is no sentence of two words or more to score heads on. "
+                "Use other sentences."
             )
         *at_offsets, distances, entropies, inside, others = np.moveaxis(
             self._heads, -1, 0

@@ -103,7 +103,7 @@ class TimeLimitTest:
         dripping.set()
         thread.join()
         assert status == 408
-        assert "must arrive in 0.5 s" in error
+        assert "No whole request in 0.5 s" in error
         assert time.monotonic() - begin < 3
 
     def test_an_idle_connection_is_closed_without_a_response(

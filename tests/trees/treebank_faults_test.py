@@ -149,7 +149,7 @@ class BadTreeTest:
     def test_file_without_a_tree_is_named(self, tmp_path):
         paths = [write(tmp_path / name, "\n \n") for name in ("a", "b")]
         good = write(tmp_path / "good", "(NN bird)\n")
-        with pytest.raises(ValueError, match="must hold a tree.*/a, line 1"):
+        with pytest.raises(ValueError, match="/a holds no tree"):
             read(good, *paths)
         bad = []
         assert len(read(good, *paths, bad=bad)) == 1

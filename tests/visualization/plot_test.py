@@ -210,7 +210,7 @@ class PlotTest:
                     "--metric=learning_rate",
                     PICTURE,
                 ],
-                "metric=learning_rate, of which base has no finite value",
+                "base has no finite value of learning_rate",
             ),
             (
                 ["--output_dir=base,new", PICTURE, "--x_axis=epoch"],

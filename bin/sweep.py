@@ -163,7 +163,7 @@ def main(argv):
         FLAGS.train_steps,
         _seeds,
     )
-    wanted = _select_rows(rows)
+    selected_rows = _select_rows(rows)
     check_directory(FLAGS.output_dir, "`--output_dir`")
     _check_no_run()
     _check_rows(rows)
@@ -176,7 +176,7 @@ def main(argv):
         settings = {name: FLAGS[name].value for name in SETTINGS}
         check_settings(FLAGS.output_dir, settings)
         failures = sweep.run(
-            wanted, _repeat_flag("usr_dir"), _repeat_flag("precision")
+            selected_rows, _repeat_flag("usr_dir"), _repeat_flag("precision")
         )
     with open(sweep.file(MARKDOWN_FILE), encoding="utf-8") as file:
         print(file.read(), end="")
@@ -261,10 +261,10 @@ def _select_rows(rows):
     """Returns the rows that --rows names."""
     if not FLAGS.rows:
         return rows
-    wanted = FLAGS.rows.split(",")
-    names = [row.variant.name for row in rows]
-    _check_names("`--rows` must name rows of the sweep", wanted, names)
-    return [row for row in rows if row.variant.name in wanted]
+    names = FLAGS.rows.split(",")
+    all_names = [row.variant.name for row in rows]
+    _check_names("`--rows` must name rows of the sweep", names, all_names)
+    return [row for row in rows if row.variant.name in names]
 
 
 def _check_names(rule, names, known):

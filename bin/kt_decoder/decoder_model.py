@@ -56,7 +56,7 @@ def check_model(changes, constraints):
     from keras_transformer.decoding.loading import load_checker
 
     paths = directories(FLAGS.output_dir)
-    chosen = {
+    changed_flags = {
         name: FLAGS[name].value
         for name in FLAGS
         if flags.is_changed(FLAGS, name)
@@ -66,10 +66,10 @@ def check_model(changes, constraints):
         rule = f"cannot be combined with num_hypotheses={num_hypotheses}"
         flags.refuse(FLAGS, OF_WORDS, rule)
     if check_loadable(paths, FLAGS.checkpoint_step):
-        check_export(paths[0], chosen, changes)
+        check_export(paths[0], changed_flags, changes)
         return None, {}
     checker = load_checker(paths, **_make_arguments(load_checker))
-    check_capabilities(checker.engine.capabilities, chosen, "--")
+    check_capabilities(checker.engine.capabilities, changed_flags, "--")
     options = checker.change_options(**changes)
     _check_translates(checker, (*OF_TRANSLATION, "prefix_file"))
     checker.combine_steps(options, **constraints)
@@ -80,7 +80,7 @@ def check_model(changes, constraints):
         reverse = keras_engine.open_runs(directories(FLAGS.rerank_by))
         load_options["rerank_by"] = keras_engine.find_steps(reverse)
     load_options["engine"] = automatic.choose_engine(
-        runs, FLAGS.engine, FLAGS.precision, {**chosen, **changes}
+        runs, FLAGS.engine, FLAGS.precision, {**changed_flags, **changes}
     ).engine
     return checker, load_options
 

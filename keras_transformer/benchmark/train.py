@@ -93,7 +93,7 @@ def _count_flops(hparams, vocab_size, plan, lengths):
 
 
 def _arithmetic(engine, precision, passes, flops, token_flops):
-    """Compares the operations of a run with what the devices can do."""
+    """Compares the operations of a run with the peak of the devices."""
     # A pass takes `flops` with padding and `token_flops` without. The MFU of
     # Chowdhery et al. (2022) is None if the device's peak is unknown.
     rate, _ = passes.rate(flops)
@@ -211,8 +211,8 @@ def _consume(batches):
         # Imported here because JAX does without TensorFlow.
         from keras_transformer.data.dataset import make_update_dataset
 
-        made = make_update_dataset(batches).take(len(batches))
+        items = make_update_dataset(batches).take(len(batches))
     else:
-        made = prefetch(batches)
-    for _ in made:
+        items = prefetch(batches)
+    for _ in items:
         pass

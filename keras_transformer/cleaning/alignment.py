@@ -20,7 +20,7 @@ MIN_PAIRS = 1_000  # with fewer, too few words occur often enough
 # and code, which a translation keeps, are about as frequent on both.
 MIN_WRONG_SIDE_GAIN = math.log(2)
 NUM_ITERATIONS = 4
-# Of random pairs of sentences of the text, this share lies below the limit.
+# This share of random pairs of sentences of the text lies below the limit.
 SHARE_BELOW = 0.9
 _WORD = re.compile(r"\w+")
 

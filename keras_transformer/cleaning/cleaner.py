@@ -114,7 +114,7 @@ class Cleaner:
 def _make_rules(options):
     """Returns the rules of some options, in the order of `RULES`."""
     is_uneven = functools.partial(rules.is_uneven, max_ratio=options.max_ratio)
-    made = [
+    pair_rules = [
         SideRule("empty", rules.is_empty),
         SideRule("too_long", lambda text: len(text) > options.max_length),
         PairRule("length_ratio", is_uneven),
@@ -122,32 +122,33 @@ def _make_rules(options):
         SideRule("encoding", rules.is_broken),
         SideRule("markup", rules.has_markup),
     ]
-    made = [rule for rule in made if rule.name in options.rules]
+    pair_rules = [rule for rule in pair_rules if rule.name in options.rules]
     scripts = options.source_scripts, options.target_scripts
     if any(scripts):
         is_other = [
             functools.partial(rules.is_in_other_scripts, scripts=one)
             for one in scripts
         ]
-        made.append(SideRule("script", *is_other))
+        pair_rules.append(SideRule("script", *is_other))
     codes = options.source_language, options.target_language
     if any(codes):
-        made.append(SideRule("language", *rules.drop_wrong_language(*codes)))
+        is_wrong = rules.drop_wrong_language(*codes)
+        pair_rules.append(SideRule("language", *is_wrong))
     if options.held_out:
         is_held_out = rules.drop_held_out(options.held_out)
-        made.append(SideRule("held_out", is_held_out))
+        pair_rules.append(SideRule("held_out", is_held_out))
     # Imported here because they import NumPy, which would slow --help down.
     from keras_transformer.cleaning.alignment import AlignmentRule
     from keras_transformer.cleaning.alignment import WrongSideRule
     from keras_transformer.cleaning.duplicates import DuplicateRule
 
     learners = (WrongSideRule, AlignmentRule)
-    made += [rule() for rule in learners if rule.name in options.rules]
+    pair_rules += [rule() for rule in learners if rule.name in options.rules]
     keys = {"duplicate": str, "near_duplicate": rules.normal_form}
     for name, key in keys.items():
         if name in options.rules:
-            made.append(DuplicateRule(name, key))
-    return made
+            pair_rules.append(DuplicateRule(name, key))
+    return pair_rules
 
 
 NUM_SAMPLES = 5

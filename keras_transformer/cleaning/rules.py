@@ -233,7 +233,7 @@ def drop_held_out(lines):
 
 
 # A short sentence often fits several languages. Below this confidence the
-# identifier's guess is no reason to drop a pair.
+# identifier's guess is not a reason to drop a pair.
 MIN_CONFIDENCE = 0.8
 
 

@@ -92,7 +92,7 @@ def plan_batches(
     most `FEW_SHAPES` shapes, whose lengths are multiples of 8, and whose number
     of rows is as large as `batch_tokens` allows. `pair_numbers` selects the
     pairs of the epoch, perhaps repeated; None is every pair once. A kept
-    sentence that is longer than `batch_tokens` is a `UserError`.
+    sentence that is longer than `batch_tokens` raises a `UserError`.
     """
     kept, kept_lengths, num_dropped = select_pairs(
         input_lengths, target_lengths, max_length, pair_numbers

@@ -98,7 +98,7 @@ class BpeDropout:
         # The number of better merges that are left out before one is not.
         num_skipped = generator.geometric(1 - self._dropout, num_words) - 1
         some = np.flatnonzero(num_skipped)
-        # The last sorted key is no merge: words have padding at both ends.
+        # The last sorted key is not a merge: words have padding at both ends.
         skipped = np.minimum(num_skipped[some], num_pairs - 1)
         by_key = np.sort(keys[:, some], axis=0)
         best[some] = by_key[skipped, np.arange(len(some))]

@@ -100,7 +100,7 @@ def choose_pairs(corpora, seed, epoch):
     # Imported here because the flags of kt-datagen need this module, too.
     import numpy as np
 
-    chosen, first = [], 0
+    parts, first = [], 0
     for number, (num_pairs, weight) in enumerate(corpora):
         # Exact, so that rounding never loses or repeats a pair.
         per_epoch = num_pairs * fractions.Fraction(str(weight))
@@ -108,13 +108,13 @@ def choose_pairs(corpora, seed, epoch):
         end = math.floor(per_epoch * (epoch + 1))
         while begin < end:
             pass_number, place = divmod(begin, num_pairs)
-            taken = min(num_pairs - place, end - begin)
+            num_taken = min(num_pairs - place, end - begin)
             order = np.arange(num_pairs)
-            if taken < num_pairs:
+            if num_taken < num_pairs:
                 # The trailing 3 keeps this generator apart from the others.
                 key = [seed, pass_number, number, 3]
                 order = np.random.default_rng(key).permutation(num_pairs)
-            chosen.append(first + order[place : place + taken])
-            begin += taken
+            parts.append(first + order[place : place + num_taken])
+            begin += num_taken
         first += num_pairs
-    return np.concatenate(chosen) if chosen else np.zeros(0, np.int64)
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)

@@ -218,7 +218,7 @@ def _bucket_pairs(pairs, batch_tokens, num_replicas):
 
 def _map_to_arrays(dataset, read, spec):
     """Maps numbers to the arrays that the NumPy function `read` returns."""
-    # They are a dictionary, and `spec` is that of their `tf.TensorSpec`.
+    # They are a dictionary, and `spec` has the `tf.TensorSpec` of each.
     import tensorflow as tf
 
     def in_order(*numbers):

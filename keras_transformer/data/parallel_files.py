@@ -165,10 +165,10 @@ def _code(variant):
 
 def _find_text(segments, language):
     """Returns the text in a language, or None; `en` also stands for `en-US`."""
-    wanted = _parts(language)
+    parts = _parts(language)
     # A unit may have both; sorting puts the shorter code first.
     for code, segment in sorted(segments.items(), key=lambda v: len(v[0])):
-        if _parts(code)[: len(wanted)] == wanted:
+        if _parts(code)[: len(parts)] == parts:
             text = _plain_text(segment)
             # Without the lookbehind, each space of a run would begin a search.
             return re.sub(r"(?<!\s)\s*[\t\r\n]\s*", " ", text).strip()

@@ -45,11 +45,11 @@ def disturb_sources(token_pairs, vocabulary, share, seed, epoch, longest):
     sources = token_pairs.inputs
     # The 4 separates it from generators that order epochs or segment words.
     chooser = np.random.default_rng([seed, epoch, 4])
-    chosen = np.flatnonzero(chooser.random(len(sources)) < share)
+    pair_numbers = np.flatnonzero(chooser.random(len(sources)) < share)
     generator = random.Random(int(chooser.integers(2**63)))
     numbers, disturbed = [], []
-    for start in range(0, len(chosen), TEXTS_AT_ONCE):
-        part = chosen[start : start + TEXTS_AT_ONCE]
+    for start in range(0, len(pair_numbers), TEXTS_AT_ONCE):
+        part = pair_numbers[start : start + TEXTS_AT_ONCE]
         ends = np.cumsum(sources.count_tokens(part))
         rows = np.split(sources.concatenate(part), ends[:-1])
         texts = [disturb(t, generator) for t in vocabulary.decode(rows)]
@@ -68,8 +68,8 @@ def disturb_sources(token_pairs, vocabulary, share, seed, epoch, longest):
 class _ReplacedSequences(TokenSequences):
     """Token sequences, some of which others replace.
 
-    `numbers`, of shape `(replaced,)`, are those of the `TokenSequences`
-    `others` among all `sequences`.
+    `numbers`, of shape `(replaced,)`, tell which of the `sequences` the
+    `TokenSequences` `others` replace.
     """
 
     def __init__(self, sequences, numbers, others):

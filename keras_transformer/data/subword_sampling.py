@@ -22,7 +22,7 @@ class SubwordSampler:
     in turn. An epoch therefore costs little more than a look-up, and any
     occurrence has the distribution that `BpeDropout` describes. Memory holds 4
     bytes for each word of the text and, during an epoch, the drawn
-    segmentations. `vocabulary` is that of both sides, or of the targets.
+    segmentations. `vocabulary` belongs to both sides, or to the targets.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class SubwordSampler:
     def sample(self, epoch, longest):
         """Returns the pairs of an epoch, `TokenPairs`.
 
-        They are a pure function of the arguments and of those of the class. A
+        They depend only on these arguments and on those of the class. A
         pair keeps its stored segmentation if one of its sides has more than
         `longest` tokens in the stored or in the sampled segmentation.
         """

@@ -105,7 +105,7 @@ class UpdateBatches:
         parts = self._divide(indices, replicas, batch_plan.EMPTY_ROW)
         rows = parts.reshape(-1, *indices.shape[1:])  # (rows, ...)
         inputs, targets = batch_plan.pad_batch(self._token_pairs, rows, shape)
-        # Of all workers, because the loss is the mean over all tokens.
+        # Over all workers, because the loss is the mean over all tokens.
         num_tokens = self._lengths(indices)[:, 1].sum()
         batch = {
             "inputs": inputs.reshape(

@@ -197,11 +197,11 @@ def sample_corpora(corpora, limit, temperature=1):
     counted = [(sample, size) for sample, size in counted if size]
     sizes = [size for _, size in counted]
     sample_size = min(limit, sum(sizes))
-    chosen = []
+    mixture = []
     for (sample, _), share in zip(counted, compute_shares(sizes, temperature)):
         places = range(round(share * sample_size))
-        chosen += [sample[i * len(sample) // len(places)] for i in places]
-    return chosen
+        mixture += [sample[i * len(sample) // len(places)] for i in places]
+    return mixture
 
 
 def _sample_and_count(pairs, limit):

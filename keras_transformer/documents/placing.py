@@ -145,21 +145,21 @@ def _is_emphasis(mark):
 
 def _choose_gaps(marks, space, is_first, has_word):
     """Returns the white space before each mark at one place, and after all."""
-    # `space` is what the translation has there. A word is before the marks
+    # `space` is the translation's space there. A word is before the marks
     # unless `is_first`; after them is a word, and no punctuation, if
     # `has_word`.
     kinds = [mark.piece.kind for mark in marks]
     # Where the source has white space.
-    wanted = [
+    has_space = [
         before.isspace() or after.isspace()
         for before, after in zip(
             [*(mark.before for mark in marks), ""],
             ["", *(mark.after for mark in marks)],
         )
     ]
-    gaps = [""] * len(wanted)
+    gaps = [""] * len(has_space)
     if markup.Kind.ATOM in kinds:
-        gaps = [" " if is_wanted else "" for is_wanted in wanted]
+        gaps = [" " if is_space else "" for is_space in has_space]
         if is_first:
             gaps[0] = ""
         if not (space or has_word):
@@ -175,7 +175,7 @@ def _choose_gaps(marks, space, is_first, has_word):
         # By default after the end tags of the words before.
         is_end = [kind == markup.Kind.CLOSE for kind in kinds] + [False]
         default = is_end.index(False)
-        gaps[wanted.index(True) if any(wanted) else default] = space
+        gaps[has_space.index(True) if any(has_space) else default] = space
     return gaps
 
 

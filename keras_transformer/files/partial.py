@@ -116,9 +116,9 @@ class PartialFile:
         """Writes lines, each with its line feed, which then survive a stop."""
         content = "".join(lines).encode()
         with writing.explain_disk_errors(self._path):
-            left = memoryview(content)
-            while left:
-                left = left[self._file.write(left) :]
+            remaining = memoryview(content)
+            while remaining:
+                remaining = remaining[self._file.write(remaining) :]
             # The record must not reach the disk before the lines.
             os.fsync(self._file.fileno())
         self._hash.update(content)

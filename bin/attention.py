@@ -91,7 +91,7 @@ FLAGS = flags.define(
         ),
     ),
 )
-# What the command can draw, and the flags that apply to it alone.
+# The kinds of drawings, and the flags that apply to each alone.
 FLAGS_OF = {
     "all": ("attention", "target_text", "beam_size", "alpha"),
     "figure": ("layer", "heads", "word"),

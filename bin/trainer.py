@@ -240,7 +240,7 @@ def _check_beginning(problem, hparams, origin, is_chief):
     start.check_warm_start(hparams, origin)
     if origin:
         return {"warm_start_from": os.path.abspath(origin)}
-    # The recommended recipes are those of translation.
+    # The recommended recipes are for translation.
     if is_chief and problem.measure == "bleu":
         splits = describe_data(problem)["splits"]
         if advice := recommend(splits["train"]["pairs"], hparams.d_model):

@@ -102,7 +102,7 @@ def transformer_deep_shallow_tiny():
     """A deep encoder and a decoder of one layer: 6 + 1, otherwise tiny.
 
     The small twin of `transformer_deep_shallow`, for one small device. Widths,
-    dropout and schedule are those of `transformer_tiny`. No score is published.
+    dropout and schedule are as in `transformer_tiny`. No score is published.
     """
     return dataclasses.replace(
         transformer_tiny(), num_layers=6, num_decoder_layers=1

@@ -221,7 +221,7 @@ def ancestor_mask(ancestors, beam_size):
     """Lets each beam attend to the positions from which it grew.
 
     At each position every beam of a sentence writes its keys and values to a
-    slot of its own. When beams fork and die, the slots stay where they are, and
+    separate slot. When beams fork and die, the slots stay where they are, and
     each beam remembers which slots its ancestors wrote to.
 
     Args:

@@ -173,7 +173,7 @@ def list_weights(config, vocab_size, input_vocab_size=None):
 def list_adapters(weights, rank):
     """Returns name and shape of every low-rank adapter of a model.
 
-    The projections have adapters, and `weights` are those of `list_weights`.
+    The projections have adapters; `weights` is the result of `list_weights`.
 
     >>> list_adapters({"model/encoder/layer_0/feed_forward/inner": (8, 32)}, 2)
     {'model/encoder/layer_0/feed_forward/inner_lora_a': (8, 2), \

@@ -200,10 +200,10 @@ class Problem(GeneratedData):
         return None
 
     def make_guidance(self, hparams: "HParams") -> typing.Any:
-        """Returns what guides the training besides the targets, or None.
+        """Returns guidance for training besides the targets, or None.
 
         It has a method `read(token_pairs, rows, shape)`; see
-        `token_links.TokenLinks`. A `UserError` says what the data lack.
+        `token_links.TokenLinks`. Raises a `UserError` if the data lack it.
         """
         if hparams.span_labels:
             raise UserError(

@@ -1,9 +1,9 @@
 """Parsing of sentences that a small grammar generates with their trees.
 
-The sentences are short and use few words, but the trees contain what makes
-parsing hard: phrases that could belong to several words, clauses within
-clauses, coordination, questions. The words determine the tree, so a model can
-learn to parse every sentence correctly.
+The sentences are short and use few words, but the trees contain the
+difficulties of parsing: phrases that could belong to several words, clauses
+within clauses, coordination, questions. The words determine the tree, so a
+model can learn to parse every sentence correctly.
 """
 
 import bisect

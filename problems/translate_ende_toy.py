@@ -1,6 +1,6 @@
 """English to German with sentences from a small grammar: a quick start.
 
-The sentences are short and use few words, but they contain what is difficult in
+The sentences are short and use few words, but they contain the difficulties of
 German: gender and case, endings of adjectives, verbs in two parts, and verbs at
 the end. A small model learns all of it within minutes.
 """

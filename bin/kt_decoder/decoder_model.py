@@ -44,9 +44,9 @@ def check_model(changes, constraints):
     """Checks the model that the flags name, before the backend loads.
 
     Loading takes seconds, and a faulty run or option fails without it. Returns
-    a checker from `loading.load_checker`, and the `load_options`: the checkpoint
-    steps by the flag that names their runs, and the `engine`. For an exported
-    model the two are None and empty.
+    a checker from `loading.load_checker`, and the `load_options`: the steps of
+    checkpoints by the flag that names their runs, and the `engine`. For an
+    exported model the two are None and empty.
     """
     from keras_transformer.decoding.engines import automatic
     from keras_transformer.decoding.engines import check_capabilities

@@ -22,7 +22,7 @@ FLAGS = flags.define(
             "has no test or with calibrate.",
         ),
         test_set=flags.text(
-            "Test set of sacreBLEU to decode in place of a split, such as "
+            "Test set of sacreBLEU to decode instead of a split, such as "
             "wmt14/full. Default: none."
         ),
         beam_size=flags.SHARED,

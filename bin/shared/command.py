@@ -253,7 +253,7 @@ def make_manual(description, values):
 
 
 def _describe(flag):
-    # The help text of such a flag says itself what happens without it.
+    # The help text of such a flag already says what happens without it.
     if flag.default is None:
         return flag.help
     shown = str(flag.default)

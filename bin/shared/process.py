@@ -68,7 +68,7 @@ def raise_signals(is_process):
 class OutputError(Exception):
     """Standard output takes no more; the argument is the stream's `OSError`.
 
-    It is no `OSError`, so that nobody takes it for an error of another file.
+    It is not an `OSError`, so that it is not mistaken for that of a file.
     """
 
     def __init__(self, error):

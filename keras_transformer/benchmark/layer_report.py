@@ -11,7 +11,7 @@ from keras_transformer.files.writing import atomic_write
 from keras_transformer.visualization.picture import make_axes
 from keras_transformer.visualization.picture import write_picture
 
-# The figures of a cell, with their titles, units and what a unit is.
+# The figures of a cell, with their titles, units and the size of a unit.
 FIGURES = {
     "forward_seconds": ("forward", "ms", 1e-3),
     "training_seconds": ("training", "ms", 1e-3),

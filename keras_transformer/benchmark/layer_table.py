@@ -46,7 +46,7 @@ LAYERS = {
 class Cell(typing.NamedTuple):
     """A layer at one length and width, with its figures.
 
-    The figures are those of `layer_cell.measure`. They are absent if `note`
+    The figures come from `layer_cell.measure`. They are absent if `note`
     says why the cell was not measured.
     """
 

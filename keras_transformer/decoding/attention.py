@@ -47,7 +47,7 @@ class Attention(typing.NamedTuple):
 
     @property
     def decoder_keys(self) -> list[str]:
-        """Labels of what the decoder reads at each position, a list of str."""
+        """Labels of the decoder's input at each position, a list of str."""
         return [START, *self.target_tokens[:-1]]
 
     def select(self, kind: str) -> tuple[list[str], list[str], np.ndarray]:
@@ -86,7 +86,7 @@ def compute_encoder_attention(translator, texts):
     """Yields the tokens of each text and the attention of the encoder to it.
 
     The tokens are a list of str; the attention has the shape `(num_layers,
-    num_heads, source_len, source_len)`. The translator is that of a run.
+    num_heads, source_len, source_len)`. The translator must belong to a run.
     """
     from keras import ops
 
@@ -120,8 +120,8 @@ class Word(typing.NamedTuple):
 class WordLinks(typing.NamedTuple):
     """How much each word of a translation attends to each word of its source.
 
-    The weights are those of cross-attention where the tokens of the translation
-    are predicted. They are the mean over the heads of a layer and over the
+    The weights are the cross-attention where the tokens of the translation are
+    predicted. They are the mean over the heads of a layer and over the
     tokens of the target word, and the sum over the tokens of the source word.
     White space counts as a part of the word after it.
     """
@@ -129,7 +129,7 @@ class WordLinks(typing.NamedTuple):
     source_words: list[Word]
     target_words: list[Word]
     weights: np.ndarray  # (number of target words, number of source words)
-    # The log-probability of each target word, the sum of those of its tokens.
+    # The log-probability of each target word, the sum over its tokens.
     # The end belongs to the last word, so all of them together have the
     # log-probability of the translation, its score without a length penalty.
     scores: Sequence[float] = ()

@@ -72,8 +72,8 @@ class Scorer(Preparation):
         """Returns the alarms of the best translation of each text.
 
         They are names of `alarms.REASONS`, without "low_score". Trees have
-        none. `hypotheses` are those that `Translator.hypotheses` yields for the
-        other arguments.
+        none. `hypotheses` come from `Translator.hypotheses` for the same
+        arguments.
         """
         if self.linearization:
             return [[] for _ in texts]
@@ -112,7 +112,7 @@ class Scorer(Preparation):
     ) -> list[Attention]:
         """Returns the `Attention` of the best translation of each text.
 
-        `hypotheses` are those that `Translator.hypotheses` yields for them.
+        `hypotheses` come from `Translator.hypotheses` for the same texts.
         """
         check_capabilities(self.engine.capabilities, {"return_attention": True})
         return self.engine.attend(

@@ -37,7 +37,7 @@ def sort_by_agreement(hypotheses):
     for sample in hypotheses:
         first.setdefault(sample.text, sample)
     scores = compute_chrf(list(first))
-    # A sample is no reference for itself, but its duplicates are.
+    # A sample is not a reference for itself, but its duplicates are.
     sums = scores @ np.array([numbers[text] for text in first])
     means = (sums - np.diag(scores)) / (len(hypotheses) - 1)
     ordered = [

@@ -182,7 +182,7 @@ class Codec:
 
 
 def prepare_texts(steps, texts):
-    """Returns texts as steps prepare them, and what each has to remember."""
+    """Returns texts as steps prepare them, and the memory of each step."""
     memories = []
     for step in steps:
         texts, memory = step.prepare(texts)

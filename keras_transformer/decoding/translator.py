@@ -102,7 +102,7 @@ class Translator(Scorer):
         """Opens a run, an ensemble or an exported model as a translator.
 
         The arguments are those of `load`, which returns a `Parser` for a model
-        that parses, and those of this class beside the engine. Unlike with
+        that parses, and those of this class except the engine. Unlike with
         `load`, there are no steps but those that are passed, so emoji are not
         kept. An ensemble has the decoding options of its first run.
         """

@@ -258,7 +258,7 @@ def _show(piece):
 def _cut(pieces, sizes):
     """Divides pieces into lists whose plain texts have the given sizes."""
     lists = []
-    number, start = 0, 0  # what comes next: a piece, and a place in its text
+    number, start = 0, 0  # the next piece, and the place in its text
     for left in sizes:
         part = []
         while number < len(pieces) and (
@@ -314,7 +314,7 @@ def _is_edge(pieces, place, partners):
 
 
 def _split_off_space(piece):
-    """Divides text into the white space at its ends, and what is between."""
+    """Divides text into the white space at its ends, and the rest."""
     if piece.raw != piece.text:
         return [piece]
     parts = re.findall(r"\S(?:.*\S)?|\s+", piece.text, re.DOTALL)

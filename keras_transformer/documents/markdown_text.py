@@ -130,17 +130,17 @@ class _Lines:
             places = _find_places(line.strip(), self._text[start:stop], is_cell)
             if places is None:
                 return None
-            # What the parser leaves of the indentation has no width.
+            # Indentation that the parser keeps has no width.
             indent = len(line) - len(line.lstrip())
             trailing = len(line.lstrip()) - len(line.strip())
             inside = [start + place for place in places]
             positions += [inside[0]] * indent + inside
-            # A line's last position is that of its line end.
+            # A line's last position is its line end.
             positions += [inside[-1] + n + 1 for n in range(trailing)]
         return positions
 
     def take(self, inner, positions):
-        """Appends the pieces of an inline token, and what is before it."""
+        """Appends the pieces of an inline token, and the text before it."""
         self._skip_to(positions[0])
         place = 0
         for piece in inner:
@@ -171,7 +171,7 @@ class _Lines:
                 self.values.append(value)
 
     def take_html(self, token):
-        """Appends the pieces of a block of HTML, and what is before it."""
+        """Appends the pieces of a block of HTML, and the text before it."""
         first, stop = token.map
         stop = min(stop, len(self._starts)) - 1
         self._skip_to(self._starts[first])

@@ -258,7 +258,7 @@ def find_marks(pieces, normalize=str):
 
 
 def _texts(pieces, normalize):
-    """Returns what each piece contributes to the text of its sentence."""
+    """Returns the part of each piece in the text of its sentence."""
     # The nearest characters of text before each piece, and from it on.
     before = itertools.accumulate(
         (piece.text[-1:] for piece in pieces), _choose_last, initial=""

@@ -14,8 +14,8 @@ def parse(text):
     """Returns the pieces of a plain text, and no `Value`.
 
     A blank line ends a paragraph. So does the end of a line that had room for
-    the first word of the next line, because whoever wrapped the paragraph
-    would have put the word there.
+    the first word of the next line, because wrapping the paragraph would have
+    put the word there.
     """
     pieces, block = [], ""
     for line, end, is_wrapped in _lines(text):

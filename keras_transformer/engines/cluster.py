@@ -20,7 +20,7 @@ _EXAMPLE = (
 
 
 class Cluster(typing.NamedTuple):
-    """All workers of a training, and which of them this process is."""
+    """All workers of a training run, and which of them this process is."""
 
     num_workers: int = 1
     worker: int = 0  # number of this one; worker 0 is the chief

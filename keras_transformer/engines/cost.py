@@ -1,4 +1,4 @@
-"""The cost of a training in floating-point operations, as in Table 2.
+"""The cost of training in floating-point operations, as in Table 2.
 
 `count_training_flops` counts the operations, and `compute_cost` is the paper's
 formula. It takes the operations a second that a device sustains, `SUSTAINED`.
@@ -142,7 +142,7 @@ def _entry(table, name):
 
 
 def compute_cost(seconds, num_devices, flops):
-    """Returns the cost of a training by the formula of the paper's Table 2.
+    """Returns the cost of training by the formula of the paper's Table 2.
 
     The base model took 12 hours on 8 P100s, and the paper says 3.3e18.
 

@@ -173,7 +173,7 @@ class ModelTooLarge(UserError):
 
 
 class WorkerLost(UserError):
-    """Another machine of the training no longer answers."""
+    """Another machine of the training run no longer answers."""
 
     def __init__(self, reason):
         super().__init__(

@@ -34,7 +34,7 @@ EVERYWHERE = PartitionSpec()
 BY_ROW = PartitionSpec(AXIS)
 BY_REPLICA = PartitionSpec(None, AXIS)  # the axis after that of the rounds
 SECONDS_TO_ANSWER = 30  # after which a silent worker counts as lost
-# JAX has no class of its own for a broken connection. These begin its messages,
+# JAX has no separate class for a broken connection. These begin its messages,
 # or name the library that sums over machines.
 _LOST_WORKER = ("ABORTED", "CANCELLED", "DEADLINE_EXCEEDED", "UNAVAILABLE")
 _LOST_WORKER += ("Gloo", "NCCL")

@@ -1,4 +1,4 @@
-"""The loss that a training minimises, the same for every engine."""
+"""The loss that training minimises, the same for every engine."""
 
 import math
 
@@ -70,7 +70,7 @@ def count_chunks(hparams, num_positions):
 
 
 def _single_pass(model, hparams, inputs, targets, seeds, num_chunks, guidance):
-    """Returns the cross-entropy, with the loss of what guides the training."""
+    """Returns the cross-entropy, with the loss of any guidance."""
     features = {"inputs": inputs, "targets": targets}
     added = 0.0
     with dropout_noise(seeds):

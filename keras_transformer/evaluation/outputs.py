@@ -48,7 +48,7 @@ def read_others(path, texts):
 
 
 def load_translator(problem, output_dirs, steps, engine):
-    """Opens a run, or the runs of an ensemble; `engine` is that of `load`."""
+    """Opens a run, or the runs of an ensemble; `engine` is as in `load`."""
     if engine == "keras":
         batching.give_each_a_core()
     # The sentences of a treebank are words with spaces between them.

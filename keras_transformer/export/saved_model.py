@@ -89,7 +89,7 @@ def _save(model, run, options, facts, directory):
         _log.info("Running the requests that warm up a server")
         _write_warmup(extra, signatures, run, facts["max_tokens"])
     except tf.errors.OpError as error:
-        # TensorFlow's file system reports a full disk by an error of its own,
+        # TensorFlow's file system reports a full disk with a special error,
         # with the names of operations around the reason.
         reason = re.sub(r"{{[^}]*}} | \[Op:\w+\]", "", error.message)
         raise OSError(

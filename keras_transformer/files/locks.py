@@ -48,7 +48,7 @@ def _remove_empty(directories):
 def open_locked(path, mode="w", shown=None, keep=False, **options):
     """Opens a file to write and keeps other processes out of it.
 
-    With `keep` its content stays. `options` are those of `open`. If another
+    With `keep` its content stays. `options` are passed to `open`. If another
     process holds the lock, a `UserError` names the path `shown`.
     """
     descriptor = _open_locked(path, shown, "file", wait=False)

@@ -206,7 +206,7 @@ class MultiHeadAttention(SequenceLayer):
         """Computes the weighted sum of values in every head.
 
         Override this method to attend in another way. It serves teacher forcing
-        and step-by-step decoding alike. In a step, the beams stand on the axis
+        and step-by-step decoding alike. In a step, the beams are on the axis
         of queries and the cache on that of keys, so only the positions tell
         how far a key is from a query. With a `neighbourhood_size` it is also
         called with an axis of blocks after `num_heads` in queries, keys and
@@ -289,7 +289,7 @@ class MultiHeadAttention(SequenceLayer):
     def step(self, query, cache, position, visible, key_positions=None):
         """Attends from the newest position of each beam to its ancestors.
 
-        The beams of a sentence stand on the axis of query positions. They share
+        The beams of a sentence are on the axis of query positions. They share
         the sentence's keys and values, among which `visible` selects.
 
         Args:

@@ -63,7 +63,7 @@ class DecoderCache(typing.NamedTuple):
     # Slots (batch, beam, length) with positions of `past`; see `ancestor_mask`.
     ancestors: typing.Any
     past: typing.Any  # self-attention's keys and values, a pair per layer
-    # Of a decoder, keys and values of the encoder's output, a pair per layer,
+    # In a decoder, keys and values of the encoder's output, a pair per layer,
     # and its padding mask, (batch, input_len).
     memory: typing.Any = ()
     padding_mask: typing.Any = ()

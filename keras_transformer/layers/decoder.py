@@ -130,7 +130,7 @@ class DecoderLayer(TransformerLayer):
         """
 
         def attend_to_encoded(query):
-            # The beams stand on the axis of query positions, so the keys and
+            # The beams are on the axis of query positions, so the keys and
             # values of the input are not repeated for each beam.
             return self.cross_attention.attend(
                 query, *memory, ops.expand_dims(padding_mask, 1)

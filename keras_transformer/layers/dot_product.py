@@ -14,7 +14,7 @@ def dot_product_attention(
 
     Section 3.2.1 of Vaswani et al. (2017). The softmax is always computed in
     float32. A query that may attend to no key attends equally to all of them.
-    Further axes may stand after `num_heads`, and after `batch` in the mask.
+    Further axes may follow `num_heads`, and `batch` in the mask.
 
     Args:
         queries: Tensor of shape `(batch, num_heads, query_len, d_k)`.

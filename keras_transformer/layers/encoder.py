@@ -43,7 +43,7 @@ class EncoderLayer(TransformerLayer):
             registered with Keras. It takes the arguments and call arguments of
             `MultiHeadAttention`; `return_weights` is passed only when weights
             are wanted. Defaults to `MultiHeadAttention`.
-        activation: String, "relu", "gelu" or "silu", that of the feed-forward
+        activation: String, "relu", "gelu" or "silu", for the feed-forward
             network. Defaults to "relu".
         attention_bias: Boolean, whether the projections of attention have
             biases. Defaults to False.

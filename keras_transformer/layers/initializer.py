@@ -40,7 +40,7 @@ def make_projection_initializer(initializer, rows, joint_columns):
     """Makes the initializer of a projection to queries, keys or values.
 
     `joint_columns` is the width of all projections of the same input. Each
-    kernel needs an initializer of its own, since one repeats its values.
+    kernel needs a separate initializer, since each repeats its values.
     """
     if initializer == SMALL_BRANCH_ENDS:
         return keras.initializers.GlorotUniform()

@@ -96,7 +96,7 @@ class _Blocks:
         )  # (..., num_blocks, window_len, ...)
 
     def make_mask(self, padding_mask, segments):
-        """Returns what the queries of a block may see in its window."""
+        """Returns which keys of its window the queries of a block may see."""
         # The result broadcasts to `(batch, num_blocks, block_len, window_len)`.
         keys = self.key_positions
         exists = (keys >= 0) & (keys < self.length)

@@ -5,7 +5,7 @@ from keras import ops
 
 
 class Quantizable:
-    """Lets a layer without matrices have the policy of a quantised layer.
+    """Lets a layer have the policy of a quantised layer.
 
     It computes as before. When a quantised layer is loaded, all of its parts
     get its policy, even those without matrices.

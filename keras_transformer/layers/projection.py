@@ -10,7 +10,7 @@ def project(x, kernel, bias=None, activation=None):
     """Multiplies `x` `(batch, length, rows)` by a `(rows, columns)` kernel.
 
     Adds the bias, `(columns,)`, and applies the activation. The `rows` of `x`
-    may also stand on several axes, such as those of heads and of their widths.
+    may also be several axes, such as the heads and their widths.
     """
     check_padded(x)
     rows, columns = kernel.shape
@@ -71,5 +71,5 @@ def split_heads(rows, length, num_heads):
 def _count_positions(x):
     """Returns the length of `(batch, length, ...)`, an integer if static."""
     # In a graph of TensorFlow, `ops.shape` makes five operations for each axis
-    # whose size is unknown, such as that of the batch, which nobody needs here.
+    # whose size is unknown, such as the batch, which is not needed here.
     return x.shape[1] if x.shape[1] is not None else ops.shape(x)[1]

@@ -182,7 +182,7 @@ def step_self_attention(attention, residual, x, cache, where):
 def _find_registered_name(attention):
     """Returns the name under which Keras saves a class of attention."""
     # Keras finds the class again by this name, but returns None without an
-    # error for a class that nobody registered.
+    # error for a class that is not registered.
     if attention is None or isinstance(attention, str):
         name = attention
     else:

@@ -34,7 +34,7 @@ def average_run(run, num_last, path, evaluate=None, kind="evaluated"):
 
     An earlier average stays in its place until the new one is complete.
     `evaluate` takes the averaged steps and weights and returns figures on dev
-    by name, which the average records. Other arguments are those of `average`.
+    by name, which the average records. Other arguments are as in `average`.
     """
     _check_place(path, run)
     check = functools.partial(_check_replaceable, path)
@@ -141,7 +141,7 @@ def describe_steps(steps):
 
 def _make_record(run, steps, figures):
     training = run.read_training(steps[-1])
-    # The evaluations of the training describe one checkpoint, not the average.
+    # Evaluations during training describe one checkpoint, not the average.
     names = ("seconds", "epochs", *COSTS)
     training = {name: training[name] for name in names if name in training}
     if figures:

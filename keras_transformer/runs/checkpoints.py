@@ -355,7 +355,7 @@ def select_kept(
 def find_best_step(steps, evaluations):
     """Returns the step among `steps` with the greatest score, or None."""
     scored = [e for e in evaluations if e.step in steps and e.score is not None]
-    # Of equal scores the earliest wins, so `best` does not move without need.
+    # Among equal scores the earliest wins, so `best` does not move needlessly.
     best = max(scored, key=lambda evaluation: evaluation.score, default=None)
     return best and best.step
 
@@ -377,7 +377,7 @@ def _find_first_of_periods(evaluations, period):
     """Yields the first step evaluated in each period after the first one."""
     before = 0
     for evaluation in evaluations if period else ():
-        # In period 0 the training has just started, so none is kept from it.
+        # In period 0 training has just started, so none is kept from it.
         number = evaluation.seconds // period
         if number > before:
             yield evaluation.step

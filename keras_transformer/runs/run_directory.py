@@ -141,7 +141,7 @@ class RunDirectory(vocabularies.HasVocabularies):
         return self.record.get("imported", {}).get("origin")
 
     def read_training(self, step: int) -> dict[str, typing.Any]:
-        """Returns the figures of the training up to the checkpoint of a step.
+        """Returns the figures of training up to the checkpoint of a step.
 
         The dictionary has those of these entries that are recorded: `seconds`
         of training, the number of complete `epochs`, its cost as

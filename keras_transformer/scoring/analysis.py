@@ -6,7 +6,7 @@ import dataclasses
 from keras_transformer.scoring.translations import bleu_metric
 
 MAX_ORDER = 4  # of n-grams, as in BLEU
-# Upper bounds of the groups; a last group holds what is greater.
+# Upper bounds of the groups; a last group holds all greater values.
 LENGTHS = (5, 10, 15, 20, 30, 40)
 FREQUENCIES = (0, 4, 19, 99, 999)
 NUM_SENTENCES = 20  # shown of those that one system translates better

@@ -110,7 +110,7 @@ def compare(
 
 
 def comparison_text(differences, names):
-    """Returns a table of differences, and what each means in words.
+    """Returns a table of differences, and the meaning of each in words.
 
     The names are those of this system and of the other.
     """

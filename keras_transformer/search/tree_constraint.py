@@ -19,13 +19,13 @@ from keras_transformer.trees.target_text import find_symbol_ids
 MAX_DEPTH = 64  # brackets open at once; at most 28 in 3,669 sentences of WSJ
 MAX_OPENED = 10  # brackets opened between two leaves; at most 6 in them
 
-# What a beam has written last.
+# The kinds of symbols that a beam may have written last.
 NOTHING, LEAF, OPENING, CLOSING = range(4)
 PIECE = UNKNOWN_ID  # stands for the source's next piece during a search
 
 
 class TreeState(typing.NamedTuple):
-    """Counts what each beam has written of its tree and what is still to come.
+    """Tracks how much of its tree each beam has written and still needs.
 
     It knows the rules of well-formed trees, but not the ids of their symbols.
     Brackets open before their first child; `InOrderState` has the other rules.
@@ -131,7 +131,7 @@ def make_constraint(options, vocabulary, source_vocabulary=None):
 
     The vocabularies are the `Subwords` of targets and sources; without a
     `source_vocabulary` both are one. A vocabulary without symbols of trees has
-    no constraint. A minimum length of trees is a `UserError`.
+    no constraint. Raises a `UserError` for a minimum length of trees.
     """
     if not options.constrained:
         return None

@@ -34,7 +34,7 @@ class Studio:
     """Holds the runs that a page shows, and opens their models when needed.
 
     `paths` lists the directories of the runs. The step, an integer or "best",
-    is that of the first run's checkpoint and defaults to the newest.
+    selects the first run's checkpoint and defaults to the newest.
     """
 
     def __init__(self, paths, step=None):

@@ -22,7 +22,7 @@ class Evaluator:
     """Measures the model of an engine on the dev split of a problem.
 
     With `ema_decay` it measures the moving averages of the weights, since a
-    checkpoint is decoded with those. `measure` is that of the best checkpoint
+    checkpoint is decoded with those. `measure` decides which checkpoint is best
     and defaults to the problem's.
     """
 
@@ -120,12 +120,12 @@ class Evaluator:
 def has_stalled(scores, patience):
     """Returns whether the last `patience` evaluations brought no improvement.
 
-    The scores are those of all evaluations in their order; greater is better.
+    The scores are in the order of the evaluations; greater is better.
 
     >>> has_stalled([1.0, 3.0, 2.0, 3.0], patience=2)
     True
     """
-    # An equal score is no improvement, so a training that is stuck ends.
+    # An equal score is not an improvement, so training that is stuck ends.
     before, last = scores[:-patience], scores[-patience:]
     return bool(before) and max(last) <= max(before)
 

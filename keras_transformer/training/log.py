@@ -255,7 +255,7 @@ class EventFile:
     """Writes scalars to a new event file in a directory of TensorBoard.
 
     TensorBoard's own `EventFileWriter` would import TensorFlow if it is
-    installed, even for a training on JAX. Scalars of updates after `last_step`
+    installed, even for training on JAX. Scalars of updates after `last_step`
     in earlier files are dropped.
     """
 
@@ -281,7 +281,7 @@ class EventFile:
     def _add(self, **fields):
         event = Event(wall_time=time.time(), **fields)
         os.makedirs(os.path.dirname(self._path), exist_ok=True)
-        # Closed each time, as TensorBoard reads the file during the training.
+        # Closed each time, as TensorBoard reads the file during training.
         with explain_disk_errors(self._path), open(self._path, "ab") as file:
             RecordWriter(file).write(event.SerializeToString())
 

@@ -20,7 +20,7 @@ def train_tagger(
 ):
     """Trains the head of a `Tagger`; the parser stays as it is.
 
-    The `Subwords` are those of the parser's sources, and a sentence is a pair
+    The `Subwords` belong to the parser's sources, and a sentence is a pair
     of its words and its tags. At most `MAX_WORDS` words are used, from
     sentences drawn at random. The seed decides initial weights, dropout and the
     choice of words. `report` is called with 1 after each update.

@@ -38,7 +38,7 @@ _PROGRESS = {
 # Adam keeps two moments, and there may be a moving average.
 MAX_STATE = 8
 
-_REMEDY = "Delete it; the training then resumes from the checkpoint before it."
+_REMEDY = "Delete it; the run then resumes from the checkpoint before it."
 
 
 @contextlib.contextmanager
@@ -274,7 +274,7 @@ def check_resumable(run):
 
 
 def read_progress(checkpoints):
-    """Reads where a run stands in its newest checkpoint.
+    """Reads the progress of a run in its newest checkpoint.
 
     It reads single numbers alone and needs no backend. Returns a dictionary
     with `step`, `epoch`, `batch`, `seconds` and, since version 0.2,

@@ -124,7 +124,7 @@ class Trainer:
     def train(self, train_steps: int) -> dict[str, float]:
         """Trains until `train_steps` updates are done.
 
-        SIGINT, SIGTERM and early stopping end the training after the current
+        SIGINT, SIGTERM and early stopping end training after the current
         update, with a checkpoint.
 
         Args:
@@ -187,7 +187,7 @@ class Trainer:
         self._stop_early()
 
     def _train_epoch(self, train_steps):
-        """Trains on the rest of the epoch, or until the training must stop."""
+        """Trains on the rest of the epoch, or until training must stop."""
         token_pairs, plan = self._plan()
         if self.progress["batch"] >= len(plan):
             raise UserError(

@@ -45,8 +45,8 @@ def find_consensus(trees, weights, chart=()):
     """Returns the tree that agrees best with several parses of a sentence.
 
     The share of a bracket is the part of the total weight that belongs to the
-    parses with this bracket. Of all sets of brackets that do not cross, the
-    result has the one whose shares beyond `THRESHOLD` have the largest sum.
+    parses with this bracket. The result has the set of brackets that do not
+    cross and whose shares beyond `THRESHOLD` have the largest sum.
     Each word gets the tag with the largest weight, or XX if no parse has
     another tag. A chart, a list of `LabelledSpan`, counts as much as all parses
     together. As in `parseval`, brackets that differ in their punctuation
@@ -159,8 +159,8 @@ def _share_chart(chart, is_counted, factor=1.0):
 def _select_brackets(shares, num_words):
     """Returns brackets that do not cross, with the largest total gain."""
     # The gain of a bracket is its share beyond `THRESHOLD`. As in the algorithm
-    # of Cocke, Younger and Kasami, the best brackets of a span are those of two
-    # parts of it and those of the whole span.
+    # of Cocke, Younger and Kasami, the best brackets of a span are the best of
+    # two parts of it, and brackets of the whole span.
     brackets_by_span = collections.defaultdict(list)
     for bracket, share in shares.items():
         if share > THRESHOLD:

@@ -38,8 +38,8 @@ def join_parses(paths):
 def read_best_parses(path, number):
     """Returns the best parse of each sentence, None for a blank line.
 
-    The path is that of a treebank, or of a file or pipe with a line for each
-    of the `number` sentences. What follows a tab in a line is ignored, so lines
+    The path leads to a treebank, or to a file or pipe with a line for each of
+    the `number` sentences. The rest of a line after a tab is ignored, so lines
     may have scores of any kind.
     """
     if not os.path.exists(path) or os.path.isdir(path):

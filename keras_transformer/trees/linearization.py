@@ -7,7 +7,7 @@ The tree `(S (NP The dog) (VP barks))` becomes
 - `XX NP( XX NP) S( XX VP( VP) S)` in the in-order one, where each opening
   bracket follows the first child; see `to_in_order`.
 
-The symbols of the lexicalised linearization are those of the normalised one.
+The lexicalised linearization has the same symbols as the normalised one.
 `target_text` replaces XX by the words, in in-order trees as well.
 
 The root TOP is left out where it holds a single constituent, as in the whole

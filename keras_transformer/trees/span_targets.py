@@ -13,7 +13,7 @@ from keras_transformer.trees.target_text import find_symbol_ids
 def find_labels(vocabulary):
     """Returns the list of the labels of trees, in the order of a classifier.
 
-    `vocabulary` is that of the targets. TOP is one of them.
+    `vocabulary` is the vocabulary of the targets. TOP is one of the labels.
     """
     symbols = find_symbol_ids(vocabulary)
     steps = (read_symbol(symbols[id_]) for id_ in sorted(symbols))

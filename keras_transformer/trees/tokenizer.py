@@ -41,7 +41,7 @@ _TWO_WORDS = re.compile(
     r"|('t)(is)|('t)(was)|(d')(ye)|(more)('n)",
     re.I,
 )
-# Words in which an apostrophe replaces omitted letters and is no quote.
+# Words in which an apostrophe replaces omitted letters and is not a quote.
 _LEFT_OUT = re.compile(
     r"'(?:em|til|cause|bout|n'?|tis|twas|\d\ds?)\b|'(?:s|m|d|ll|re|ve|t)$", re.I
 )

@@ -8,7 +8,7 @@ import numpy as np
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.visualization import page
 
-# The titles of each kind of attention, and what its queries and keys are.
+# The titles of each kind of attention, and of its queries and keys.
 LABELS = {
     "encoder": {
         "title": "Encoder",

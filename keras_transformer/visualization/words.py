@@ -46,7 +46,7 @@ def join_weights(weights, starts):
 
 
 def _is_boundary(before, token):
-    # A lone mark and the bytes of a character belong to what surrounds them.
+    # A lone mark and the bytes of a character belong to the tokens around them.
     if before == WORD_START or _BYTE.match(before) or _BYTE.match(token):
         return False
     return not (_is_joined(before[-1]) and _is_joined(token[0]))

@@ -97,7 +97,7 @@ class ResumeTest:
         assert call(decoder, *flags) == 143
         assert capsys.readouterr().err.endswith(
             "kt-decoder: stopped. The first 8 lines are kept in "
-            f"{target}.partial; the same command with --resume goes on from "
+            f"{target}.partial; the same command with --resume continues from "
             "there.\n"
         )
         assert call(decoder, *flags, text, "--resume") == 0

@@ -195,7 +195,7 @@ def open_engine(
 ):
     """Opens the engine of a model or an ensemble, see `Translator.load`.
 
-    `request` is that of `choose_engine`.
+    `request` is as in `choose_engine`.
     """
     paths = exported.list_directories(path)
     format = exported.find_format(paths)

@@ -93,8 +93,8 @@ def compile_search(
     TensorFlow compiles it once for all shapes. JAX compiles it for each shape,
     so batches are padded to a few shapes there, which changes no result.
 
-    The vocabulary is that of the targets, which terms need, and the constraint
-    a `TreeConstraint` or None. The function takes int32 arrays, those of
+    Terms need the vocabulary of the targets. The constraint is a
+    `TreeConstraint` or None. The function takes the int32 arrays of
     `find_hypotheses` and perhaps `terms`, ids of shape `(batch, num_terms,
     term_len)`. It returns sequences and scores.
     """

@@ -55,8 +55,8 @@ class CTranslate2Engine:
     differently; see `ctranslate2_search`. The same seed draws other samples.
 
     With a shortlist, a translation consists of the subwords that it lists for
-    the sources of the batch, and its score compares only these. Translations
-    with a prefix, samples and `score` use all subwords.
+    the sources of the batch, and its score is normalised over these.
+    Translations with a prefix, samples and `score` use all subwords.
 
     The path names a version, or a directory whose newest version is loaded.
     The device is "cpu", "cuda", which is all GPUs of the machine, or "auto",
@@ -234,7 +234,7 @@ class CTranslate2Engine:
 
 
 def find_capabilities(record):
-    """Returns what an exported model can do, by its `export.json`."""
+    """Returns the `Capabilities` of an exported model, by its `export.json`."""
     return CTRANSLATE2 if record.get("averages_heads") else WITHOUT_LINKS
 
 

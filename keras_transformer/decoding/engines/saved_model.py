@@ -190,7 +190,7 @@ def make_capabilities(path, options):
 
 
 def check_saved_model(path):
-    """Checks what can be checked of a SavedModel without TensorFlow.
+    """Checks a SavedModel as far as is possible without TensorFlow.
 
     Returns its record and its `DecodeOptions`; see `read_export`.
     """

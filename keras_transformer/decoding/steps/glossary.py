@@ -161,7 +161,7 @@ def find_missing_terms(glossary, texts, hypotheses, normalize=str):
     """Returns the terms of each text whose hypotheses lack one of them.
 
     The list of any other text is empty, and it keeps its hypotheses. Only texts
-    with terms have to be translated again, by a search under the constraint.
+    with a list of terms need a second search, under the constraint.
     `normalize` is a method of the model's codec.
     """
     terms = [

@@ -17,7 +17,7 @@ from keras_transformer.documents.placing import insert_marks
 from keras_transformer.documents.placing import make_mark
 from keras_transformer.errors import UserError
 
-# What is protected by default, beside tags and addresses.
+# Patterns that are protected by default, besides tags and addresses.
 PATTERNS = (
     r"\{[^{}\s]*\}",  # {name}, {0}
     r"%\(\w+\)[-+#0]*+\d*+(?:\.\d++)?[a-zA-Z]",  # %(name)s
@@ -33,12 +33,12 @@ _ADDRESSES = (
     ),
     re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
 )
-# Names that stand for placeholders in what the model reads.
+# Names that stand for placeholders in the model's input.
 STAND_INS = ("Tom", "Maria", "Peter", "Anna", "Paul", "Boston", "Paris")
 
 
 class Masked(typing.NamedTuple):
-    """A text as the model reads it, and what was taken out of it."""
+    """A text as the model reads it, and the parts that were taken out."""
 
     text: str  # with single spaces
     stand_ins: dict  # the `Mark` of a placeholder by its stand-in
@@ -112,7 +112,7 @@ class Placeholders:
         return Masked(masked.rstrip(), stand_ins, tags)
 
     def _find_spans(self, text):
-        """Returns the start, end and kind of what a text holds, in order."""
+        """Returns the start, end and kind of each part to keep, in order."""
         # If two overlap, the first counts. An address extends to the end of a
         # placeholder that begins in it.
         spans = [
@@ -256,7 +256,7 @@ def _find_missing(masked, translation):
 
 
 def _name(name):
-    # The ending is that of a case, such as the genitive "Toms" in German.
+    # The ending marks a case, such as the genitive "Toms" in German.
     return re.compile(rf"(?<!\w){name}(?P<ending>[^\W\d_]{{0,2}})(?!\w)")
 
 

@@ -73,7 +73,7 @@ def get_data(run):
 
     If the run does not record it, the manifest in `data_dir` is read.
     """
-    # The record describes the data at the start of the training. The directory
+    # The record describes the data at the start of training. The directory
     # may be gone or hold other data by now.
     if "data" in run.record:
         return run.record["data"]

@@ -109,7 +109,7 @@ def make_data_section(run, data):
 
 
 def make_scores_section(run, step, training, export):
-    """Lists the scores: those of the training and those of kt-evaluate."""
+    """Lists the scores from training and from kt-evaluate."""
     parts = _list_training_scores(run, step, training)
     parts += _list_evaluation_scores(run, step, of_step_only=bool(export))
     if not parts:

@@ -91,7 +91,7 @@ FLAGS = flags.define(
         ),
     ),
 )
-# The kinds of drawings, and the flags that apply to each alone.
+# The kinds of drawings, and the flags that apply only to each of them.
 FLAGS_OF = {
     "all": ("attention", "target_text", "beam_size", "alpha"),
     "figure": ("layer", "heads", "word"),

@@ -153,7 +153,7 @@ def _time_decoding():
     run = model_flags.open_run(path) if path else None
     hparams = run.hparams if run else _make_hparams()
     sources, vocab_size = _read_sources(run)
-    # The search alone is timed, not the choice among its samples.
+    # Only the search is timed, not the choice among its samples.
     options = model_flags.decode_options(FLAGS, hparams).to_search_options()
     backend = load_backend()
     from keras_transformer.benchmark import decode

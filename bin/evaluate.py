@@ -33,7 +33,7 @@ writes it to quality.json in the run's directory, for kt-decoder. Later calls
 report how good the estimate is on other text.
 
 --output_dir=a,b,c scores an ensemble of runs. No run's directory changes then:
-the scores go to standard output alone.
+the scores go only to standard output.
 
 F1 follows the rules of EVALB.
 """

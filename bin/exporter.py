@@ -170,7 +170,7 @@ def main(argv):
 
 
 def _note_for_card(run, name):
-    """Adds a flag to a run's record, for the card of this export alone."""
+    """Adds a flag to a run's record, only for the card of this export."""
     value = FLAGS[name].value
     recorded = run.record.get(name) or value
     if value and value != recorded:

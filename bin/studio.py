@@ -12,7 +12,7 @@ With two runs, the page compares them:
 
     kt-studio --output_dir=run --output_dir=other_run
 
-The server has no access control, so by default it serves this machine alone.
+The server has no access control, so by default it serves only this machine.
 On Control-C or SIGTERM it stops.
 """
 

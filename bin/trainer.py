@@ -179,7 +179,7 @@ def main(argv):
     _check_recorded_paths()
     # Before the data, which can take hours to generate.
     read_backend()
-    # The chief alone writes, and the other machines share the directory.
+    # Only the chief writes, and the other machines share the directory.
     is_chief = cluster.read_cluster().worker == 0
     with start.lock_run(FLAGS.output_dir, is_chief):
         return _train(is_chief)

@@ -177,7 +177,7 @@ def visible_mask(padding_mask=None, query_segments=None, key_segments=None):
         side = "keys" if query_segments is None else "queries"
         raise ValueError(
             "Both queries and keys must have segments, or neither. Received: "
-            f"segments of the {side} alone. Pass both; a decoder takes them as "
+            f"only segments of the {side}. Pass both; a decoder takes them as "
             "`segments` and `encoded_segments`."
         )
     real = None if padding_mask is None else ops.expand_dims(padding_mask, -2)

@@ -89,7 +89,7 @@ class FilesProblem(Problem):
         return super().generate(tmp_dir)
 
     def _update(self, manifest):
-        """Returns the manifest of existing data after changes to it alone."""
+        """Returns the manifest of existing data after changes to it only."""
         return manifest
 
     def _check_unchanged(self, manifest):

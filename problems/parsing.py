@@ -43,7 +43,7 @@ class ParsingProblem(Problem):
             the words instead, and so does "in_order", whose opening brackets
             follow the first child.
         augmentation_rounds: Number of rounds of an epoch through the treebank
-            and new trees from it, see `augment`; 0 for the treebank alone.
+            and new trees from it, see `augment`; 0 for only the treebank.
         treebank_weight: Number of times that an epoch goes through the
             treebank, with what augmentation made from it, for each time through
             `parsed_trees`. Defaults to 1.

@@ -216,7 +216,7 @@ class TranslateFiles(FilesProblem):
             cleaner = Cleaner(CleaningOptions(held_out=held_out))
             self.cleaning_report = cleaner.report
             corpora = [cleaner.filter_pairs(pairs) for pairs in corpora]
-        # Tags come last, because the rules of cleaning are for the text alone.
+        # Tags come last, because the rules of cleaning are only for the text.
         return [
             corpus.tag_pairs(pairs, self._language_codes)
             for corpus, pairs in zip(self._corpora[split], corpora)

@@ -139,7 +139,7 @@ class LexicalModel:
             counts = np.bincount(links, values)
             sums = np.bincount(of_source, counts)
             self._probabilities = counts / sums[of_source]
-        # A pair must not be judged by links that it alone has taught.
+        # A pair must not be judged by links that only it has taught.
         self._probabilities[np.bincount(links) < MIN_LINKS] = 0
         counts = np.bincount(
             [self._target_ids.get(w, 0) for side in targets for w in side],

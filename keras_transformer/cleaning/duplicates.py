@@ -9,7 +9,7 @@ class DuplicateRule:
     """Drops a pair if an earlier pair has the same key.
 
     The key `str` finds pairs with the same text. The key `normal_form` also
-    finds pairs that differ in case, punctuation, digits and spaces alone, such
+    finds pairs that differ only in case, punctuation, digits and spaces, such
     as a statement and a question of the same words.
 
     It keeps a hash of 8 bytes for each distinct pair and no text. The

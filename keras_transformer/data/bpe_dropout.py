@@ -24,7 +24,7 @@ class BpeDropout:
         self._dropout = dropout
         model = _read_model(vocabulary)
         texts = [piece.piece for piece in model.pieces]
-        # Merges make and split normal pieces alone.
+        # Merges make and split only normal pieces.
         ids = {
             piece.piece: id_
             for id_, piece in enumerate(model.pieces)

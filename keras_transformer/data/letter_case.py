@@ -51,7 +51,7 @@ def restore_case(texts, vocabulary):
             have smaller ids.
 
     Returns:
-        A list of as many str.
+        A list of str, one for each text.
     """
     has_capitals = vocabulary.has_capitals
     rows = [_find_words(text, has_capitals) for text in texts]
@@ -116,7 +116,7 @@ def _ends_sentence(text):
 def _has_lost_case(matches, ranks, vocabulary):
     if not _is_in_small_letters(matches):
         return _is_in_capitals(matches) or _has_frequent_word(matches, ranks)
-    # Of "I've", the part before the apostrophe is looked up.
+    # For "I've", the part before the apostrophe is looked up.
     first = capitalize(re.split("['’]", _CORE.search(matches[0][0])[0])[0])
     (ids,) = vocabulary.encode([first])
     return len(ids) == 2 and ids[0] <= MAX_FIRST_ID

@@ -25,7 +25,7 @@ from keras_transformer.token_ids import PAD_ID
 from keras_transformer.token_ids import UNKNOWN_ID
 from keras_transformer.token_ids import WORD_START
 
-VOCABULARY_FILE = "vocab.model"  # of both sides, or of the target alone
+VOCABULARY_FILE = "vocab.model"  # of both sides, or only of the target
 SOURCE_VOCABULARY_FILE = "vocab.source.model"  # of the source, if separate
 # The piece after the ids of a vocabulary that comes from Marian's files, and
 # the next one if the decoded text is cleaned up; see `marian_files`.
@@ -115,7 +115,7 @@ class Subwords:
 
     @property
     def is_imported(self):
-        """Whether SentencePiece alone does not give the ids of every text."""
+        """Whether ids of a text need more than SentencePiece."""
         return self.is_marian or self.is_tensor2tensor
 
     @property

@@ -161,7 +161,7 @@ def update_positions(hparams, token_pairs, pair_numbers=None):
     If `effective_batch_tokens` is set, an update is just large enough to hold
     that many real tokens on its fuller side, on average over an epoch.
     Otherwise an update is one batch of `batch_tokens` positions. The number
-    depends on the lengths and the hyper-parameters alone, so every epoch and
+    depends only on the lengths and the hyper-parameters, so every epoch and
     every machine has the same one. `pair_numbers` are the pairs of an epoch.
     """
     select = functools.partial(

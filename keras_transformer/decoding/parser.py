@@ -209,6 +209,6 @@ class Parser(Translator):
         return options.replace(num_hypotheses=options.num_beams)
 
     def _uses_chart(self, options):
-        # Several trees, or samples, come from the decoder alone.
+        # Several trees, or samples, come only from the decoder.
         is_single = options.num_hypotheses == 1 and not options.temperature
         return bool(self.engine.chart) and is_single

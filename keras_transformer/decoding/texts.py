@@ -173,8 +173,8 @@ class Codec:
         else:
             texts = restore_case(texts, self.source_vocabulary)
             encoded = self.source_vocabulary.encode(texts)
-        # A blank text, or one of invisible marks, may consist of the end id
-        # alone, which is not worth a search.
+        # A blank text, or one of invisible marks, may consist of only the end
+        # id, which is not worth a search.
         return [
             ids if text.strip() and len(ids) > 1 else []
             for text, ids in zip(texts, encoded)

@@ -154,7 +154,7 @@ class Translator(Scorer):
         Args:
             texts: List of str.
             num_hypotheses: Integer, the number of translations of each
-                sentence. Defaults to None, which returns the best one alone.
+                sentence. Defaults to None, which returns only the best one.
             return_scores: Whether to return the scores as well.
             return_attention: Whether to return the `Attention` of the best
                 translations as well.

@@ -130,7 +130,7 @@ WORD = re.compile(
     r"\{[^{}\s]*\}|%(?:\(\w+\)[a-zA-Z]|[sdifgxu]\b)|\d+(?:[.,:]\d+)+|\w+|[^\w\s]"
 )
 
-# Markup that shows nothing, or stands beside a word as the mark of a footnote.
+# Markup that shows nothing, or the mark of a footnote beside a word.
 WIDTHLESS = re.compile(
     r"<!--|<(?:wbr|rt|rp|rtc|sub|sup)\b|\[\^|\^|~|<a\b[^>]*(?:noteref|footnote)",
     re.IGNORECASE,

@@ -97,7 +97,7 @@ class _Layout:
     def fit_span(self, mark, atoms, start, stop, first, last):
         """Returns the range that the format of a document allows a mark."""
         if mark.piece.kind == markup.Kind.BREAK and mark.start not in atoms:
-            # Beside an atom, the white space is that of the atom.
+            # White space beside an atom belongs to the atom.
             start = stop = self._find_gap(start, first, last)
         elif start == stop and mark.start < mark.stop:
             # Tags around words must keep at least one word.

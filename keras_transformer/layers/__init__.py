@@ -1,4 +1,4 @@
-"""Keras layers of the Transformer, written on `keras.ops` alone."""
+"""Keras layers of the Transformer, which use only `keras.ops`."""
 
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.decoder import Decoder

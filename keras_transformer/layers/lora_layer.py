@@ -172,7 +172,7 @@ class LoraLayer(Quantizable, keras.layers.Layer):
 
         A quantised matrix is restored to floating-point numbers.
 
-        With `ids`, an integer tensor, it returns these rows alone.
+        With `ids`, an integer tensor, it returns only these rows.
         """
 
         def select(weight):
@@ -212,7 +212,7 @@ class LoraLayer(Quantizable, keras.layers.Layer):
             b.assign(ops.zeros(b.shape))
 
     def _list_stored(self):
-        """Lists the weights of this layer alone, without its adapters."""
+        """Lists the weights of this layer without its adapters."""
         adapters = {id(w) for pair in self._adapters.values() for w in pair}
         weights = self._trainable_variables + self._non_trainable_variables
         return [weight for weight in weights if id(weight) not in adapters]

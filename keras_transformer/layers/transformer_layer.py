@@ -269,7 +269,7 @@ class LayerStack(SequenceLayer):
             self.final_norm.build(input_shape)
 
     def make_cache(self, batch, beam_size, fixed_length=None):
-        """Makes the `DecoderCache` of a stack that attends to itself alone."""
+        """Makes the `DecoderCache` of a stack that attends only to itself."""
         num_positions, num_slots = fixed_length, None
         if fixed_length is not None:
             limit = count_remembered(self.options["neighbourhood_size"])

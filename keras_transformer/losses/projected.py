@@ -306,7 +306,7 @@ def _compute_output(states, kernel, targets):
     scores = ops.cast(scores, "float32")
     # The softmax takes a third of the time of its single operations.
     probabilities = ops.softmax(scores, axis=-1)
-    # From the probability of the target alone, since passes over all logits
+    # From only the probability of the target, since passes over all logits
     # take time.
     probability = ops.maximum(gather_targets(probabilities, targets), SMALLEST)
     log_sums = gather_targets(scores, targets) - ops.log(probability)

@@ -212,7 +212,7 @@ def _find_tied_embeddings(shapes):
     symbols = (name for name in shapes if name.startswith("symbol_modality"))
     if {name.split("/")[1] for name in symbols} != {"shared"}:
         return "none"
-    # The vector of the encoder is added to the source's embeddings alone.
+    # The vector of the encoder is added only to the source's embeddings.
     return "target" if _TARGET_SPACE in shapes else "all"
 
 

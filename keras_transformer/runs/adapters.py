@@ -3,7 +3,7 @@
 Its checkpoints hold the adapters, their optimizer and `ALPHA`. The weights that
 never change are stored once, in `BASE_FILE` beside them. `checkpoints` reads
 both as one, and decoding gets merged weights. `ADAPTER_FILE` in the run's
-directory has the adapters alone, for users who have the base.
+directory has only the adapters, for users who have the base.
 """
 
 import zlib

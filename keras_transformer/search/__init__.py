@@ -1,1 +1,1 @@
-"""Search for the best output of a model, written on `keras.ops` alone."""
+"""Search for the best output of a model, which uses only `keras.ops`."""

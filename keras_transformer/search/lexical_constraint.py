@@ -41,7 +41,7 @@ class LexicalConstraint:
             begins with a letter and continues the word before it. A term does
             not count where such an id follows it.
         ends_word: The same, True for each id that ends in a letter.
-            `continues_word` matters after these alone.
+            `continues_word` matters only after these.
     """
 
     def __init__(self, terms, continues_word, ends_word):

@@ -126,7 +126,7 @@ class RestClient:
 
     def _receive(self, connection, deadline):
         """Yields the events of a response up to its end."""
-        # A socket's timeout limits each read alone, and a server can send one
+        # A socket's timeout limits only each read, and a server can send one
         # byte a second, so each read gets the time that is left.
         num_bytes = 0
         while True:

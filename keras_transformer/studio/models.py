@@ -19,7 +19,7 @@ MAX_BEAM = 10  # hypotheses that a person can follow
 class Model(typing.NamedTuple):
     """A checkpoint, as two translators or parsers."""
 
-    fast: typing.Any  # on CTranslate2 if it can be, for translations alone
+    fast: typing.Any  # on CTranslate2 if possible, only for translations
     exact: typing.Any  # on Keras, whose model can be inspected
 
 

@@ -276,7 +276,7 @@ def check_resumable(run):
 def read_progress(checkpoints):
     """Reads the progress of a run in its newest checkpoint.
 
-    It reads single numbers alone and needs no backend. Returns a dictionary
+    It reads only single numbers and needs no backend. Returns a dictionary
     with `step`, `epoch`, `batch`, `seconds` and, since version 0.2,
     `positions`; and one of the counts for the next row of the log.
     """

@@ -1,4 +1,4 @@
-"""The model on `keras.ops` alone, and how hyper-parameters describe it."""
+"""The model on `keras.ops`, and how hyper-parameters describe it."""
 
 from keras_transformer.transformer.building import POLICIES
 from keras_transformer.transformer.building import build_transformer

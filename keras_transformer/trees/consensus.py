@@ -55,7 +55,7 @@ def find_consensus(trees, weights, chart=()):
 
     If the parses are samples of a model, a share estimates the probability that
     a bracket is right. The most probable parse can be worse, because the
-    brackets that it alone has count as much as those that it shares with
+    brackets that only it has count as much as those that it shares with
     others. Goodman (1996), Henderson and Brill (1999).
 
     The trees, one or more, have the same words. There is a weight for each of
@@ -151,7 +151,7 @@ def _share_chart(chart, is_counted, factor=1.0):
     for label, first, end, share in chart:
         start, stop = num_before[first], num_before[end]
         if start < stop:
-            # Spans that differ in their punctuation alone exclude each other.
+            # Spans that differ only in their punctuation exclude each other.
             shares[Bracket(start, stop, label, 0)] += factor * share
     return shares
 

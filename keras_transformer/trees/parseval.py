@@ -206,7 +206,7 @@ def is_failed(leaves, parsed):
 
 def _brackets(tree, is_counted):
     """Returns the multiset of the (label, start, end) that count."""
-    # Brackets that differ in their punctuation alone are the same for EVALB.
+    # Brackets that differ only in their punctuation are the same for EVALB.
     # So punctuation takes no position, and neither do traces, which are not in
     # `is_counted`. Position i is the number of counted words before word i.
     counted = iter(is_counted)

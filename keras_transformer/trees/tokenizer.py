@@ -144,7 +144,7 @@ def _split(piece, following):
     while (mark := _START.match(piece)) and not _LEFT_OUT.match(piece):
         start.append("`" if mark.group() == "'" else mark.group())
         piece = piece[mark.end() :]
-    # Searching the last characters alone keeps the time linear in the length.
+    # Searching only the last characters keeps the time linear in the length.
     while mark := _END.search(piece[-2:]):
         mark = mark.group()
         if mark == ".":

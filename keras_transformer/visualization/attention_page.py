@@ -85,7 +85,7 @@ def _data(attention, on_demand):
             {
                 "name": kind,
                 **labels,
-                # Each token is predicted from those before it alone.
+                # Each token is predicted only from those before it.
                 "causal": kind == "decoder",
                 # A decoder may have fewer or more layers than its encoder.
                 "layers": len(weights),

@@ -30,7 +30,7 @@ class HeadScores(typing.NamedTuple):
     num_words: int
 
     def to_dictionary(self):
-        """Returns a dictionary of the scores alone, without missing ones."""
+        """Returns a dictionary of only the scores, without missing ones."""
         scores = {name: getattr(self, name) for name in SCORES}
         return {name: s for name, s in scores.items() if s is not None}
 

@@ -134,7 +134,7 @@ class KerasEngine:
         """
 
         def score_pairs(scorer, batch):
-            # A blank translation is the end alone.
+            # A blank translation is only the end.
             pairs = [
                 batching.pad([side[i] or [END_ID] for i in batch])
                 for side in (sources, targets)
@@ -149,7 +149,7 @@ class KerasEngine:
 
     def attend(self, sources, target_ids):
         """Returns the `Attention` of each sentence and its translation."""
-        # Attention needs a token, and a blank text has the end alone.
+        # Attention needs a token, and a blank text has only the end.
         return [
             compute_attention(
                 self.model,

@@ -109,7 +109,7 @@ class WindowsTest:
 
     @pytest.mark.parametrize(
         "prefixes, message",
-        [(["x"], "none for text 2"), (["x", "y", "z"], "more of them")],
+        [(["x"], "none for text 2"), (["x", "y", "z"], "more prefixes than")],
     )
     def test_another_number_of_prefixes_is_an_error(self, prefixes, message):
         with pytest.raises(ValueError, match=message):

@@ -106,7 +106,7 @@ class GlossaryTest:
             ("a\tb\n\n", "line 2, ''"),
             ("a\t\n", r"line 1, 'a\\t'"),
             (" \tb\n", "Correct the line"),
-            ("a\tb\nc\na\tc\n", "line 3 with another one for 'a'"),
+            ("a\tb\nc\na\tc\n", "line 3 with a second one for 'a'"),
             ("a\na\tb\n", "one translation for each term"),
         ],
     )

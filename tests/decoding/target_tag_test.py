@@ -91,5 +91,7 @@ class TargetTagTest:
     ):
         french = tag_translator(translator, "fr")
         for scored in (False, True):
-            with pytest.raises(ValueError, match="go without `tag`.*tag='fr'"):
+            with pytest.raises(
+                ValueError, match="cannot be combined with `tag`.*tag='fr'"
+            ):
                 french(["a"], return_scores=scored, protect=Placeholders())

@@ -283,7 +283,7 @@ class TagTest:
     def test_a_vocabulary_without_the_tags_is_refused(self, tmp_path, tagged):
         path = str(tmp_path / "vocab.model")
         train_subwords(lines("web", "en"), 300, path)
-        with pytest.raises(ValueError, match="spells <de> by [2-9] subwords"):
+        with pytest.raises(ValueError, match="spells <de> with [2-9] subwords"):
             generate(tmp_path / "data", tagged, vocabulary=path)
 
     def test_a_tag_must_not_be_the_unknown_id(self, tmp_path, tagged):

@@ -124,7 +124,7 @@ class TrainerTest:
         # A float32 holds the logits of such weights, but not their squares.
         weights = trainer.engine.model.embedding.embeddings
         weights.assign(3e18 * weights)
-        expected = "gradient_norm=nan at step 1,.*batch 0. Give the command"
+        expected = "gradient_norm=nan at step 1,.*batch 0. Run the command"
         with pytest.raises(ValueError, match=expected):
             trainer.train(10)
         assert run.checkpoints.steps == []

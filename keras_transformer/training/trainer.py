@@ -96,6 +96,7 @@ class Trainer:
         )
         steps = self.options.profile_steps if self.engine.is_chief else ()
         self.profiler = Profiler(self.engine, run.file("tensorboard"), steps)
+        self.layout = None  # of the batches, once an epoch has been planned
         self.stop_signal: int | None = None
         self._asks_to_stop = False
         self._agreed_last_step = math.inf  # of several workers
@@ -197,10 +198,12 @@ class Trainer:
                 f"{len(plan)} batches. Restore the data, or use another "
                 "--output_dir."
             )
-        layout = Layout.from_plan(plan, self.hparams.batch_tokens, self.engine)
+        self.layout = Layout.from_plan(
+            plan, self.hparams.batch_tokens, self.engine
+        )
         if self.step == 0:
             self.log.describe(
-                plan, layout, self.engine, find_peak(self.hparams)
+                plan, self.layout, self.engine, find_peak(self.hparams)
             )
             self.log.describe_scores(
                 self.measure, self.problem.dev_signatures(self.measure)
@@ -208,7 +211,7 @@ class Trainer:
         batches = UpdateBatches(
             token_pairs,
             plan,
-            layout,
+            self.layout,
             self.seed,
             self.progress["epoch"],
             self.guidance,

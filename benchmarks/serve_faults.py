@@ -174,11 +174,16 @@ def _call(channel, method, content, codes, timeout=SECONDS, cancels=False):
     import grpc
 
     call = channel.unary_unary(f"/tensorflow.serving.{method}")
-    future = call.future(content, timeout=timeout)
-    if cancels:
-        future.cancel()
-    try:
-        future.result()
-    except (grpc.RpcError, grpc.FutureCancelledError):
-        pass  # the code tells what happened
+    # The server ends a connection after a minute, at times in the middle of a
+    # message of megabytes. A client then sends the message again.
+    for _ in range(2):
+        future = call.future(content, timeout=timeout)
+        if cancels:
+            future.cancel()
+        try:
+            future.result()
+        except (grpc.RpcError, grpc.FutureCancelledError):
+            pass  # the code tells what happened
+        if future.code() is not grpc.StatusCode.UNAVAILABLE:
+            break
     return future.code() in codes

@@ -207,11 +207,11 @@ def run_in_parallel(function, items, num_threads):
         # No pool: a caller that stops early leaves the other items untouched.
         return map(function, items)
     pool = futures.ThreadPoolExecutor(num_threads)
-    try:
-        return pool.map(function, items)
-    finally:
-        # Batches still run, unless the caller stops before their turn.
-        pool.shutdown(wait=False)
+    results = pool.map(function, items)
+    # The threads end after the last item. If the caller stops early, items that
+    # have not begun are dropped.
+    pool.shutdown(wait=False)
+    return results
 
 
 def count_threads():

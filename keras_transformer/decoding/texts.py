@@ -125,7 +125,7 @@ class Codec:
     def encode(self, texts, start=0, name="sentence", of_targets=False):
         """Encodes texts, and checks their lengths as `check_lengths` says.
 
-        Returns lists of ids with the end id; empty for a blank text.
+        Returns lists of ids with the end id. The list of a blank text is empty.
         """
         encoded = self.encode_texts(texts, of_targets)
         lengths = map(len, encoded)

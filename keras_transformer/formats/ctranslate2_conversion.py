@@ -69,7 +69,7 @@ def find_or_convert(run, step):
 
 def _compute_key(run, step):
     """Returns a hash of everything that a converted model depends on."""
-    # Imported here because Keras does without it.
+    # Imported here because Keras translates without it.
     import ctranslate2
 
     # The checksums of the arrays stand for their content, since hashing the

@@ -1,4 +1,4 @@
-"""Opens the engine of a model, and chooses between two for a run."""
+"""Opens the engine of a model, and chooses Keras or CTranslate2 for a run."""
 
 import dataclasses
 import functools
@@ -45,7 +45,7 @@ class Choice(typing.NamedTuple):
     def describe(self):
         """Returns a description for the log and for records of scores."""
         if self.engine == "ctranslate2":
-            # Imported here because Keras does without it.
+            # Imported here because Keras translates without it.
             import ctranslate2
 
             return f"CTranslate2 {ctranslate2.__version__}"
@@ -234,7 +234,7 @@ def open_engine(
     return load()
 
 
-def open_converted(run, step, device="cpu", compute_type="default"):
+def open_converted(run, step, device, compute_type):
     """Opens a checkpoint of a run as a `CTranslate2Engine`.
 
     The first call converts the checkpoint, in float32, and leaves the model

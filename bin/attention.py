@@ -36,7 +36,6 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.text_io import check_output
-from keras_transformer.data import text_files
 from keras_transformer.errors import UserError
 from keras_transformer.visualization.picture import check_picture_path
 
@@ -142,7 +141,7 @@ def _check_flags():
         check_picture_path(picture, "`--picture`")
     for name in ("text", "target_text"):
         text = FLAGS[name].value
-        if text is not None and text_files.is_blank(text):
+        if text is not None and not text.strip():
             raise UserError(
                 f"`--{name}` must be a sentence. Received: --{name}={text!r}. "
                 "Put a sentence in quotes."

@@ -186,7 +186,7 @@ class Problem(GeneratedData):
 
         Other pairs are left out of the data.
         """
-        return not (text_files.is_blank(source) or text_files.is_blank(target))
+        return bool(source.strip() and target.strip())
 
     def symbols(self, tmp_dir: str) -> Iterable[str]:
         """Returns the words of `target_text` that get one id each."""

@@ -58,7 +58,7 @@ def check_pairs(paths, languages=(None, None)):
     num_pairs, has_text = 0, False
     for pair in read_pairs(paths, languages):
         num_pairs += 1
-        has_text = has_text or not any(map(text_files.is_blank, pair))
+        has_text = has_text or all(map(str.strip, pair))
     if not has_text:
         content = f"{num_pairs:,} pairs with an empty side"
         raise UserError(
@@ -71,7 +71,7 @@ def check_pairs(paths, languages=(None, None)):
 def _read_tsv(path):
     for number, line in enumerate(text_files.read_lines(path), 1):
         # Some corpora separate their documents by empty lines.
-        columns = ["", ""] if text_files.is_blank(line) else line.split("\t", 2)
+        columns = line.split("\t", 2) if line.strip() else ["", ""]
         if len(columns) != 2:
             raise UserError(
                 "Each line of a TSV file must be a source and a target with "

@@ -9,7 +9,6 @@ languages of models that come from Marian have words such as `>>fra<<` instead.
 
 import re
 
-from keras_transformer.data.text_files import is_blank
 from keras_transformer.errors import UserError
 
 MAX_LENGTH = 32  # of a tag, in characters
@@ -54,6 +53,6 @@ def add_tag(text, tag, language_codes=()):
     >>> add_tag("A dog.", "fr"), add_tag("A dog.", None), add_tag("", "fr")
     ('<fr> A dog.', 'A dog.', '')
     """
-    if tag is None or is_blank(text):
+    if tag is None or not text.strip():
         return text
     return f"{make_tag_word(tag, language_codes)} {text}"

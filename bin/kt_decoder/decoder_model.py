@@ -192,7 +192,7 @@ def load_model(load_options):
 
 
 def _make_arguments(load):
-    """Returns what the flags say of a translator or a parser, by argument.
+    """Returns the arguments of a translator or a parser that the flags set.
 
     The function `load` opens the runs of `--rerank_by`.
     """

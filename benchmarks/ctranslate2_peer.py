@@ -3,7 +3,7 @@
     python benchmarks/ctranslate2_peer.py --run=run --text=test.source \
         --beam=4 --device=cuda --precision=float16
 
-Every translation has 24 tokens, as with `kt-benchmark --mode=decode
+Every translation has 24 tokens, as with `measure.py --mode=decode
 --target_length=24`. The fastest of three sizes of batches counts. One line of
 JSON has the sentences per second.
 """
@@ -13,9 +13,9 @@ import json
 import os
 
 import ctranslate2
+from measurements import machine
+from measurements import workload
 
-from keras_transformer.benchmark import machine
-from keras_transformer.benchmark import workload
 from keras_transformer.formats.ctranslate2_conversion import find_or_convert
 from keras_transformer.runs.run_directory import RunDirectory
 

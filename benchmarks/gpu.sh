@@ -67,7 +67,7 @@ done
 
 for set in "${sets[@]}"; do
     for count in "${positions[@]}"; do
-        options=(-m keras_transformer.bin.benchmark --mode=train "${training_text[@]}"
+        options=(benchmarks/measure.py --mode=train "${training_text[@]}"
             --hparams_set="transformer_$set" --precision=bfloat16)
         hparams=batch_tokens=$count,effective_batch_tokens=0
         where="train $set, $count positions"
@@ -96,7 +96,7 @@ for set in "${sets[@]}"; do
     for beam in 1 4; do
         for precision in float32 bfloat16; do
             measure "decode $set, beam $beam, here, $precision" \
-                "$PYTHON" -m keras_transformer.bin.benchmark --mode=decode \
+                "$PYTHON" benchmarks/measure.py --mode=decode \
                 --output_dir="$run" --decode_from_file="$text/test.source" \
                 --target_length=24 --precision="$precision" --batch_size=128 \
                 --decode_hparams="beam_size=$beam"

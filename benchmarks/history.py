@@ -29,7 +29,7 @@ SIZE = 2048  # of the matrices
 NUM_PRODUCTS = 5
 NUM_STARTS = 3
 SET = "--hparams_set=transformer_tiny"
-# The amount that kt-benchmark reports in each of its modes.
+# The amount that measure.py reports in each of its modes.
 AMOUNTS = {
     "train": "target_tokens_per_second",
     "input": "pairs_per_second",
@@ -74,7 +74,7 @@ def main(path):
 def make_models(folder):
     """Makes the text, an untrained run and its model for CTranslate2."""
     for name, number in (("train", 20_000), ("text", 200), ("line", 1)):
-        script = [ROOT / "docs/large_corpus.py", str(number), name]
+        script = [ROOT / "benchmarks/large_corpus.py", str(number), name]
         subprocess.run([sys.executable, *script], check=True, cwd=folder)
     files = [
         f"--{split}={folder}/{name}.source,{folder}/{name}.target"
@@ -127,8 +127,9 @@ def list_work(folder):
 
 
 def run_benchmark(mode, *flags):
-    """Returns an amount per second by kt-benchmark, and the versions."""
-    output = call("benchmark", f"--mode={mode}", "--num_passes=3", *flags)
+    """Returns an amount per second by measure.py, and the versions."""
+    script = str(ROOT / "benchmarks/measure.py")
+    output = start(script, f"--mode={mode}", "--num_passes=3", *flags)
     figures = json.loads(output)
     return figures[AMOUNTS[mode]], figures["versions"]
 
@@ -183,10 +184,13 @@ def call_git(*arguments):
 
 def call(command, *flags):
     """Runs a command of the package; returns its standard output."""
+    return start("-m", f"keras_transformer.bin.{command}", *flags)
+
+
+def start(*arguments):
+    """Runs Python and returns its standard output."""
     done = subprocess.run(
-        [sys.executable, "-m", f"keras_transformer.bin.{command}", *flags],
-        capture_output=True,
-        text=True,
+        [sys.executable, *arguments], capture_output=True, text=True
     )
     if done.returncode:
         sys.exit(done.stderr[-2000:])

@@ -19,9 +19,9 @@ import time
 
 import grpc
 import numpy as np
+from measurements.workload import read_sentences
 from serving_load import run_server
 
-from keras_transformer.benchmark.workload import read_sentences
 from keras_transformer.serving import messages
 from keras_transformer.serving.client import connect
 

@@ -19,9 +19,9 @@ import subprocess
 import sys
 import time
 
+from measurements.workload import read_sentences
 from serve_load import run_load
 
-from keras_transformer.benchmark.workload import read_sentences
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.serving.client import connect
 

@@ -1,9 +1,9 @@
-"""Measures how fast other programs train the model of kt-benchmark.
+"""Measures how fast other programs train the model of measure.py.
 
     python benchmarks/training_peers.py --peer=torch --size=base \
         --positions=16384 --text=text
 
-The text, its vocabulary and the batch are those of `kt-benchmark
+The text, its vocabulary and the batch are those of `measure.py
 --mode=train`. Each update is complete: forward and backward pass in bfloat16,
 and Adam. PyTorch uses its fused attention and its fused Adam, keras-hub the
 compilation of Keras. One line of JSON has the target tokens per second without
@@ -14,8 +14,9 @@ import argparse
 import json
 import os
 
-from keras_transformer.benchmark import machine
-from keras_transformer.benchmark import workload
+from measurements import machine
+from measurements import workload
+
 from keras_transformer.data import batch_plan
 from keras_transformer.engines.cost import count_training_flops
 from keras_transformer.engines.cost import find_matrix_peak
@@ -46,7 +47,7 @@ def main():
     passes = machine.time_passes(train, num_passes=5)
     num_tokens = sum(int((targets != 0).sum()) for _, targets in batches)
     speed, speed_range = passes.rate(num_tokens)
-    # Real tokens only, as kt-benchmark counts for its utilisation.
+    # Real tokens only, as measure.py counts for its utilisation.
     rows = [((i != 0).sum(1), (t != 0).sum(1)) for i, t in batches]
     flops = sum(
         count_training_flops(

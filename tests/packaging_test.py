@@ -63,8 +63,6 @@ MAY_IMPORT = {
     "runs.model_card": "data files markdown registry scoring trees",
     "evaluation": "data decoding fields files scoring trees visualization",
     "visualization": "fields files runs token_ids",
-    "benchmark": "data decoding engines files layers markdown "
-    "transformer visualization",
     "export": "data decoding files formats model_config pretrained runs "
     "runs.model_card search serving token_ids trees",
     "studio": "decoding evaluation files layers masks registry runs "

@@ -230,7 +230,9 @@ def _module(main):
 
 def _command(main):
     # From the file, so that `python -m` shows the name of the script too.
-    file = os.path.basename(_module(main).__file__)
+    folder, file = os.path.split(_module(main).__file__)
+    if os.path.basename(folder) != "bin":
+        return file  # a script of the checkout
     # The file of a command whose name is a keyword ends in an underscore.
     stem = os.path.splitext(file)[0].rstrip("_")
     return "kt-" + stem.replace("_", "-")

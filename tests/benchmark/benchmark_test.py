@@ -4,15 +4,15 @@ import subprocess
 import sys
 import time
 
+import measure
 import numpy as np
 import pytest
 import sentencepiece
+from measurements import machine
+from measurements import train as training
+from measurements import workload
 from processes import environment
 
-from keras_transformer.benchmark import machine
-from keras_transformer.benchmark import train as training
-from keras_transformer.benchmark import workload
-from keras_transformer.bin import benchmark
 from keras_transformer.data.batch_plan import pad_batch
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.data.update_batches import UpdateBatches
@@ -202,11 +202,13 @@ class MachineTest:
     def test_the_start_is_that_of_the_process(self):
         script = (
             "import time; time.sleep(0.3)\n"
-            "from keras_transformer.benchmark import machine\n"
+            "from measurements import machine\n"
             "print(machine.seconds_since_start())"
         )
         begin = time.monotonic()
-        output = subprocess.check_output([sys.executable, "-c", script])
+        output = subprocess.check_output(
+            [sys.executable, "-c", script], env=environment(__file__)
+        )
         assert 0.3 <= float(output) <= time.monotonic() - begin + 0.02
 
     def test_matrix_products_have_a_rate(self, small_machine):
@@ -229,7 +231,7 @@ def run_benchmark(paths, *flags):
         "--num_passes=1",
     ]
     with pytest.raises(SystemExit) as error:
-        benchmark.run(["kt-benchmark", *arguments, *flags])
+        measure.run(["measure.py", *arguments, *flags])
     return error.value.code or 0
 
 
@@ -317,7 +319,7 @@ class BenchmarkTest:
         pytest.importorskip("jax")
         script = (
             "import sys\n"
-            "from keras_transformer.benchmark import machine, workload\n"
+            "from measurements import machine, workload\n"
             "machine.SECONDS_TO_WAIT, machine.MATRIX_SIZE = 0, 64\n"
             "workload.LENGTHS = (24,)  # one is quicker to compile\n"
             "from benchmark_test import run_benchmark\n"

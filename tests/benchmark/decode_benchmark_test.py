@@ -1,21 +1,21 @@
-"""Tests kt-benchmark --mode=decode: its work, its figures and its command."""
+"""Tests measure.py --mode=decode: its work, its figures and its command."""
 
 import json
 import pathlib
 
+import measure
 import numpy as np
 import pytest
 from commands import assert_fails
 from commands import call
+from measurements import decode
+from measurements import machine
+from measurements import workload
 from small_translators import HPARAMS
 from small_translators import TEXTS
 from small_translators import make_translator
 from small_translators import make_vocabulary
 
-from keras_transformer.benchmark import decode
-from keras_transformer.benchmark import machine
-from keras_transformer.benchmark import workload
-from keras_transformer.bin import benchmark
 from keras_transformer.search.options import DecodeOptions
 
 V01 = pathlib.Path(__file__).parents[1] / "fixtures/v0.1"
@@ -98,9 +98,9 @@ class CommandTest:
         }
         changes = ",".join(f"{name}={x}" for name, x in overrides.items())
         with pytest.raises(SystemExit) as exit:
-            benchmark.run(
+            measure.run(
                 [
-                    "kt-benchmark",
+                    "measure.py",
                     "--mode=decode",
                     "--hparams_set=transformer_base",
                     f"--hparams={changes}",
@@ -141,7 +141,7 @@ class CommandTest:
         ],
     )
     def test_senseless_flags_are_one_line(self, capsys, flags, words):
-        assert_fails(capsys, [words], benchmark, *flags.split())
+        assert_fails(capsys, [words], measure, *flags.split())
 
     def test_a_ctranslate2_model_has_the_same_figures(self, tmp_path, capsys):
         pytest.importorskip("ctranslate2")
@@ -156,7 +156,7 @@ class CommandTest:
                 "--decode_hparams=beam_size=2",
                 "--num_passes=1",
             ]
-            assert call(benchmark, *flags) == 0
+            assert call(measure, *flags) == 0
             figures.append(json.loads(capsys.readouterr().out))
         ours, theirs = figures
         assert list(ours) == list(theirs)
@@ -173,12 +173,12 @@ class CommandTest:
         flags = ["--mode=decode", f"--output_dir={V01 / 'ctranslate2'}"]
         flags += ["--decode_from_file=text", flag]
         words = [flag, "with a CTranslate2 model"]
-        assert_fails(capsys, words, benchmark, *flags)
+        assert_fails(capsys, words, measure, *flags)
 
     def test_text_is_required(self, capsys):
         with pytest.raises(SystemExit) as exit:
-            benchmark.run(
-                ["kt-benchmark", "--mode=decode", "--hparams_set=nothing"]
+            measure.run(
+                ["measure.py", "--mode=decode", "--hparams_set=nothing"]
             )
         assert exit.value.code == 2
         assert "--decode_from_file" in capsys.readouterr().err

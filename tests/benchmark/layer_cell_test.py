@@ -1,9 +1,8 @@
-"""The layers that kt-benchmark --mode=layers measures."""
+"""The layers that measure.py --mode=layers measures."""
 
 import numpy as np
 import pytest
-
-from keras_transformer.benchmark import layer_cell
+from measurements import layer_cell
 
 WIDTH = 2 * layer_cell.HEAD_WIDTH
 

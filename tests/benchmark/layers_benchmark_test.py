@@ -1,17 +1,15 @@
-"""Tests kt-benchmark --mode=layers: its fits, its report and its command."""
+"""Tests measure.py --mode=layers: its fits, its report and its command."""
 
 import csv
 import json
-import os
 
+import measure
 import pytest
 from commands import assert_fails
 from commands import call
-
-from keras_transformer.benchmark import layer_report
-from keras_transformer.benchmark import layer_table
-from keras_transformer.benchmark.layer_table import Cell
-from keras_transformer.bin import benchmark
+from measurements import layer_report
+from measurements import layer_table
+from measurements.layer_table import Cell
 
 
 def made_up(length, width, name="lstm"):
@@ -130,12 +128,9 @@ class TimeTest:
         """Function from the code of a cell's process to the cell."""
 
         def measure(code):
-            (tmp_path / "cell_of_test.py").write_text(
-                f"import json, os\n{code}"
-            )
-            paths = [str(tmp_path), os.environ.get("PYTHONPATH", "")]
-            monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
-            monkeypatch.setattr(layer_table, "CELL_MODULE", "cell_of_test")
+            script = tmp_path / "cell_of_test.py"
+            script.write_text(f"import json, os\n{code}")
+            monkeypatch.setattr(layer_table, "CELL_SCRIPT", script)
             return layer_table.measure_layers(
                 [16], [128], 64, "jax", seconds=60
             )[0]
@@ -163,7 +158,7 @@ class CommandTest:
     def test_every_layer_is_measured(self, tmp_path, capsys):
         flags = [f"--report_dir={tmp_path}", "--max_length=16"]
         flags += ["--max_width=128"]
-        assert call(benchmark, "--mode=layers", *flags) == 0
+        assert call(measure, "--mode=layers", *flags) == 0
         figures = json.loads(capsys.readouterr().out)
         assert figures["num_measured"] == len(layer_table.LAYERS)
         with open(tmp_path / "table1.csv", encoding="utf-8") as file:
@@ -176,21 +171,21 @@ class CommandTest:
 
     def test_too_little_time_for_any_layer_is_an_error(self, tmp_path, capsys):
         flags = [f"--report_dir={tmp_path}/new", "--max_length=16"]
-        assert call(benchmark, "--mode=layers", "--seconds=1", *flags) == 2
+        assert call(measure, "--mode=layers", "--seconds=1", *flags) == 2
         assert "Raise --seconds." in capsys.readouterr().err
         assert not (tmp_path / "new").exists()
 
     def test_another_failure_of_every_layer_is_named_alone(
         self, tmp_path, monkeypatch, capsys
     ):
-        monkeypatch.setattr(layer_table, "CELL_MODULE", "no_such_module")
+        monkeypatch.setattr(layer_table, "CELL_SCRIPT", "no_such_script.py")
         monkeypatch.setattr(layer_table, "WIDTHS", (128,))
         flags = [f"--report_dir={tmp_path}/new", "--max_length=16"]
-        assert call(benchmark, "--mode=layers", *flags) == 2
+        assert call(measure, "--mode=layers", *flags) == 2
         error = capsys.readouterr().err
         assert "No layer could be measured: " in error
-        assert "No module named no_such_module." in error
+        assert "No such file or directory" in error
 
     def test_flags_of_other_modes_are_refused(self, capsys):
         flags = ["--mode=layers", "--report_dir=a", "--num_passes=3"]
-        assert_fails(capsys, ["--num_passes=3"], benchmark, *flags)
+        assert_fails(capsys, ["--num_passes=3"], measure, *flags)

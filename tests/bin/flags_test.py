@@ -5,6 +5,7 @@ import functools
 import importlib
 import pathlib
 
+import measure
 import pytest
 from absl import flags as absl_flags
 
@@ -152,7 +153,7 @@ class CommandsTest:
             shared = make(name, "Shared")
             users = [
                 command
-                for command in commands()
+                for command in [*commands(), measure]
                 if name in command.FLAGS
                 and command.FLAGS[name].help == shared.help
             ]

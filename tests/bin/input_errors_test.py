@@ -66,9 +66,6 @@ query --server= --text=a
 serve --export_dir=none
 serve --export_dir={FIXTURES}/run
 serve --export_dir={FIXTURES}/saved_model --port=0 --rest_api_port=0
-benchmark --mode=train --hparams_set=transformer_tiny
-benchmark --mode=decode {RUN} --decode_from_file=none
-benchmark --mode=decode {RUN} --decode_from_file=text {MANY}
 datagen --problem=nope --data_dir=new
 datagen --problem=copy --data_dir=new --train_source=text
 datagen --problem=copy --data_dir=text

@@ -13,6 +13,11 @@ def environment(test_file, **variables):
         test_file: `__file__` of the test module.
         **variables: Environment variables to add.
     """
-    folders = [TESTS.parent, TESTS / "helpers", pathlib.Path(test_file).parent]
+    folders = [
+        TESTS.parent,
+        TESTS.parent / "benchmarks",
+        TESTS / "helpers",
+        pathlib.Path(test_file).parent,
+    ]
     path = os.pathsep.join(map(str, folders))
     return {**os.environ, "PYTHONPATH": path, **variables}

@@ -31,9 +31,6 @@ WORK = {
     "avg_checkpoints": f"--output_dir={RUN} --num_last_checkpoints=2 "
     "--averaged_dir={new}",
     "attention": f"--output_dir={RUN} --text=a --html={{new}}",
-    "benchmark": "--mode=decode --hparams_set=transformer_tiny --num_passes=1 "
-    f"--decode_from_file={{text}} --vocabulary={RUN}/vocab.model "
-    "--hparams=d_model=8,num_heads=2,d_ff=8,num_layers=1 --target_length=3",
     "clean": "--source={text} --target={copy} --clean_source={new}.a "
     "--clean_target={new}.b",
     "datagen": "--problem=copy --data_dir={new}",

@@ -34,23 +34,6 @@ WRONG_VALUES = {
         num_last_checkpoints=five
         registry_help=2
     """,
-    "benchmark": """
-        batch_size=0
-        max_length=100 16 64 256
-        max_width=64 128 256
-        mode=fly train input decode layers
-        neighbourhood_size=0
-        num_passes=0
-        packed=maybe
-        precision=half bfloat16
-        registry_help=2
-        seconds=0
-        sort_by_length=maybe
-        target_length=-1
-        vocab_size=8k
-        worker_gpu=all
-        xla=true auto on off
-    """,
     "clean": """
         max_length=0
         max_ratio=nan

@@ -71,7 +71,6 @@ ROWS = [
     row("kt-trainer --batch_size=32", says=UNKNOWN),
     row("kt-datagen --t2t_usr_dir=.", says="--usr_dir"),
     row("kt-attention --output_dir={run} A dog runs.", says="must be flags"),
-    row("kt-benchmark train", says="must be flags"),
     row("kt-decoder --\udcff=1", says=UNKNOWN),
     # Flags that must be there; the shell makes an unset variable empty.
     row("kt-decoder", says="`--output_dir` must be given"),
@@ -131,11 +130,6 @@ ROWS = [
     row("kt-attention --output_dir={run}", says="`--text` must be given"),
     row("kt-attention --output_dir={run} --text=a", says="--html"),
     row("kt-attention --output_dir={run} --text= --html=a.html", says="text"),
-    row("kt-benchmark", says="`--mode` must be given"),
-    row("kt-benchmark --mode=train", says="hparams_set"),
-    row("kt-benchmark --mode=layers", says="report_dir"),
-    row("kt-benchmark --mode=layers --report_dir=/dev/null", says="directory"),
-    row("kt-benchmark --mode=decode", says="decode_from_file"),
     # Flags at odds with one another.
     row(
         "kt-decoder --output_dir={run} --decode_interactive "

@@ -181,23 +181,6 @@ ROWS = [
     row("kt-exporter --output_dir={run} --beam_size=1000000000"),
     row("kt-evaluate --output_dir={run} --decode_hparams=n=2", has("{data}")),
     row(
-        "kt-benchmark --mode=input --hparams_set=transformer_tiny "
-        "--hparams=d_model=x --train_source={texts}/dev.en "
-        "--train_target={texts}/dev.de",
-        says="d_model",
-    ),
-    row(
-        "kt-benchmark --mode=input --hparams_set=tiny "
-        "--train_source={texts}/dev.en --train_target={texts}/dev.de",
-        says="tiny",
-    ),
-    row(
-        "kt-benchmark --mode=input --hparams_set=transformer_tiny "
-        "--vocab_size=100000000 --train_source={texts}/dev.en "
-        "--train_target={texts}/dev.de",
-        says="vocab_size",
-    ),
-    row(
         "kt-datagen --problem=translate_files --data_dir={box}/d "
         "--vocab_size=3 --train_source={texts}/train.en "
         "--train_target={texts}/train.de --dev_source={texts}/dev.en "

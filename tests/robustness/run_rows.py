@@ -184,7 +184,6 @@ ROWS = [
     row(PLOT + " --picture=/proc/a.png", says="/proc/a.png"),
     row(PLOT + " --picture={run}/run.json/a.png", says="run.json"),
     row(PLOT, makes("{box}/plot.png"), says="plot.png"),
-    row("kt-benchmark --mode=decode --output_dir={data} --decode_from_file=a"),
     row("kt-decoder --output_dir={run} --tokenized", stdin=b"a", **SLOW),
     row(
         "kt-decoder --output_dir={ctranslate2}",

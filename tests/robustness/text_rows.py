@@ -24,13 +24,6 @@ GENERATE = (
 CLEAN = f"kt-clean --source={IN} --target={{texts}}/dev.en "
 CLEAN += "--clean_source={box}/a --clean_target={box}/b "
 CLEANS = {"writes": ("[ab]",), "prints": "kept", "apart": True}
-INPUT = (
-    "kt-benchmark --mode=input --hparams_set=transformer_tiny "
-    "--train_source={texts}/train.en --train_target={texts}/train.de"
-)
-TIME = (
-    f"kt-benchmark --mode=decode --output_dir={{run}} --decode_from_file={IN}"
-)
 LATIN = "Grüße\n".encode("latin-1")
 UTF16 = "a b c\n".encode("utf-16")
 UTF32 = "a b c\n".encode("utf-32")
@@ -225,16 +218,7 @@ ROWS = [
     row(CLEAN + "--clean_source=/proc/a", copies(IN, "{texts}/dev.de")),
     accepted(CLEAN, pipes(IN, b"a\n" * 20), **CLEANS),
     accepted(CLEAN, writes(IN, "\U0001f600 \u202e \x1b\n" * 20), **CLEANS),
-    # The text of kt-benchmark and kt-attention.
-    row(INPUT, removes("{texts}/train.en"), says="train.en"),
-    row(INPUT, writes("{texts}/train.en", b""), says="0 lines"),
-    row(INPUT, writes("{texts}/train.de", LATIN * 300), says="UTF-8"),
-    row(INPUT + " --vocabulary={texts}/dev.en", says="dev.en"),
-    row(INPUT + " --vocabulary=no/such.model", says="no/such.model"),
-    row(TIME, says="in.txt"),
-    row(TIME, writes(IN, b""), says="in.txt"),
-    row(TIME, writes(IN, b"\n\n"), says="in.txt"),
-    row(TIME, writes(IN, LATIN), says="UTF-8"),
+    # The text of kt-attention.
     row(
         f"kt-attention --output_dir={{run}} --html=a.html --text='{LONG}'",
         says="256 tokens",

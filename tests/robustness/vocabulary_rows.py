@@ -18,11 +18,6 @@ START = (
 )
 EXPORT = "kt-exporter --output_dir={run} --format=ctranslate2"
 ATTENTION = "kt-attention --output_dir={run} --text=a --html=a.html"
-INPUT = (
-    "kt-benchmark --mode=input --hparams_set=transformer_tiny "
-    "--train_source={texts}/dev.en --train_target={texts}/dev.de "
-    "--vocabulary={box}/spm.model"
-)
 OF_RUN, OF_DATA = "{run}/vocab.model", "{data}/copy/vocab.model"
 OF_FAST, OWN = "{ctranslate2}/vocab.model", "{box}/spm.model"
 OTHER = "{text_data}/translate_files/vocab.model"
@@ -81,9 +76,4 @@ ROWS = [
     row(FAST, writes(OF_FAST, b""), stdin=b"a", says="vocab.model"),
     row(FAST, truncates(OF_FAST, 0.5), stdin=b"a", says="vocab.model"),
     row(FAST, copies(OF_FAST, OTHER), stdin=b"a", says="vocab.model"),
-    row(INPUT, writes(OWN, b""), says="spm.model"),
-    row(INPUT, writes(OWN, b"<unk>\t0\n"), says="spm.model"),
-    row(INPUT, writes(OWN, b"\x0a\xff\xff\xff\xff\x7f"), says="spm.model"),
-    row(INPUT, makes(OWN), says="spm.model"),
-    row(INPUT, links(OWN, OWN), says="spm.model"),
 ]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import time
@@ -9,7 +10,7 @@ import typing
 
 LENGTHS = (16, 64, 256, 512, 1024, 2048, 4096)
 WIDTHS = (128, 256, 512, 1024)
-CELL_MODULE = "keras_transformer.benchmark.layer_cell"
+CELL_SCRIPT = pathlib.Path(__file__).with_name("layer_cell.py")
 NO_TIME = "no time left"  # the note of a cell that did not finish in time
 
 
@@ -91,7 +92,7 @@ def _measure(arguments, backend, seconds):
     """Returns the figures of a cell, and the reason if there are none."""
     if seconds <= 0:
         return {}, NO_TIME
-    command = [sys.executable, "-m", CELL_MODULE, json.dumps(arguments)]
+    command = [sys.executable, CELL_SCRIPT, json.dumps(arguments)]
     try:
         done = subprocess.run(
             command,

@@ -6,10 +6,10 @@ import os
 import numpy as np
 
 from keras_transformer import markdown
-from keras_transformer.benchmark.layer_table import LAYERS
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.visualization.picture import make_axes
 from keras_transformer.visualization.picture import write_picture
+from measurements.layer_table import LAYERS
 
 # The figures of a cell, with their titles, units and the size of a unit.
 FIGURES = {

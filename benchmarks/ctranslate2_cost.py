@@ -1,6 +1,6 @@
 """Compares CTranslate2Engine with plain ctranslate2.Translator.
 
-    python docs/ctranslate2_cost.py EXPORT_INT8/1 test.en
+    python benchmarks/ctranslate2_cost.py EXPORT_INT8/1 test.en
 
 Both get the same lines as text and give the same text back, on the same
 threads, in equally large batches of lines of similar lengths. They take turns.
@@ -19,8 +19,8 @@ import sys
 import time
 
 import ctranslate2
+from measurements.workload import read_sentences
 
-from keras_transformer.benchmark.workload import read_sentences
 from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.decoding.engines.ctranslate2_search import PATIENCE
 from keras_transformer.decoding.translator import Translator

@@ -1,7 +1,7 @@
 """Scores a probabilistic context-free grammar (PCFG) on a treebank.
 
     pip install nltk
-    python docs/pcfg_baseline.py wsj_sample:0001-0159 wsj_sample:0160-0179
+    python benchmarks/pcfg_baseline.py wsj_sample:0001-0159 wsj_sample:0160-0179
 
 NLTK makes the trees binary. The label of a constituent then names `--vertical`
 of its ancestors, and that of a part of one the next `--horizontal` children

@@ -1,6 +1,6 @@
 """Prints the tables of docs/devices.md, which estimate the cost of training.
 
-    python docs/scaling.py
+    python benchmarks/scaling.py
 
 Nothing here is measured. The tables follow from the dimensions of the models
 and from the assumptions below. Change these to the figures of your machines.

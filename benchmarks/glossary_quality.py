@@ -1,6 +1,6 @@
 """Measures what a glossary costs, and how often it is obeyed.
 
-    python docs/glossary_quality.py RUN test.en test.es terms.tsv 4 8 16
+    python benchmarks/glossary_quality.py RUN test.en test.es terms.tsv 4 8 16
 
 Each line of terms.tsv has a term of the source, its usual translations with
 commas between them, and the prescribed one, with tabs between the three. A

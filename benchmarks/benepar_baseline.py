@@ -1,7 +1,8 @@
 """Trains benepar from scratch on a treebank and scores it.
 
     pip install benepar
-    python docs/benepar_baseline.py wsj_sample:0001-0159 wsj_sample:0160-0179
+    python benchmarks/benepar_baseline.py \\
+        wsj_sample:0001-0159 wsj_sample:0160-0179
 
 benepar is the Berkeley Neural Parser (Kitaev and Klein, 2018). Its package has
 the model, the loss and the search, but no training, which this script adds. It

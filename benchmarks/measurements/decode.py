@@ -5,10 +5,10 @@ import random
 
 import numpy as np
 
-from keras_transformer.benchmark import machine
 from keras_transformer.decoding import batching
 from keras_transformer.decoding.batching import pad
 from keras_transformer.engines.memory import process_peak_bytes
+from measurements import machine
 
 
 def random_model(hparams, vocab_size, precision):

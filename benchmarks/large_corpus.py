@@ -1,6 +1,6 @@
 """Writes a parallel text of made-up words, to measure kt-datagen with.
 
-    python docs/large_corpus.py 10000000 corpus
+    python benchmarks/large_corpus.py 10000000 corpus
 
 writes corpus.source and corpus.target. Sentences have 3 to 12 words from a
 lexicon of 50,000, whose frequencies follow Zipf's law. The text depends on the

@@ -1,6 +1,6 @@
 """Measures whether placeholders are kept, and what they cost.
 
-    python docs/placeholder_quality.py RUN test.en test.es
+    python benchmarks/placeholder_quality.py RUN test.en test.es
 
 1,000 sentences get one to three of these: tags around words; `{name}` or `%s`
 in the place of a name, and `%d` in the place of a number, which the reference

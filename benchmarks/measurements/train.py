@@ -8,8 +8,6 @@ import time
 
 import keras
 
-from keras_transformer.benchmark import machine
-from keras_transformer.benchmark import workload
 from keras_transformer.data import update_batches
 from keras_transformer.data.batch_plan import plan_batches
 from keras_transformer.data.packing import plan_packed
@@ -23,6 +21,8 @@ from keras_transformer.engines.cost import count_training_flops
 from keras_transformer.engines.cost import find_matrix_peak
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.errors import UserError
+from measurements import machine
+from measurements import workload
 
 
 def time_training(

@@ -1,7 +1,7 @@
 """Compares our tokenizer with NLTK's on the sentences of a treebank.
 
     pip install nltk
-    python docs/tokenizer_comparison.py wsj_sample
+    python benchmarks/tokenizer_comparison.py wsj_sample
 
 Each sentence is printed as running text, tokenized again and compared with its
 words in the treebank. The script prints a table with the number of sentences

@@ -1,6 +1,6 @@
 """Measures what decoding costs and draws docs/decoding_costs.png.
 
-    python docs/decoding_costs.py RUN test.en docs/decoding_costs.png
+    python benchmarks/decoding_costs.py RUN test.en docs/decoding_costs.png
 
 Three measurements use the run's model: sentences per second in batches of
 similar and of mixed lengths, milliseconds per sentence for growing beams, and
@@ -20,9 +20,9 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from measurements.decode import time_decoding
+from measurements.workload import read_sentences
 
-from keras_transformer.benchmark.decode import time_decoding
-from keras_transformer.benchmark.workload import read_sentences
 from keras_transformer.decoding import batching
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import load_model

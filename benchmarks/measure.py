@@ -1,12 +1,12 @@
 """Times training, making batches, translation, or layers on this machine.
 
-    kt-benchmark --mode=train --hparams_set=transformer_base \\
+    python benchmarks/measure.py --mode=train --hparams_set=transformer_base \\
         --train_source=train.en --train_target=train.de --precision=bfloat16
-    kt-benchmark --mode=input --hparams_set=transformer_base \\
+    python benchmarks/measure.py --mode=input --hparams_set=transformer_base \\
         --train_source=train.en --train_target=train.de
-    kt-benchmark --mode=decode --hparams_set=transformer_base \\
+    python benchmarks/measure.py --mode=decode --hparams_set=transformer_base \\
         --decode_from_file=test.en --vocabulary=spm.model --target_length=24
-    kt-benchmark --mode=layers --report_dir=table1
+    python benchmarks/measure.py --mode=layers --report_dir=table1
 
 The figures go to standard output as one line of JSON. A speed is the median of
 the passes and comes with its range. Before each pass the command waits briefly
@@ -48,13 +48,14 @@ import dataclasses
 import importlib.metadata
 import json
 
+from measurements import layer_table
+from measurements.measure_flags import FIXED_IN_EXPORT
+from measurements.measure_flags import FLAGS
+from measurements.measure_flags import check_flags
+
 import keras_transformer
 from keras_transformer import hparam
 from keras_transformer import registry
-from keras_transformer.benchmark import layer_table
-from keras_transformer.bin.kt_benchmark.benchmark_flags import FIXED_IN_EXPORT
-from keras_transformer.bin.kt_benchmark.benchmark_flags import FLAGS
-from keras_transformer.bin.kt_benchmark.benchmark_flags import check_flags
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
@@ -79,7 +80,7 @@ def main(argv):
 
 
 def _make_hparams():
-    from keras_transformer.benchmark.workload import BATCH_TOKENS
+    from measurements.workload import BATCH_TOKENS
 
     flags.require(FLAGS, "hparams_set")
     # All sets get the same batch size, so that their speeds can be compared.
@@ -107,7 +108,8 @@ def _time_training():
     # Before the backend, because files can be missing or empty.
     text = _read_text()
     backend = load_backend()
-    from keras_transformer.benchmark.train import time_training
+    from measurements.train import time_training
+
     from keras_transformer.engines.make_engine import resolve_precision
 
     precision = resolve_precision(FLAGS.precision)
@@ -133,7 +135,7 @@ def _time_input():
         vocabulary = Subwords(FLAGS.vocabulary)
     token_pairs, _ = _read_text()
     backend = load_backend()
-    from keras_transformer.benchmark.train import time_input
+    from measurements.train import time_input
 
     figures = time_input(hparams, token_pairs, FLAGS.num_passes, vocabulary)
     return {
@@ -156,7 +158,8 @@ def _time_decoding():
     # Only the search is timed, not the choice among its samples.
     options = model_flags.decode_options(FLAGS, hparams).to_search_options()
     backend = load_backend()
-    from keras_transformer.benchmark import decode
+    from measurements import decode
+
     from keras_transformer.decoding import batching
     from keras_transformer.runs.weights import load_model
 
@@ -188,7 +191,7 @@ def _time_decoding():
 
 def _read_sources(run):
     """Returns the text as token ids, and the size of the vocabulary."""
-    from keras_transformer.benchmark import workload
+    from measurements import workload
 
     if not run:
         flags.require(FLAGS, "vocabulary")
@@ -199,8 +202,9 @@ def _read_sources(run):
 
 
 def _time_export():
-    from keras_transformer.benchmark import workload
-    from keras_transformer.benchmark.decode import time_export
+    from measurements import workload
+    from measurements.decode import time_export
+
     from keras_transformer.decoding.translator import Translator
 
     rule = "has no effect with a CTranslate2 model"
@@ -221,7 +225,8 @@ def _time_export():
 
 
 def _measure_layers():
-    from keras_transformer.benchmark import layer_report
+    from measurements import layer_report
+
     from keras_transformer.data.progress import Progress
     from keras_transformer.decoding import batching
     from keras_transformer.files.directories import check_directory
@@ -273,7 +278,7 @@ MODES = {
 
 def _read_text():
     """Returns `TokenPairs` and the number of token ids."""
-    from keras_transformer.benchmark import workload
+    from measurements import workload
 
     flags.require(FLAGS, "train_source", "train_target")
     return workload.load_text(

@@ -1,8 +1,8 @@
-"""The flags of kt-benchmark, and which of them each of its modes reads."""
+"""The flags of measure.py, and which of them each of its modes reads."""
 
-from keras_transformer.benchmark import layer_table
 from keras_transformer.bin.shared import flags
 from keras_transformer.search.options import MAX_OUTPUT_TOKENS
+from measurements import layer_table
 
 # Titles of groups of flags.
 OF_TRAINING = "Flags of --mode=train and --mode=input"

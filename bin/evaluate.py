@@ -353,9 +353,9 @@ def _score(problem, texts, hypotheses, tokenize):
 
 def _record(run, step, report, texts, options, choice):
     """Writes the scores into a run and its card; returns lines on its cost."""
-    from keras_transformer.runs.model_card.card import describe_cost
+    from keras_transformer.runs.metrics_table import describe_cost
     from keras_transformer.runs.model_card.card import write_model_card
-    from keras_transformer.runs.model_card.scores import record_scores
+    from keras_transformer.runs.scores import record_scores
 
     num_pairs = len(texts.references)
     engine = choice.describe()

@@ -35,7 +35,7 @@ from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.engines import cluster
 from keras_transformer.errors import UserError
-from keras_transformer.runs.model_card.facts import describe_data
+from keras_transformer.runs.data_record import describe_data
 from keras_transformer.training import profiler
 from keras_transformer.training import start
 from keras_transformer.training.options import TrainingOptions

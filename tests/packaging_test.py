@@ -54,13 +54,14 @@ MAY_IMPORT = {
     "engines": "data files layers losses masks metrics model_config "
     "optimizers processor transformer",
     "problems": "cleaning data problem registry token_ids trees",
-    "runs": "data files hparam model_config token_ids transformer",
+    "runs": "data files hparam model_config registry scoring token_ids "
+    "transformer",
     "pretrained": "data files hparam model_config runs token_ids",
     "search": "fields layers token_ids trees",
     "formats": "data files model_config runs search token_ids trees",
     "decoding": "data documents fields files formats pretrained processor "
     "runs scoring search token_ids trees",
-    "runs.model_card": "data files markdown registry scoring trees",
+    "runs.model_card": "data files markdown registry runs trees",
     "evaluation": "data decoding fields files scoring trees visualization",
     "visualization": "fields files runs token_ids",
     "export": "data decoding files formats model_config pretrained runs "
@@ -68,7 +69,7 @@ MAY_IMPORT = {
     "studio": "decoding evaluation files layers masks registry runs "
     "scoring search serving token_ids trees visualization",
     "sweep": "fields files hparam hparams markdown registry runs "
-    "runs.model_card search visualization",
+    "search visualization",
     "training": "data decoding engines fields files optimizers runs "
     "runs.model_card visualization",
 }

@@ -6,7 +6,6 @@ from keras_transformer.formats.ctranslate2_conversion import convert_run
 from keras_transformer.formats.exported import check_understood
 from keras_transformer.formats.exported import require_ctranslate2
 from keras_transformer.runs.model_card.card import write_model_card
-from keras_transformer.runs.model_card.facts import count_parameters
 from keras_transformer.runs.weights import check_checkpoint
 
 FORMAT = "ctranslate2"
@@ -46,7 +45,7 @@ def export_ctranslate2(
     step = run.checkpoints.find(step)
     check_checkpoint(run, step)
     # A weight takes a byte or more.
-    versions.check_export_dir(export_dir, FORMAT, count_parameters(run, step))
+    versions.check_export_dir(export_dir, FORMAT, run.count_parameters(step))
     export = {
         "format": FORMAT,
         "decode": options,
@@ -75,7 +74,7 @@ def _write(run, directory, options, step, quantization, shortlist):
         format=FORMAT,
         precision=quantization,
         max_tokens=max_tokens,
-        num_parameters=count_parameters(run, step),
+        num_parameters=run.count_parameters(step),
         averages_heads=True,
         **more,
     )

@@ -16,8 +16,8 @@ from keras_transformer.pretrained import marian_config
 from keras_transformer.pretrained import marian_weights
 from keras_transformer.pretrained import tensor_files
 from keras_transformer.pretrained.marian import WEIGHTS_FILE
+from keras_transformer.runs.data_record import find_languages
 from keras_transformer.runs.model_card.card import write_model_card
-from keras_transformer.runs.model_card.facts import find_languages
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.token_ids import PAD_ID

@@ -10,7 +10,6 @@ from absl import logging as absl_logging
 from keras_transformer.export import versions
 from keras_transformer.files.quiet import silence_stderr
 from keras_transformer.runs.model_card.card import write_model_card
-from keras_transformer.runs.model_card.facts import count_parameters
 from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
 from keras_transformer.search.options import DecodeOptions
@@ -38,7 +37,7 @@ def export_saved_model(
     weights are stored in float32.
     """
     step = run.checkpoints.find(step)
-    num_bytes = 4 * count_parameters(run, step)  # its weights are in float32
+    num_bytes = 4 * run.count_parameters(step)  # its weights are in float32
     versions.check_export_dir(export_dir, "saved_model", num_bytes)
     options = options or DecodeOptions.from_hparams(run.hparams)
     model = load_model(run, step, precision)

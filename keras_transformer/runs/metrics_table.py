@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import datetime
 import io
 import os
 
@@ -130,3 +131,47 @@ def _parse(name, text):
 
 def _add_columns(columns, *rows):
     return columns + [n for row in rows for n in row if n not in columns]
+
+
+UNKNOWN_DEVICE = (
+    "unknown by the paper's formula, because the device is not in its table; "
+    "`--device` of kt-trainer names it"
+)
+
+
+def describe_cost(training):
+    """Describes the cost of a run as a list of (title, text).
+
+    It is empty for a run of an earlier version.
+
+    >>> hours = 12 * 3600
+    >>> costs = {"device_flops": hours * 7.6e13, "token_flops": 9.4e17}
+    >>> for row in describe_cost({"seconds": hours, **costs}):
+    ...     print(*row, sep=": ")
+    Training cost: 3.3e18 FLOP, 12:00:00 at 76 TFLOP/s sustained by the devices
+    Arithmetic: 9.4e17 FLOP for the tokens
+    """
+    arithmetic = [
+        f"{_shorten(training[name])} FLOP {words}"
+        for name, words in (
+            ("token_flops", "for the tokens"),
+            ("position_flops", "with the padding"),
+        )
+        if name in training
+    ]
+    if not arithmetic:
+        return []
+    cost = UNKNOWN_DEVICE
+    if "device_flops" in training:
+        rate = training["device_flops"] / training["seconds"] / 1e12
+        time = datetime.timedelta(seconds=round(training["seconds"]))
+        cost = (
+            f"{_shorten(training['device_flops'])} FLOP, {time} at {rate:.3g} "
+            "TFLOP/s sustained by the devices"
+        )
+    return [("Training cost", cost), ("Arithmetic", ", ".join(arithmetic))]
+
+
+def _shorten(number):
+    digits, exponent = f"{number:.1e}".split("e")
+    return f"{digits}e{int(exponent)}"

@@ -1,6 +1,7 @@
 """The directory of a run: everything that decoding and resuming need."""
 
 import dataclasses
+import math
 import os
 import typing
 
@@ -170,6 +171,16 @@ class RunDirectory(vocabularies.HasVocabularies):
                 if name.startswith("dev_") and value
             }
         return training
+
+    def count_parameters(self, step: int) -> int:
+        """Counts the weights in a checkpoint by its headers."""
+        # Moving averages and the optimizer's moments are not counted, nor are
+        # adapters, which decoding merges.
+        return sum(
+            math.prod(header.shape)
+            for name, header in self.checkpoints.headers(step).items()
+            if name.startswith("model/") and "_lora_" not in name
+        )
 
     def check_same(self, record: dict, hparams: hparam.HParams) -> None:
         """Checks that this run can be resumed with a record and `HParams`.

@@ -3,10 +3,10 @@
 import dataclasses
 
 from keras_transformer.errors import UserError
-from keras_transformer.runs.model_card import facts
-from keras_transformer.runs.model_card.scores import read_scores
-from keras_transformer.runs.model_card.scores import read_signature
+from keras_transformer.runs import data_record
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.scores import read_scores
+from keras_transformer.runs.scores import read_signature
 from keras_transformer.search.options import DecodeOptions
 
 SPLITS = ("dev", "test")  # those that kt-evaluate takes
@@ -33,7 +33,7 @@ def read_result(row, path):
     if not steps or (run.hparams, seed) != (row.hparams, row.seed):
         return None
     problem = row.variant.problem
-    if changed := facts.find_changed_data(run, problem):
+    if changed := data_record.find_changed_data(run, problem):
         raise UserError(
             f"The {changed} of the data in {problem.directory} are no longer "
             f"those that {run.path} records. Use the earlier data, or another "
@@ -45,7 +45,7 @@ def read_result(row, path):
     return Result(
         step,
         training.get("seconds", 0.0),
-        facts.count_parameters(run, step),
+        run.count_parameters(step),
         training["dev"]["perplexity"] if is_evaluated else None,
         select_scores(run, step, problem),
     )

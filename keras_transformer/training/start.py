@@ -20,9 +20,9 @@ from keras_transformer.files.records import find_fault
 from keras_transformer.files.writing import check_space
 from keras_transformer.files.writing import explain_disk_errors
 from keras_transformer.runs.checkpoints import Checkpoints
+from keras_transformer.runs.data_record import describe_data
+from keras_transformer.runs.data_record import find_changed_data
 from keras_transformer.runs.model_card.card import check_model_card
-from keras_transformer.runs.model_card.facts import describe_data
-from keras_transformer.runs.model_card.facts import find_changed_data
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import check_same_architecture

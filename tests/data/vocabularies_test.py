@@ -6,7 +6,7 @@ from number_problem import files_of
 from number_problem import generated
 
 from keras_transformer.data.vocabularies import check_problem
-from keras_transformer.runs.model_card.facts import describe_data
+from keras_transformer.runs.data_record import describe_data
 
 
 class Separate(Numbers):

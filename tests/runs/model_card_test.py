@@ -14,9 +14,9 @@ from keras_transformer.runs.checkpoints import Evaluation
 from keras_transformer.runs.metrics_table import MetricsTable
 from keras_transformer.runs.model_card.card import make_model_card
 from keras_transformer.runs.model_card.card import write_model_card
-from keras_transformer.runs.model_card.scores import read_scores
-from keras_transformer.runs.model_card.scores import record_scores
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.scores import read_scores
+from keras_transformer.runs.scores import record_scores
 from keras_transformer.scoring.translations import bleu_report
 from keras_transformer.scoring.translations import translation_report
 from keras_transformer.search.options import DecodeOptions

@@ -8,8 +8,8 @@ from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.fields import parse_changes
 from keras_transformer.problem import Problem
+from keras_transformer.runs.data_record import describe_data
 from keras_transformer.runs.metrics_table import MetricsTable
-from keras_transformer.runs.model_card.facts import describe_data
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.sweep import sweep as sweep_module
 from keras_transformer.sweep.rows import make_points

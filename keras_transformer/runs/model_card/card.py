@@ -1,15 +1,20 @@
-"""The model card of a run: its file, its summary and its overview."""
+"""The model card of a run or an export: its README.md, from one template."""
 
 import dataclasses
-import datetime
+import importlib.resources
 import os
 
+import jinja2
+
+from keras_transformer import markdown
+from keras_transformer import registry
+from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
+from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.files.writing import atomic_write
-from keras_transformer.markdown import code
-from keras_transformer.markdown import table
-from keras_transformer.runs.model_card import facts
+from keras_transformer.runs import data_record
+from keras_transformer.runs import scores
+from keras_transformer.runs.metrics_table import describe_cost
 from keras_transformer.runs.model_card import header
-from keras_transformer.runs.model_card import sections
 from keras_transformer.trees.target_text import find_linearization
 
 FILE_NAME = "README.md"
@@ -28,10 +33,6 @@ _FORMATS = {
     "ctranslate2": "CTranslate2",
     "marian": "Marian, for transformers",
 }
-UNKNOWN_DEVICE = (
-    "unknown by the paper's formula, because the device is not in its table; "
-    "`--device` of kt-trainer names it"
-)
 
 
 def write_model_card(directory, run, step=None, export=None):
@@ -67,24 +68,87 @@ def check_model_card(run, step=None):
 def make_model_card(run, step=None, export=None):
     """Returns the text of a card; see `write_model_card` for the arguments."""
     export = export or {}
-    decode = dataclasses.asdict(export.get("decode", run.hparams.decoding))
+    format = export.get("format")
     step = run.checkpoints.find(step)
-    data = facts.get_data(run)
+    data = data_record.get_data(run)
     training = run.read_training(step)
     title, task = _describe_task(run, data)
-    text = sections.fill_template(
-        "card",
+    # The class may be the user's, and missing in this process.
+    problem = data_record.find_problem(run)
+    purpose = (problem and type(problem).__doc__ or "").strip()
+    return _read_template().render(
         header=header.make_header(run, step, title, export),
         title=title,
-        summary=_make_summary(run, task),
-        overview=_make_overview(run, step, data, training, export, decode),
-        use=sections.make_use_section(run, step, export, decode["beam_size"]),
-        data=sections.make_data_section(run, data),
-        scores=sections.make_scores_section(run, step, training, export),
-        limits=sections.make_limits_section(run, data, decode["extra_length"]),
-        hparams=sections.make_hparams_section(run),
+        task=task,
+        purpose=purpose.partition("\n")[0],
+        run=run,
+        step=step,
+        # Loading takes the newest checkpoint, so only another step is named.
+        older_step=not format and step != run.checkpoints.find(),
+        best_step=run.checkpoints.best_step,
+        # A card may be published, so it names no directory of the machine.
+        origin=_shorten_origin(run.imported_from),
+        data=data,
+        training=training,
+        costs=describe_cost(training),
+        export=export,
+        format=format,
+        format_name=_FORMATS.get(format),
+        place="model" if format else "run",
+        decode=dataclasses.asdict(export.get("decode", run.hparams.decoding)),
+        # `metrics.csv` has no signatures of its scores.
+        dev_signatures=problem
+        and problem.dev_signatures(run.record.get("measure")),
+        **_describe_model(run),
+        **_describe_hparams(run),
+        # The card of a run lists all its checkpoints; an export holds one.
+        **_describe_scores(scores.list_entries(run, step if format else None)),
     )
-    return f"{text}\n"
+
+
+def _describe_model(run):
+    linearization = find_linearization(run.vocabulary)
+    is_shared = run.vocabularies.is_shared
+    return {
+        "model": run.hparams.model,
+        "embeddings": _EMBEDDINGS[run.hparams.model.tied_embeddings],
+        "vocabulary": run.source_vocabulary,
+        "is_shared": is_shared,
+        "source_file": VOCABULARY_FILE if is_shared else SOURCE_VOCABULARY_FILE,
+        "linearization": linearization,
+        "verb": "parse" if linearization else "translate",
+        "results": "trees in brackets" if linearization else "translations",
+    }
+
+
+def _describe_scores(entries):
+    names = [n for n in scores.TITLES if any(n in e for _, e in entries)]
+    return {
+        "titles": scores.TITLES,
+        "entries": entries,
+        "score_names": names,
+        "score_titles": [scores.TITLES[name] for name in names],
+    }
+
+
+def _read_template():
+    environment = jinja2.Environment(
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters.update(
+        code=markdown.code,
+        thousands="{:,}".format,
+        duration=_describe_time,
+        decoding=scores.describe_decoding,
+    )
+    template = importlib.resources.files(__package__).joinpath("card.md")
+    return environment.from_string(template.read_text("utf-8"))
+
+
+def _shorten_origin(origin):
+    if origin and "://" not in origin:
+        return os.path.basename(os.path.normpath(origin))
+    return origin
 
 
 def _is_card(path):
@@ -97,7 +161,7 @@ def _is_card(path):
 
 def _describe_task(run, data):
     """Describes the model's task for the title and the text of its card."""
-    codes = facts.list_language_codes(run)
+    codes = data_record.list_language_codes(run)
     languages = [LANGUAGES.get(code, code) for code in codes]
     if find_linearization(run.vocabulary):
         task = "that writes the constituency tree of an English sentence"
@@ -105,7 +169,7 @@ def _describe_task(run, data):
     if not languages:
         title = f"for the problem `{run.problem_name}`"
         return title, "that turns one text into another"
-    if data and data.get("both_directions"):
+    if (data or {}).get("both_directions"):
         return (f"that translates between {' and '.join(languages)}",) * 2
     return (
         f"that translates {' into '.join(languages)}",
@@ -113,142 +177,24 @@ def _describe_task(run, data):
     )
 
 
-def _make_summary(run, task):
-    text = (
-        f"This model is an encoder-decoder Transformer {task}. It follows "
-        '"Attention Is All You Need" (Vaswani et al., 2017) and handles one '
-        "sentence at a time. It was"
-    )
-    if run.imported_from:
-        # A card may be published, so it names no directory of the machine.
-        origin = run.imported_from
-        if "://" not in origin:
-            origin = os.path.basename(os.path.normpath(origin))
-        return f"{text} imported from {code(origin)}."
-    text += (
-        f" trained with `keras_transformer` on the problem `{run.problem_name}`"
-    )
-    # The class may be the user's, and missing in this process.
-    problem = facts.find_problem(run)
-    lines = (type(problem).__doc__ or "").strip().splitlines()
-    return f"{text}:\n\n> {lines[0]}" if problem and lines else f"{text}."
+def _describe_time(seconds):
+    hours, minutes = divmod(round(seconds / 60), 60)
+    if hours:
+        return f"{hours:,} h {minutes} min"
+    return f"{minutes} min" if minutes else f"{seconds:.0f} s"
 
 
-def _make_overview(run, step, data, training, export, decode):
-    changed = facts.list_changed_hparams(run)
-    hparams = code(run.record.get("hparams_set"))
-    if changed:
-        hparams += f", with {len(changed)} changed"
-    if not run.record.get("hparams_set"):
-        hparams = "those of the model that it began as"
-    updates = f"{step:,}"
-    if run.averaged_steps:
-        listed = ", ".join(f"{step:,}" for step in run.averaged_steps)
-        updates += f"; the weights are the average of updates {listed}"
-    rows = [
-        *_describe_model(run.hparams.model),
-        ("Parameters", f"{facts.count_parameters(run, step):,}"),
-        ("Vocabulary", _describe_vocabulary(run)),
-        ("Training pairs", sections.count_training_pairs(data)),
-        ("Corpus weights", "; ".join(run.record.get("corpus_weights", []))),
-        ("Hyperparameters", hparams),
-        ("Updates", updates),
-        ("Training time", _describe_time(training)),
-        *describe_cost(training),
-        ("Training precision", run.record.get("precision", "float32")),
-        ("Format", _describe_format(export)),
-        ("Decoding", sections.describe_decoding(decode)),
-    ]
-    # A card states recorded facts and leaves out the rest.
-    rows = [row for row in rows if row[1]]
-    return table(("Property", "Value"), rows)
-
-
-def _describe_model(config):
-    return [
-        (
-            "Layers",
-            f"{config.num_layers} in the encoder, "
-            f"{config.decoder_depth} in the decoder",
-        ),
-        (
-            "Size",
-            f"d_model {config.d_model}, d_ff {config.d_ff}, "
-            f"{config.num_heads} heads, {config.norm}-norm",
-        ),
-        ("Embeddings", _EMBEDDINGS[config.tied_embeddings]),
-    ]
-
-
-def _describe_vocabulary(run):
-    target, source = run.vocabularies.sizes
-    if run.vocabularies.is_shared:
-        return f"{target:,} SentencePiece subwords, shared by source and target"
-    return (
-        f"{source:,} SentencePiece subwords of the source and {target:,} of "
-        "the target"
-    )
-
-
-def _describe_time(training):
-    if "seconds" not in training:
-        return None
-    hours, minutes = divmod(round(training["seconds"] / 60), 60)
-    time = f"{hours:,} h {minutes} min" if hours else f"{minutes} min"
-    if not hours and not minutes:
-        time = f"{training['seconds']:.0f} s"
-    epochs = training.get("epochs")
-    if not epochs:
-        return f"{time}, less than one epoch"
-    return f"{time}, {epochs:,} complete epoch{'' if epochs == 1 else 's'}"
-
-
-def describe_cost(training):
-    """Describes the cost of a run as a list of (title, text).
-
-    It is empty for a run of an earlier version.
-
-    >>> hours = 12 * 3600
-    >>> costs = {"device_flops": hours * 7.6e13, "token_flops": 9.4e17}
-    >>> for row in describe_cost({"seconds": hours, **costs}):
-    ...     print(*row, sep=": ")
-    Training cost: 3.3e18 FLOP, 12:00:00 at 76 TFLOP/s sustained by the devices
-    Arithmetic: 9.4e17 FLOP for the tokens
-    """
-    arithmetic = [
-        f"{_shorten(training[name])} FLOP {words}"
-        for name, words in (
-            ("token_flops", "for the tokens"),
-            ("position_flops", "with the padding"),
-        )
-        if name in training
-    ]
-    if not arithmetic:
-        return []
-    cost = UNKNOWN_DEVICE
-    if "device_flops" in training:
-        rate = training["device_flops"] / training["seconds"] / 1e12
-        time = datetime.timedelta(seconds=round(training["seconds"]))
-        cost = (
-            f"{_shorten(training['device_flops'])} FLOP, {time} at {rate:.3g} "
-            "TFLOP/s sustained by the devices"
-        )
-    return [("Training cost", cost), ("Arithmetic", ", ".join(arithmetic))]
-
-
-def _shorten(number):
-    digits, exponent = f"{number:.1e}".split("e")
-    return f"{digits}e{int(exponent)}"
-
-
-def _describe_format(export):
-    if not export:
-        return None
-    text = _FORMATS[export["format"]]
-    if "quantization" in export:
-        text += f", weights stored in {export['quantization']}"
-    if "precision" in export:
-        text += f", computes in {export['precision']}"
-    if export.get("shortlist"):
-        text += ", with a shortlist of target subwords"
-    return text
+def _describe_hparams(run):
+    """Lists all values, and those that differ from the hparams set."""
+    name = run.record.get("hparams_set")
+    hparams = dataclasses.asdict(run.hparams)
+    changed = None
+    if name in registry.hparams_sets.names():
+        # Compared with the set of this installation, which may be newer.
+        of_set = dataclasses.asdict(registry.get_hparams(name))
+        changed = [
+            (field, value, of_set.get(field))
+            for field, value in hparams.items()
+            if value != of_set.get(field)
+        ]
+    return {"hparams": hparams, "hparams_set": name, "changed": changed}

@@ -3,9 +3,8 @@
 import json
 import re
 
-from keras_transformer.runs.model_card import facts
-from keras_transformer.runs.model_card import scores
-from keras_transformer.runs.model_card import sections
+from keras_transformer.runs import data_record
+from keras_transformer.runs import scores
 from keras_transformer.trees.target_text import find_linearization
 
 # The beginning of every card, by which a later version recognises it.
@@ -25,34 +24,10 @@ def make_header(run, step, title, export):
     the scores of the checkpoint with their signatures, as far as they are
     recorded. `export` is as in `write_model_card`.
     """
-    languages = facts.list_language_codes(run)
+    languages = data_record.list_language_codes(run)
     translates = languages and not find_linearization(run.vocabulary)
     task = "translation" if translates else "text2text-generation"
-    results = _list_results(run, step, task)
-    if _is_approximate(export):
-        results = []  # the scores were measured with other arithmetic
-    fields = {
-        "language": list(dict.fromkeys(languages)),
-        "license": run.record.get("licence"),
-        "pipeline_tag": translates and task,
-        "library_name": _LIBRARIES.get(
-            export.get("format"), "keras_transformer"
-        ),
-        "datasets": facts.find_datasets(run),
-        "model-index": results
-        and [{"name": f"Transformer {title}", "results": results}],
-    }
-    lines = [f"{name}: {_dump(v)}" for name, v in fields.items() if v]
-    return "\n".join([_MARK, *lines, "---"])
-
-
-def _is_approximate(export):
-    numbers = {export.get(name) for name in ("quantization", "precision")}
-    return bool(numbers - {None, "float32"} or export.get("shortlist"))
-
-
-def _list_results(run, step, task):
-    return [
+    results = [
         {
             "task": {"type": task},
             "dataset": {
@@ -65,14 +40,34 @@ def _list_results(run, step, task):
                 for score in scores.list_scores(entry)
             ],
         }
-        for split, entries in scores.read_scores(run).items()
-        for entry in entries
-        if entry["step"] == step
+        for split, entry in scores.list_entries(run, step)
     ]
+    # The scores of approximate arithmetic were not measured.
+    numbers = {export.get("quantization"), export.get("precision")}
+    if numbers - {None, "float32"} or export.get("shortlist"):
+        results = []
+    # An imported run names a problem only to be evaluated on its data.
+    problem = None if run.imported_from else data_record.find_problem(run)
+    fields = {
+        "language": list(dict.fromkeys(languages)),
+        "license": run.record.get("licence"),
+        "pipeline_tag": translates and task,
+        "library_name": _LIBRARIES.get(
+            export.get("format"), "keras_transformer"
+        ),
+        "datasets": run.record.get("datasets")
+        or list(getattr(problem, "hub_datasets", ())),
+        "model-index": results
+        and [{"name": f"Transformer {title}", "results": results}],
+    }
+    lines = [
+        f"{name}: {_dump(value)}" for name, value in fields.items() if value
+    ]
+    return "\n".join([_MARK, *lines, "---"])
 
 
 def _describe_score(entry, name, value, signature):
-    args = {"decoding": sections.describe_decoding(entry["decode"])}
+    args = {"decoding": scores.describe_decoding(entry["decode"])}
     if signature:
         args["signature"] = signature
     return {
@@ -89,11 +84,10 @@ def _dump(value):
     # JSON is YAML, except that YAML takes neither the halves of characters that
     # JSON escapes nor unprintable characters as they are.
     text = json.dumps(value, ensure_ascii=False, indent=2)
-    text = text.replace("\n", "\n  ")
     return re.sub(
         r"[^\n -~]",
         lambda match: (
             match[0] if match[0].isprintable() else f"\\U{ord(match[0]):08x}"
         ),
-        text,
+        text.replace("\n", "\n  "),
     )

@@ -1,7 +1,7 @@
 import pytest
 
 from keras_transformer.problem import Problem
-from keras_transformer.runs.model_card.facts import describe_data
+from keras_transformer.runs.data_record import describe_data
 
 TEXTS = ["the cat sees the dog", "der Hund sieht die Katze"] * 20
 

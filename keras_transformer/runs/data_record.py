@@ -1,7 +1,5 @@
-"""Facts about a run: its data, its hyperparameters and its size."""
+"""What a run records of its data, and how that compares with the data."""
 
-import dataclasses
-import math
 import re
 
 from keras_transformer import registry
@@ -109,42 +107,3 @@ def find_problem(run):
     if name not in registry.problems.names():
         return None
     return registry.get_problem(run.problem_name, run.record.get("data_dir"))
-
-
-def find_datasets(run):
-    """Lists the hub's names of the data that a run was trained on, if known."""
-    if run.record.get("datasets"):
-        return run.record["datasets"]
-    # An imported run names a problem only to be evaluated on its data.
-    problem = None if run.imported_from else find_problem(run)
-    return list(getattr(problem, "hub_datasets", ()))
-
-
-def list_changed_hparams(run):
-    """Lists (name, value, value in the set) where a run differs from its set.
-
-    It returns None if the hparams set is not registered.
-    """
-    name = run.record.get("hparams_set")
-    if name not in registry.hparams_sets.names():
-        return None
-    # Compared with the set of this installation, which may be newer.
-    ours = dataclasses.asdict(run.hparams)
-    of_set = dataclasses.asdict(registry.get_hparams(name))
-    return [
-        (field, value, of_set.get(field))
-        for field, value in ours.items()
-        if value != of_set.get(field)
-    ]
-
-
-def count_parameters(run, step):
-    """Counts the weights in a checkpoint of a run by their headers."""
-    headers = run.checkpoints.headers(step)
-    # Moving averages and the optimizer's moments are not counted, nor are
-    # adapters, which decoding merges.
-    return sum(
-        math.prod(header.shape)
-        for name, header in headers.items()
-        if name.startswith("model/") and "_lora_" not in name
-    )

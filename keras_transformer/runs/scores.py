@@ -22,6 +22,18 @@ TITLES = {
     "exact_match": "exact",
 }
 
+# How a card names the options of decoding, and the values that change nothing.
+_OPTIONS = {
+    "beam_size": ("beam", None),
+    "alpha": ("alpha", None),
+    "num_hypotheses": ("hypotheses", 1),
+    "min_length": ("minimum length", 0),
+    "temperature": ("temperature", 0.0),
+    "top_k": ("top-k", 0),
+    "top_p": ("top-p", 1.0),
+    "mbr_samples": ("samples for minimum Bayes risk", 0),
+}
+
 _SCORES = {f"{name}?": float for name in TITLES}
 _ENTRY = {"step": WHOLE, "num_pairs": WHOLE, "lines": [str], **_SCORES}
 _ENTRY["decode"] = {str: (bool, float)}  # fields of `DecodeOptions`
@@ -71,6 +83,29 @@ def read_scores(run):
             path = run.file(DIRECTORY, name)
             scores[split] = read_record(path, [_ENTRY], _REMEDY)
     return scores
+
+
+def list_entries(run, step=None):
+    """Lists (split, entry) of all recorded scores, or of one checkpoint."""
+    return [
+        (split, entry)
+        for split, entries in read_scores(run).items()
+        for entry in entries
+        if step in (None, entry["step"])
+    ]
+
+
+def describe_decoding(decode):
+    """Describes options of decoding, a dictionary, in a few words.
+
+    >>> describe_decoding({"beam_size": 4, "alpha": 0.6, "min_length": 0})
+    'beam 4, alpha 0.6'
+    """
+    return ", ".join(
+        f"{word} {decode[name]:g}"
+        for name, (word, neutral) in _OPTIONS.items()
+        if name in decode and decode[name] != neutral
+    )
 
 
 def list_scores(entry):

@@ -165,7 +165,13 @@ def main(argv):
     print(path)
     if FLAGS.push_to_hub:
         card = os.path.join(export_dir, FILE_NAME)
-        address = hub.upload(path, FLAGS.push_to_hub, card)
+        files = None
+        if FLAGS.format == "marian":
+            from keras_transformer.export import marian
+
+            # Files of the user may lie beside the model.
+            files = [*marian.FILES, FILE_NAME]
+        address = hub.upload(path, FLAGS.push_to_hub, card, files)
         print(f"The model is at {address}.", file=sys.stderr)
 
 

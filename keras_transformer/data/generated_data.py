@@ -51,7 +51,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         self.data_name = name
         self.name = name + "_rev" if reverse else name
         self.reverse = reverse
-        sides = ("target", "source") if reverse else ("source", "target")
+        sides = token_arrays.SIDES[::-1] if reverse else token_arrays.SIDES
         self.directions: tuple[tuple[str, str], ...] = (sides,)
         # The counts of each split whose ids were checked.
         self._checked: dict[str, dict] = {}
@@ -164,7 +164,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         num_pairs = self._counts(split)["pairs"]
         texts = {
             side: token_arrays.read_text(self.directory, split, side, num_pairs)
-            for side in ("source", "target")
+            for side in token_arrays.SIDES
         }
         sources, references = (
             [text for side in sides for text in texts[side]]

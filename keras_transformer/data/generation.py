@@ -1,10 +1,8 @@
 """Generation of a problem's data: its vocabulary and its token arrays."""
 
-import contextlib
 import json
 import logging
 import os
-import shutil
 
 from keras_transformer import fields
 from keras_transformer.data import token_links
@@ -16,12 +14,15 @@ from keras_transformer.data.encoding import check_number
 from keras_transformer.data.encoding import encode_split
 from keras_transformer.data.encoding import select_complete_pairs
 from keras_transformer.data.subwords import VOCABULARY_FILE
+from keras_transformer.data.token_arrays import IDS_SUFFIX
+from keras_transformer.data.token_arrays import OFFSETS_SUFFIX
 from keras_transformer.data.token_arrays import REMEDY
+from keras_transformer.data.token_arrays import SIDES
+from keras_transformer.data.token_arrays import TEXT_SUFFIX
 from keras_transformer.data.vocabularies import sample_corpora
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files import locks
-from keras_transformer.files import writing
 from keras_transformer.files.reading import check_reachable
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
@@ -63,30 +64,31 @@ def generate(problem, tmp_dir):
     Does nothing if they were generated before from the same files. Everything
     is written to a temporary directory and then moved into place, the manifest
     last, so a later process never takes the remains of a killed one for
-    complete data. Processes that generate at the same time wait for each other.
-    Returns the manifest, a dictionary. It depends only on the text and the
-    problem, so the same text gives the same bytes.
+    complete data. Other files in the folder stay, and are an error if they have
+    the names of data. Processes that generate at the same time wait for each
+    other. Returns the manifest, a dictionary. It depends only on the text and
+    the problem, so the same text gives the same bytes.
     """
     directories.check_directory(problem.directory, "The folder of the data")
     check_attributes(problem, tmp_dir)
     vocabularies.check_problem(problem)
-    aside = problem.directory + ".unfinished"
     with locks.lock_directory(problem.data_dir):
-        shutil.rmtree(aside, ignore_errors=True)
+        directories.finish_replacing(problem.directory, MANIFEST_FILE)
         depends_on = describe_origin(problem, tmp_dir)
         manifest = read_manifest(problem.directory)
         if manifest and manifest["made_from"] == depends_on:
             _logger.info("%s is complete already.", problem.directory)
             return manifest
-        # Within `data_dir`, so that moving the files only renames them.
-        with directories.stage_directory(aside):
+        _check_names(problem, manifest)
+        # Files of the user may lie in the directory.
+        with directories.replace_content(
+            problem.directory, MANIFEST_FILE
+        ) as aside:
             manifest = {
                 "made_from": depends_on,
                 **_write_data(problem, tmp_dir, aside),
             }
             write_manifest(manifest, aside)
-            writing.synchronise(aside)
-            _move_files(aside, problem.directory)
     return manifest
 
 
@@ -226,15 +228,24 @@ def write_manifest(manifest, directory):
     write_record(os.path.join(directory, MANIFEST_FILE), manifest)
 
 
-def _move_files(aside, directory):
-    """Moves complete data into place, the manifest last."""
-    # The directory itself cannot be replaced: it may hold files of the user.
-    os.makedirs(directory, exist_ok=True)
-    manifest_path = os.path.join(directory, MANIFEST_FILE)
-    # Without it, no process takes a mix of old and new files for complete data.
-    with contextlib.suppress(FileNotFoundError):
-        os.remove(manifest_path)
-    for name in os.listdir(aside):
-        if name != MANIFEST_FILE:
-            os.replace(os.path.join(aside, name), os.path.join(directory, name))
-    writing.move(os.path.join(aside, MANIFEST_FILE), manifest_path)
+def _check_names(problem, manifest):
+    """Checks that no file of the user has the name of a file to write."""
+    splits = set(problem.splits) - set(manifest["splits"] if manifest else ())
+    names = {
+        f"{split}.{side}{suffix}"
+        for split in splits
+        for side in SIDES
+        for suffix in (IDS_SUFFIX, OFFSETS_SUFFIX, TEXT_SUFFIX)
+    }
+    # A vocabulary that is given is written again as it is.
+    given = os.path.realpath(problem.vocabulary_path or "")
+    if not manifest and given != os.path.realpath(problem.directory):
+        names |= set(vocabularies.FILES)
+    for name in sorted(names):
+        path = os.path.join(problem.directory, name)
+        if os.path.lexists(path) and os.path.realpath(path) != given:
+            raise UserError(
+                f"{path} must be a file that kt-datagen wrote. Received: one "
+                f"that {MANIFEST_FILE} beside it does not name. Move it "
+                "elsewhere, or remove the folder."
+            )

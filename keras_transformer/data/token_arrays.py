@@ -15,8 +15,10 @@ from keras_transformer.files.reading import read_text as read_text_file
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 
+SIDES = ("source", "target")
 IDS_SUFFIX = ".ids"
 OFFSETS_SUFFIX = ".offsets.npy"
+TEXT_SUFFIX = ".txt"
 # Ends the errors about damaged files.
 REMEDY = "Remove its folder and run kt-datagen again."
 IDS_AT_ONCE = 2**24  # the number of ids that are checked together
@@ -236,14 +238,13 @@ def ids_path(directory, split, side):
 def read_ids(directory, split):
     """Returns the token ids of both sides, a dictionary of `TokenArray`."""
     return {
-        side: TokenArray(ids_path(directory, split, side))
-        for side in ("source", "target")
+        side: TokenArray(ids_path(directory, split, side)) for side in SIDES
     }
 
 
 def text_path(directory, split, side):
     """Returns the path of the raw text of a "source" or "target" side."""
-    return os.path.join(directory, f"{split}.{side}.txt")
+    return os.path.join(directory, f"{split}.{side}{TEXT_SUFFIX}")
 
 
 def read_text(directory, split, side, num_lines):

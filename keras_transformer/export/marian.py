@@ -4,10 +4,11 @@ import os
 
 import numpy as np
 
-from keras_transformer.data.marian_files import write_marian_vocabularies
+from keras_transformer.data import marian_files
 from keras_transformer.errors import UserError
+from keras_transformer.files.directories import check_directory
 from keras_transformer.files.directories import check_replaceable
-from keras_transformer.files.directories import replace_directory
+from keras_transformer.files.directories import replace_content
 from keras_transformer.files.records import write_record
 from keras_transformer.formats.exported import ANY
 from keras_transformer.formats.exported import check_understood
@@ -23,6 +24,16 @@ from keras_transformer.runs.weights import read_weights
 from keras_transformer.token_ids import PAD_ID
 
 FORMAT = "marian"
+# The files of an export. Everything else in its directory stays.
+FILES = (
+    WEIGHTS_FILE,
+    *(marian_config.CONFIG_FILE, marian_config.GENERATION_FILE),
+    *(marian_files.SOURCE_MODEL_FILE, marian_files.TARGET_MODEL_FILE),
+    *(marian_files.TABLE_FILE, marian_files.TARGET_TABLE_FILE),
+    marian_files.CONFIG_FILE,
+)
+# Only exports have this in the metadata of their weights.
+_MARK = {"producer": "keras_transformer"}
 # The fields of a model that Marian has; see `check_understood`.
 UNDERSTOOD = dict.fromkeys(
     (
@@ -46,11 +57,12 @@ def export_marian(run, export_dir, options, step=None):
     `MarianMTModel.from_pretrained(export_dir)` and `MarianTokenizer` open it.
     An imported model that was not trained further has the same numbers in every
     array, bit for bit. Biases that a run lacks are zeros. An earlier export in
-    the directory is replaced. The model decodes with the `DecodeOptions`. The
-    step is an integer or "best" and defaults to the newest. Raises a
-    `UserError` if Marian lacks a feature of the model.
+    the directory is replaced, and other files there stay. The model decodes
+    with the `DecodeOptions`. The step is an integer or "best" and defaults to
+    the newest. Raises a `UserError` if Marian lacks a feature of the model.
     """
     check_model(run)
+    check_export_dir(export_dir)
     step = run.checkpoints.find(step)
     check_checkpoint(run, step)
     config = run.hparams.model
@@ -61,11 +73,15 @@ def export_marian(run, export_dir, options, step=None):
         run.hparams, run.vocabularies, options
     )
     names = (marian_config.CONFIG_FILE, marian_config.GENERATION_FILE)
-    with replace_directory(
-        export_dir, lambda: check_export_dir(export_dir)
+    with replace_content(
+        export_dir,
+        marian_config.CONFIG_FILE,
+        lambda: check_export_dir(export_dir),
+        FILES,
     ) as aside:
-        tensor_files.write_arrays(os.path.join(aside, WEIGHTS_FILE), arrays)
-        write_marian_vocabularies(
+        path = os.path.join(aside, WEIGHTS_FILE)
+        tensor_files.write_arrays(path, arrays, _MARK)
+        marian_files.write_marian_vocabularies(
             run.vocabularies,
             aside,
             find_languages(run) or ["source", "target"],
@@ -73,8 +89,8 @@ def export_marian(run, export_dir, options, step=None):
         )
         for name, content in zip(names, contents):
             write_record(os.path.join(aside, name), content)
-        export = {"format": FORMAT, "decode": options}
-        write_model_card(aside, run, step, export)
+    export = {"format": FORMAT, "decode": options}
+    write_model_card(export_dir, run, step, export)
     return export_dir
 
 
@@ -95,13 +111,20 @@ def check_model(run):
 
 def check_export_dir(path):
     """Checks that a directory is new, empty or holds an earlier export."""
-    files = {WEIGHTS_FILE, marian_config.CONFIG_FILE}
+    check_directory(path, "`export_dir`")
     check_replaceable(
         path,
         "export_dir",
         "new, empty or hold an earlier export",
-        lambda names: files <= set(names),
+        lambda names: _is_export(os.path.join(path, WEIGHTS_FILE)),
     )
+
+
+def _is_export(path):
+    try:
+        return _MARK.items() <= tensor_files.read_metadata(path).items()
+    except (OSError, UserError):
+        return False
 
 
 def make_arrays(config, vocabularies, arrays):

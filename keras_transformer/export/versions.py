@@ -5,7 +5,6 @@ import dataclasses
 import importlib.metadata
 import importlib.util
 import os
-import shutil
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
@@ -22,20 +21,16 @@ PRECISIONS = ("float32", "bfloat16")  # those that a SavedModel computes in
 def make_version(export_dir):
     """Makes the next version of an export, which appears once it is complete.
 
-    Yields the path of the directory `N.incomplete` for the caller to fill, and
-    the path `N` that it gets at the end. An error or a kill leaves no version.
-    First, leftovers of an earlier kill are removed.
+    Yields the path of a directory for the caller to fill, and the path `N` that
+    it gets at the end. An error or a kill leaves no version. First, leftovers
+    of an earlier kill are removed.
     """
     _check_content(export_dir)
     with locks.lock_directory(export_dir, wait=False):
-        # Nobody else writes to leftovers of a kill, since this holds the lock.
-        for name in os.listdir(export_dir):
-            if name.endswith(writing.INCOMPLETE) and _is_ours(name):
-                shutil.rmtree(os.path.join(export_dir, name))
         number = max(exported.list_versions(export_dir), default=0) + 1
         path = os.path.join(export_dir, str(number))
         # The name is not a number, so no server loads the directory early.
-        with directories.stage_directory(path + writing.INCOMPLETE) as aside:
+        with directories.stage_directory(export_dir) as aside:
             yield aside, path
             writing.synchronise(aside)
             writing.move(aside, path)
@@ -128,9 +123,5 @@ def _check_content(export_dir):
         "export_dir",
         "new, empty or hold earlier versions",
         # One version suffices: a model card or notes may lie beside it.
-        lambda names: any(map(_is_ours, names)),
+        lambda names: any(map(exported.is_version, names)),
     )
-
-
-def _is_ours(name):
-    return exported.is_version(name.removesuffix(writing.INCOMPLETE))

@@ -5,12 +5,20 @@ the new one, never a half-written directory.
 """
 
 import contextlib
+import errno
 import os
+import pathlib
 import shutil
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import locks
 from keras_transformer.files import writing
+
+# The directory that a process works in, inside the one that it writes to. What
+# is there is ours only if the directory holds the mark.
+WORK = f"work{writing.INCOMPLETE}"
+_MARK = "deleted_by_keras_transformer"
+_NEW, _COMPLETE, _OLD = "new", "complete", "old"
 
 
 def check_directory(path, name="An output"):
@@ -37,8 +45,17 @@ def check_replaceable(path, name, rule, is_earlier=lambda names: False):
     `is_earlier` tells from the names in it whether it may. The `rule` tells
     the user what the argument `name` must be.
     """
-    names = os.listdir(path) if os.path.isdir(path) else None
-    if not os.path.lexists(path) or names == [] or names and is_earlier(names):
+    names = set(os.listdir(path)) if os.path.isdir(path) else None
+    if names and WORK in names and _is_work(work := os.path.join(path, WORK)):
+        names.remove(WORK)
+        if os.path.isdir(os.path.join(work, _OLD)):
+            return  # `finish_replacing` decides what remains
+    if (
+        not os.path.lexists(path)
+        or names == set()
+        or names
+        and is_earlier(names)
+    ):
         return
     fault = "which is a file" if names is None else "which holds other files"
     raise UserError(
@@ -66,78 +83,124 @@ def shorten_paths(paths):
 
 
 @contextlib.contextmanager
-def stage_directory(path):
-    """Makes an empty directory and removes it unless it has been moved.
+def stage_directory(place, last=None):
+    """Makes an empty directory in `place`, and removes it unless it has moved.
 
-    The caller fills it, calls `synchronise`, and moves it or its files to
-    their place. Leftovers of a killed process are removed first. The name must
-    mark the directory as incomplete, and usually ends with `INCOMPLETE`.
+    The caller fills it, calls `synchronise`, and moves it to its place.
+    Leftovers of a killed process are removed first. `place` must exist, and
+    only one process may work in it.
     """
-    shutil.rmtree(path, ignore_errors=True)
+    finish_replacing(place, last)
+    work = os.path.join(place, WORK)
     try:
-        with writing.explain_disk_errors(path.removesuffix(writing.INCOMPLETE)):
-            os.makedirs(path)
-            yield path
+        with writing.explain_disk_errors(place):
+            os.makedirs(work, exist_ok=True)
+            open(os.path.join(work, _MARK), "w").close()
+            aside = os.path.join(work, _NEW)
+            os.mkdir(aside)
+            yield aside
     finally:
-        shutil.rmtree(path, ignore_errors=True)
+        finish_replacing(place, last)
 
 
 @contextlib.contextmanager
-def replace_directory(path, check=None, owned=None):
-    """Makes an empty directory that gets the name of another one at the end.
+def replace_content(path, last, check=None, owned=()):
+    """Makes an empty directory whose content moves into another at the end.
 
-    Until the block ends without an error, an earlier directory stays in place.
-    Leftovers of a killed process are cleaned up first. A link stays a link.
+    Until the block ends without an error, the earlier content stays in place.
+    Leftovers of a killed process are cleaned up first. The directory itself
+    stays, so it may be a mount point, a link or the working directory.
 
-    `check` raises an error if the earlier directory must stay. No other process
+    `check` raises an error if the earlier content must stay. No other process
     replaces it between the check and the end of the block. `owned` are the
-    names of the entries that belong to the directory and disappear with it. All
-    others move to the new one. By default nothing is kept.
+    names of the entries that belong to the content and disappear with it. All
+    others stay. Readers take the directory for incomplete if it lacks the entry
+    `last`, which is the first to disappear and the last to come.
     """
     place = os.path.realpath(path)
-    outer = place + writing.INCOMPLETE
-    with locks.lock_directory(outer, wait=False, shown=path):
-        try:
-            _finish_replacing(place, owned)
-            if check:
-                check()
-            _remove_content(outer)
-            with writing.explain_disk_errors(path):
-                aside = os.path.join(outer, "new")
-                os.mkdir(aside)
-                yield aside
-                writing.synchronise(aside)
-            # The system cannot exchange directories that hold files.
-            if os.path.isdir(place):
-                os.rename(place, _name_outdated(place))
-            writing.move(aside, place)
-            _finish_replacing(place, owned)
-        finally:
-            _remove_content(outer)
-            os.rmdir(outer)
+    with locks.lock_directory(place, wait=False, shown=path):
+        finish_replacing(place, last)
+        if check:
+            check()
+        for name in owned:
+            _check_movable(os.path.join(place, name))
+        with stage_directory(place, last) as aside:
+            yield aside
+            writing.synchronise(aside)
+            _replace(place, last, owned)
 
 
-def _finish_replacing(path, owned):
-    """Ends a replacement, perhaps one that a killed process began."""
-    outdated = _name_outdated(path)
-    if not os.path.isdir(outdated):
+def finish_replacing(place, last=None):
+    """Ends what a process did in a directory, even one that was killed.
+
+    What was not complete is removed. A replacement that has begun is completed
+    if all new entries are there, or else undone.
+    """
+    work = os.path.join(place, WORK)
+    if not os.path.lexists(work):
         return
-    if not os.path.lexists(path):
-        os.rename(outdated, path)  # killed before the new one had the name
-        return
-    for name in os.listdir(outdated) if owned else ():
-        if name not in owned and not os.path.lexists(os.path.join(path, name)):
-            os.rename(os.path.join(outdated, name), os.path.join(path, name))
-    shutil.rmtree(outdated)
+    if not _is_work(work):
+        raise UserError(
+            f"{work} must be a directory of this package. Received: one that "
+            "holds other files. Move it elsewhere."
+        )
+    for name in (_COMPLETE, _OLD):
+        directory = os.path.join(work, name)
+        if os.path.isdir(directory):
+            for entry in _sort(os.listdir(directory), last):
+                writing.move(
+                    os.path.join(directory, entry), os.path.join(place, entry)
+                )
+            break
+    with contextlib.suppress(FileNotFoundError):  # another process removed it
+        # This process can be killed in between, too. `old` without `complete`
+        # would be moved back, and nothing without the mark is removed.
+        for name in (_OLD, _NEW, _COMPLETE):
+            if os.path.isdir(os.path.join(work, name)):
+                shutil.rmtree(os.path.join(work, name))
+        pathlib.Path(work, _MARK).unlink(missing_ok=True)
+        os.rmdir(work)
 
 
-def _name_outdated(path):
-    return f"{path}.outdated"
+def _replace(place, last, owned):
+    """Moves the earlier content aside, and declares the new one complete."""
+    new, complete, old = (
+        os.path.join(place, WORK, name) for name in (_NEW, _COMPLETE, _OLD)
+    )
+    os.mkdir(old)
+    names = {*owned, *os.listdir(new)} & set(os.listdir(place))
+    for name in reversed(_sort(names, last)):
+        _move(os.path.join(place, name), os.path.join(old, name))
+        if os.path.lexists(os.path.join(new, name)):
+            writing.keep_mode(os.path.join(old, name), os.path.join(new, name))
+    writing.move(new, complete)
 
 
-def _remove_content(directory):
-    for entry in os.scandir(directory):
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path)
-        else:
-            os.remove(entry.path)
+def _sort(names, last):
+    return sorted(names, key=lambda name: (name == last, name))
+
+
+def _move(path, new_path):
+    try:
+        os.rename(path, new_path)
+    except OSError as error:
+        # A container cannot rename a directory of its image.
+        if error.errno != errno.EXDEV:
+            raise
+        shutil.move(path, new_path)
+
+
+def _check_movable(path):
+    if os.path.ismount(path):
+        raise UserError(
+            "A directory that is replaced must not be a mount point. Received: "
+            f"{path}. Name another directory, or mount the one around it."
+        )
+
+
+def _is_work(path):
+    """Returns whether a directory is empty or has the mark of this module."""
+    return not os.path.islink(path) and (
+        os.path.isfile(os.path.join(path, _MARK))
+        or (os.path.isdir(path) and not os.listdir(path))
+    )

@@ -43,8 +43,10 @@ def open_resumable(path, settings, resume=False):
     with locks.open_locked(
         partial, "wb", shown=path, keep=True, buffering=0
     ) as file:
+        output = None
         try:
             output = PartialFile(path, file, settings, resume)
+            writing.keep_mode(path, partial)
             try:
                 yield output
                 output.finish()
@@ -56,7 +58,7 @@ def open_resumable(path, settings, resume=False):
             locks.close_before_move(file)
             if os.path.exists(partial) and not os.path.getsize(partial):
                 os.remove(partial)
-            if not os.path.exists(partial):
+            if output and not os.path.exists(partial):
                 pathlib.Path(_record_path(partial)).unlink(missing_ok=True)
 
 
@@ -182,6 +184,8 @@ class PartialFile:
     def _read_record(self):
         path = _record_path(self._partial)
         if not os.fstat(self._file.fileno()).st_size:
+            if os.path.lexists(path):  # it is replaced only if it is ours
+                read_record(path, _RECORD_SHAPE, "Move it elsewhere.")
             return {"lines": 0, "bytes": 0}
         if not os.path.exists(path):
             raise UserError(

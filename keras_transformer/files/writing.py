@@ -8,12 +8,15 @@ import contextlib
 import errno
 import os
 import pathlib
+import shutil
+import tempfile
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import locks
 
-# The suffix of a file that is being written, or that a killed process left.
-INCOMPLETE = ".incomplete"
+# The suffix of a file that is being written, or that a killed process left. No
+# other program uses it, so such a file may be replaced.
+INCOMPLETE = ".kt-incomplete"
 
 # The errors of a disk that accepts no more data: it is full or broken, or the
 # user has reached a quota or the limit on the size of a file.
@@ -59,26 +62,24 @@ def check_space(directory, num_bytes):
     """
     if not hasattr(os, "posix_fallocate"):  # macOS and Windows
         return
-    path = os.path.join(directory, f"space{INCOMPLETE}")
     try:
-        with open(path, "wb") as file:
+        with tempfile.TemporaryFile(dir=directory) as file:
             os.posix_fallocate(file.fileno(), 0, max(1, num_bytes))
     except OSError as error:
         # Not every file system can reserve space.
         if error.errno in CANNOT_WRITE:
             raise
-    finally:
-        pathlib.Path(path).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def atomic_write(path, mode="w"):
     """Opens a file that appears under its name once it is complete.
 
-    Until then its name is `path.incomplete`. An error, a kill or a power cut
+    Until then its name is `path.kt-incomplete`. An error, a kill or a power cut
     leaves the earlier file in place. Text is written as UTF-8 with `\\n` as
     the line end. If the path is a symbolic link, the link stays, and the file
-    that it points to is replaced. Only one process may write it at a time.
+    that it points to is replaced. Its permissions stay. Only one process may
+    write it at a time.
 
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "greeting.txt")
@@ -100,6 +101,7 @@ def atomic_write(path, mode="w"):
         locks.open_locked(aside, mode, path, **text) as file,
     ):
         try:
+            keep_mode(place, aside)
             yield file
             # A rename can reach the disk before the content does, so the
             # content has to be there first.
@@ -161,10 +163,16 @@ def move(aside, path):
     """Renames a file or a directory, and waits until the disk has the name.
 
     A file at the new path is replaced at once. A directory must be empty;
-    `directories.replace_directory` replaces one that is not.
+    `directories.replace_content` replaces the content of one that is not.
     """
     os.replace(aside, path)
     _synchronise(os.path.dirname(path) or os.curdir)
+
+
+def keep_mode(path, aside):
+    """Gives a new file the permissions of the one that it will replace."""
+    if os.path.exists(path) and os.path.isfile(aside):
+        shutil.copymode(path, aside)
 
 
 def resolve_link(path):

@@ -52,7 +52,7 @@ def find_or_convert(run, step):
     outer = path + writing.INCOMPLETE
     with locks.lock_directory(outer):
         if not os.path.isdir(path):
-            with stage_directory(os.path.join(outer, "new")) as aside:
+            with stage_directory(outer) as aside:
                 write_converted(run, step, aside)
                 writing.synchronise(aside)
                 writing.move(aside, path)

@@ -80,13 +80,14 @@ def check_upload(name):
         huggingface_hub.HfApi().whoami()
 
 
-def upload(directory, name, card):
+def upload(directory, name, card, files=None):
     """Uploads a model and returns its address on the hub.
 
     A model of the name, such as "organisation/model", is created if there is
     none. Earlier files remain in its history. `huggingface_hub` provides the
-    token. `card` is the path of a card for a `directory` without one. Raises a
-    `UserError` if the hub refuses the model or does not answer.
+    token. `card` is the path of a card for a `directory` without one. `files`
+    are the names of those to upload, by default all. Raises a `UserError` if
+    the hub refuses the model or does not answer.
     """
     huggingface_hub = _load_client()
     api = huggingface_hub.HfApi()
@@ -102,6 +103,7 @@ def upload(directory, name, card):
         api.upload_folder(
             folder_path=directory,
             repo_id=address.repo_id,
+            allow_patterns=files,
             commit_message="Upload a model of keras_transformer",
         )
     return str(address)

@@ -3,6 +3,7 @@
 import functools
 
 from keras_transformer.files import directories
+from keras_transformer.runs.run_directory import RUN_FILE
 from keras_transformer.runs.run_directory import RunDirectory
 
 
@@ -15,12 +16,11 @@ def check_output_dir(path):
 def write_run(path, record, hparams, vocabularies, arrays, step=0):
     """Writes a run with one checkpoint, and returns its `RunDirectory`.
 
-    The directory, which is new or empty, appears once it is complete. The
-    `record` becomes `run.json`, with the hashes of the `Vocabularies`, and the
-    arrays are weights by our names.
+    The directory must be new or empty. The `record` becomes `run.json`, with
+    the hashes of the `Vocabularies`, and the arrays are weights by our names.
     """
     check = functools.partial(check_output_dir, path)
-    with directories.replace_directory(path, check) as aside:
+    with directories.replace_content(path, RUN_FILE, check) as aside:
         run = RunDirectory.create(
             aside,
             {**record, **vocabularies.hashes},

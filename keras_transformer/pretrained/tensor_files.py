@@ -1,5 +1,6 @@
 """The arrays of a model in safetensors, in one file or in several."""
 
+import json
 import os
 import typing
 
@@ -65,12 +66,25 @@ def read_array(name, header):
         return file.get_tensor(name).astype("float32")
 
 
-def write_arrays(path, arrays):
+def write_arrays(path, arrays, metadata=None):
     """Writes a dictionary of arrays to a file of safetensors."""
-    # Its readers ask for this entry.
-    content = safetensors.numpy.save(arrays, metadata={"format": "pt"})
+    # Readers ask for the format.
+    metadata = {"format": "pt", **(metadata or {})}
+    content = safetensors.numpy.save(arrays, metadata=metadata)
+    # The library writes these entries in a random order.
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = {**json.loads(content[8:end]), "__metadata__": metadata}
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False)
     with atomic_write(path, "wb") as file:
-        file.write(content)
+        file.write(content[:8] + text.encode().ljust(end - 8))
+        file.write(memoryview(content)[end:])
+
+
+def read_metadata(path):
+    """Returns the texts that a file of safetensors holds by name."""
+    check_file(path, _REMEDY)
+    with _open(path) as file:
+        return file.metadata() or {}
 
 
 def _open(path):

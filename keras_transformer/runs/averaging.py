@@ -38,7 +38,7 @@ def average_run(run, num_last, path, evaluate=None, kind="evaluated"):
     """
     _check_place(path, run)
     check = functools.partial(_check_replaceable, path)
-    with directories.replace_directory(path, check, OWN) as aside:
+    with directories.replace_content(path, RUN_FILE, check, OWN) as aside:
         headers = weights.select_decoding_weights(run.checkpoints.headers())
         num_bytes = sum(header.total_bytes for header in headers.values())
         check_space(aside, num_bytes)

@@ -1,6 +1,7 @@
 """The checkpoints of a run: one complete `.npz` file for each step."""
 
 import concurrent.futures
+import contextlib
 import glob
 import itertools
 import json
@@ -10,7 +11,9 @@ import re
 import shutil
 import typing
 
+from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
+from keras_transformer.files import directories
 from keras_transformer.files import writing
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import WHOLE
@@ -22,7 +25,8 @@ from keras_transformer.runs import checkpoint_file
 # `ckpt-007.npz`, is not a checkpoint.
 FILE_NAME = re.compile(r"ckpt-(0|[1-9][0-9]{0,17})\.npz")
 CONVERTED_NAME = re.compile(
-    r"ckpt-(?P<step>[0-9]{1,18})\.converted-(?P<key>[0-9a-f]+)(\.incomplete)?"
+    r"ckpt-(?P<step>[0-9]{1,18})\.converted-(?P<key>[0-9a-f]{16})"
+    rf"(?P<incomplete>{re.escape(writing.INCOMPLETE)})?"
 )
 _EVALUATIONS = [{"step": WHOLE, "seconds?": float, "score?": (float, None)}]
 _EVALUATIONS_REMEDY = (
@@ -172,8 +176,15 @@ class Checkpoints:
         """
         for name in glob.glob("ckpt-*", root_dir=self.directory):
             match = CONVERTED_NAME.fullmatch(name)
-            if match and is_outdated(int(match["step"]), match["key"]):
-                path = os.path.join(self.directory, name)
+            if not match or not is_outdated(int(match["step"]), match["key"]):
+                continue
+            path = os.path.join(self.directory, name)
+            if match["incomplete"]:
+                with contextlib.suppress(OSError, UserError):
+                    directories.finish_replacing(path)
+                    os.rmdir(path)
+            # Only a model that was converted here holds this file.
+            elif os.path.isfile(os.path.join(path, VOCABULARY_FILE)):
                 shutil.rmtree(path, ignore_errors=True)
 
     def load(self, step=None, kinds=None):
@@ -212,9 +223,9 @@ class Checkpoints:
         # may be one that the trainer is writing at this moment.
         if os.path.isdir(self.directory):
             for name in os.listdir(self.directory):
-                is_file = not CONVERTED_NAME.fullmatch(name)
-                if name.endswith(writing.INCOMPLETE) and is_file:
-                    os.remove(os.path.join(self.directory, name))
+                path = os.path.join(self.directory, name)
+                if name.endswith(writing.INCOMPLETE) and os.path.isfile(path):
+                    os.remove(path)
 
     def find(self, step=None):
         """Returns the step of an existing checkpoint.

@@ -1,4 +1,5 @@
 import os
+import pathlib
 import subprocess
 import sys
 import textwrap
@@ -142,6 +143,29 @@ class GenerateTest:
         open(mine, "w").close()
         problem.generate(None)
         assert os.path.exists(mine)
+
+    @pytest.mark.parametrize("name", ["vocab.model", "dev.source.txt"])
+    def test_foreign_files_with_the_names_of_data_are_refused(
+        self, tmp_path, name
+    ):
+        problem = with_pairs(tmp_path)
+        path = pathlib.Path(problem.directory, name)
+        path.parent.mkdir()
+        path.write_text("mine")
+        with pytest.raises(ValueError, match=f"{name} must be a file that kt-"):
+            problem.generate(None)
+        assert os.listdir(problem.directory) == [name]
+        assert path.read_text() == "mine"
+
+    def test_the_vocabulary_may_be_in_the_folder_of_the_data(
+        self, problem, tmp_path
+    ):
+        other = with_pairs(tmp_path)
+        path = pathlib.Path(other.directory, "vocab.model")
+        path.parent.mkdir()
+        path.write_bytes(problem.vocabulary.model_bytes)
+        other.vocabulary_path, other.vocab_size = str(path), None
+        assert other.generate(None)["splits"] == problem.manifest["splits"]
 
 
 class SettingsTest:

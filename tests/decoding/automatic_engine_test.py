@@ -250,14 +250,20 @@ class ConvertedTest:
         for step in (newest, newest + 1):
             checkpoints.save(step, checkpoints.load())
             load(str(path), step)
-        (path / "checkpoints" / f"ckpt-{newest}.converted-0.incomplete").mkdir()
+        folder = path / "checkpoints"
+        left = f"ckpt-{newest}.converted-{0:016}.kt-incomplete"
+        (folder / left).mkdir()
+        mine = folder / f"ckpt-{newest}.converted-{1:016}" / "mine"
+        mine.parent.mkdir()
+        mine.touch()
         checkpoints.remove_incomplete()
-        assert len(list_converted(path)) == 3
+        assert len(list_converted(path)) == 4
         checkpoints.add_timed_steps()
         shutil.rmtree(path / "checkpoints" / "evaluations.json", True)
         os.remove(checkpoints.path(newest))
         checkpoints.remove_outdated()
-        (converted,) = list_converted(path)
+        (converted,) = set(list_converted(path)) - {mine.parent}
+        assert mine.exists()
         assert f"ckpt-{newest + 1}." in converted.name
 
     def test_several_processes_write_one(self, path):
@@ -279,12 +285,12 @@ class ConvertedTest:
         outputs = [process.communicate()[0] for process in processes]
         assert outputs == ["['a b c']\n"] * 4
         (converted,) = list_converted(path)
-        assert not converted.name.endswith(".incomplete")
+        assert not converted.name.endswith(".kt-incomplete")
 
     def test_a_killed_process_leaves_nothing_in_the_way(self, path):
         load(str(path))
         (converted,) = list_converted(path)
-        os.rename(converted, f"{converted}.incomplete")
+        os.rename(converted, f"{converted}.kt-incomplete")
         assert load(str(path))(["a b c"]) == ["a b c"]
         assert converted in list_converted(path)
 
@@ -293,7 +299,7 @@ class ConvertedTest:
         (converted,) = list_converted(path)
         shutil.rmtree(converted)
         # Even root cannot make a directory in the place of a file.
-        obstacle = pathlib.Path(f"{converted}.incomplete")
+        obstacle = pathlib.Path(f"{converted}.kt-incomplete")
         obstacle.write_text("")
         translator = load(str(path))
         assert translator(["a b c"]) == ["a b c"]

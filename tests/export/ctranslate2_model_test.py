@@ -286,7 +286,7 @@ class RefusalTest:
                 run, str(tmp_path / "out"), DecodeOptions(), **options
             )
         assert not (tmp_path / "out").exists()
-        assert not list(tmp_path.glob("*.incomplete"))
+        assert not list(tmp_path.glob("*.kt-incomplete"))
 
     def test_neighbourhood_is_refused(self, tmp_path, model_bytes):
         hparams = dataclasses.replace(HPARAMS, neighbourhood_size=3)

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from keras_transformer.export import versions
+from keras_transformer.files.directories import WORK
 from keras_transformer.formats import exported
 
 
@@ -22,8 +23,7 @@ class VersionsTest:
 
     def test_no_number_is_there_before_the_end(self, tmp_path):
         with versions.make_version(str(tmp_path)) as (aside, path):
-            assert os.listdir(tmp_path) == ["1.incomplete"]
-            assert os.path.dirname(aside) == str(tmp_path)
+            assert os.listdir(tmp_path) == [WORK]
         assert os.listdir(tmp_path) == ["1"]
         assert path == str(tmp_path / "1")
 
@@ -53,11 +53,20 @@ class VersionsTest:
                 pass
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        assert os.listdir(tmp_path) == ["1.incomplete"]
+        assert os.listdir(tmp_path) == [WORK]
         assert exported.list_versions(tmp_path) == []
         with versions.make_version(str(tmp_path)) as (aside, _):
             assert os.listdir(aside) == []
         assert os.listdir(tmp_path) == ["1"]
+
+    def test_a_directory_of_the_user_is_no_leftover(self, tmp_path):
+        for name in ("1", "7.incomplete"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "thesis.txt").write_text("years of work")
+        with versions.make_version(str(tmp_path)):
+            pass
+        assert sorted(os.listdir(tmp_path)) == ["1", "2", "7.incomplete"]
+        assert (tmp_path / "7.incomplete" / "thesis.txt").exists()
 
     def test_a_foreign_directory_is_an_error(self, tmp_path):
         (tmp_path / "thesis.txt").write_text("years of work")

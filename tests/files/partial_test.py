@@ -216,3 +216,17 @@ class MisfitTest:
         with pytest.raises(ValueError, match="has no record"):
             translate(path)
         assert partial.read_text() == "mine"
+
+    def test_a_foreign_record_is_not_overwritten(self, path):
+        record = path.parent / "out.txt.partial.json"
+        record.write_text('{"mine": 1}')
+        with pytest.raises(ValueError, match="partial.json, .*Move it else"):
+            translate(path)
+        assert record.read_text() == '{"mine": 1}'
+        assert os.listdir(path.parent) == [record.name]
+
+    def test_permissions_of_the_earlier_output_stay(self, path):
+        path.write_text("before")
+        path.chmod(0o600)
+        translate(path)
+        assert path.stat().st_mode & 0o777 == 0o600

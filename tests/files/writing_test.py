@@ -41,13 +41,31 @@ class WrittenAsideTest:
     def test_full_disk_leaves_the_earlier_file(self, tmp_path):
         path = tmp_path / "a"
         path.write_bytes(b"before")
-        full = tmp_path / "a.incomplete"
+        full = tmp_path / "a.kt-incomplete"
         full.symlink_to("/dev/full")  # every write to it fails for lack of room
         with pytest.raises(OSError, match="a: No space left.*Make room"):
             with atomic_write(str(path), "wb") as file:
                 file.write(b"x" * 100_000)
         assert path.read_bytes() == b"before"
         assert os.listdir(tmp_path) == ["a"]
+
+    def test_permissions_of_the_earlier_file_stay(self, tmp_path):
+        path = tmp_path / "a"
+        path.write_text("before")
+        path.chmod(0o600)
+        with atomic_write(str(path)):
+            aside = tmp_path / f"a{writing.INCOMPLETE}"
+            assert aside.stat().st_mode & 0o777 == 0o600
+        assert path.stat().st_mode & 0o777 == 0o600
+
+    def test_a_file_with_a_usual_name_beside_it_stays(self, tmp_path):
+        names = ("a.incomplete", "space.incomplete")
+        for name in names:
+            (tmp_path / name).write_text("mine")
+        check_space(str(tmp_path), 10)
+        with atomic_write(str(tmp_path / "a")):
+            pass
+        assert [(tmp_path / name).read_text() for name in names] == ["mine"] * 2
 
     def test_space_is_found_before_it_is_needed(self, tmp_path, limit_files):
         limit_files(10_000)
@@ -156,7 +174,7 @@ class WrittenTogetherTest:
     def test_full_disk_leaves_all_earlier_files(self, tmp_path):
         for name in "abc":
             (tmp_path / name).write_text("before")
-        (tmp_path / "b.incomplete").symlink_to("/dev/full")
+        (tmp_path / "b.kt-incomplete").symlink_to("/dev/full")
         paths = [str(tmp_path / name) for name in "abc"]
         with pytest.raises(OSError, match="b: No space left.*Make room"):
             with atomic_write_together(paths) as files:

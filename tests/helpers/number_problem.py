@@ -2,6 +2,7 @@
 
 import os
 
+from keras_transformer.files.directories import WORK
 from keras_transformer.problem import Problem
 
 WORDS = "one two three four five six seven eight nine ten".split()
@@ -46,7 +47,7 @@ def with_pairs(data_dir, **pairs):
 def files_of(problem):
     """Returns the contents of all files of a problem's data by name."""
     contents = {}
-    for name in os.listdir(problem.directory):
+    for name in set(os.listdir(problem.directory)) - {WORK}:
         with open(os.path.join(problem.directory, name), "rb") as file:
             contents[name] = file.read()
     return contents

@@ -190,17 +190,17 @@ class BadInputTest:
     @pytest.mark.parametrize(
         "change",
         [
-            {"source": "x.incomplete", "clean_source": "x"},
+            {"source": "x.kt-incomplete", "clean_source": "x"},
             {"held_out": "dev", "clean_source": "dev"},
-            {"held_out": "dev.incomplete", "rejected": "dev"},
-            {"clean_source": "o", "clean_target": "o.incomplete"},
-            {"clean_source": "o.incomplete", "clean_target": "o"},
+            {"held_out": "dev.kt-incomplete", "rejected": "dev"},
+            {"clean_source": "o", "clean_target": "o.kt-incomplete"},
+            {"clean_source": "o.kt-incomplete", "clean_target": "o"},
         ],
     )
     def test_no_file_is_lost_to_an_output(
         self, paths, tmp_path, capsys, change
     ):
-        for name in ("x.incomplete", "dev", "dev.incomplete"):
+        for name in ("x.kt-incomplete", "dev", "dev.kt-incomplete"):
             (tmp_path / name).write_text(SOURCE)
         before = contents(tmp_path)
         changed = {name: tmp_path / file for name, file in change.items()}

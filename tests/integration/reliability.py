@@ -202,7 +202,7 @@ def _wait_for_a_save(process, run):
 
 
 def _half_written(run):
-    return glob.glob(run.file("checkpoints", "*.npz.incomplete"))
+    return glob.glob(run.file("checkpoints", "*.npz.kt-incomplete"))
 
 
 def _watch(run, seconds):

@@ -273,5 +273,36 @@ class ExportMarianTest:
         write_tiny_marian(source)
         run = import_marian(str(source), str(tmp_path / "run"))
         options = DecodeOptions.from_hparams(run.hparams)
-        with pytest.raises(UserError, match="hold an earlier export"):
-            export_marian(run, run.path, options)
+        for path in (source, tmp_path / "run"):
+            before = {file.name: file.stat() for file in path.iterdir()}
+            with pytest.raises(UserError, match="hold an earlier export"):
+                export_marian(run, str(path), options)
+            after = {file.name: file.stat() for file in path.iterdir()}
+            assert after == before
+
+    def test_files_beside_an_earlier_export_stay(self, tmp_path):
+        write_tiny_marian(tmp_path / "marian")
+        run = import_marian(str(tmp_path / "marian"), str(tmp_path / "run"))
+        options = DecodeOptions.from_hparams(run.hparams)
+        export = tmp_path / "export"
+        export_marian(run, str(export), options)
+        mine = {"README.md": "mine", ".git/HEAD": "mine", "notes.txt": "mine"}
+        for name, text in mine.items():
+            (export / name).parent.mkdir(exist_ok=True)
+            (export / name).write_text(text)
+        weights = (export / "model.safetensors").read_bytes()
+        (export / "config.json").write_text("{}")
+        export_marian(run, str(export), options)
+        assert (export / "model.safetensors").read_bytes() == weights
+        assert (export / "config.json").read_text() != "{}"
+        for name, text in mine.items():
+            assert (export / name).read_text() == text
+
+    def test_the_working_directory_can_be_the_output(
+        self, tmp_path, monkeypatch
+    ):
+        write_tiny_marian(tmp_path / "marian")
+        (tmp_path / "run").mkdir()
+        monkeypatch.chdir(tmp_path / "run")
+        run = import_marian("../marian", ".")
+        assert RunDirectory(".").checkpoints.steps == run.checkpoints.steps

@@ -20,8 +20,8 @@ EXPORT += "--export_dir={box}/e"
 ROWS = [
     row(
         AVERAGE,
-        makes("{run}/averaged.incomplete"),
-        locks("{run}/averaged.incomplete"),
+        makes("{run}/averaged"),
+        locks("{run}/averaged"),
         says="Another process",
     ),
     row(
@@ -36,8 +36,8 @@ ROWS = [
         locks("{run}"),
         says="Another process",
     ),
-    row(CLEAN, locks("{box}/b.incomplete"), says="Another process"),
-    row(PLOT, locks("{box}/a.png.incomplete"), says="Another process"),
+    row(CLEAN, locks("{box}/b.kt-incomplete"), says="Another process"),
+    row(PLOT, locks("{box}/a.png.kt-incomplete"), says="Another process"),
     row(
         DECODE,
         writes("{box}/in", b"a\n"),

@@ -73,7 +73,7 @@ ROWS = [
     row(PLOT + "/dev/full.png/a.png", says="/dev/full.png"),
     row(PLOT + f"{'p' * 300}.png", says="too long"),
     row(PLOT + "{texts}/dev.en/a.png", says="dev.en"),
-    row(PLOT + "{box}/a.png", links("{box}/a.png.incomplete", "/proc/x")),
+    row(PLOT + "{box}/a.png", links("{box}/a.png.kt-incomplete", "/proc/x")),
     row(START + "/sys/new", says="/sys/new"),
     row(START + f"{'r' * 300}", says="too long"),
 ]

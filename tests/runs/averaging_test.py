@@ -7,8 +7,9 @@ import pytest
 
 from keras_transformer import hparam
 from keras_transformer.data.subwords import train_subwords
-from keras_transformer.files.directories import replace_directory
+from keras_transformer.files.directories import replace_content
 from keras_transformer.runs.averaging import average_run
+from keras_transformer.runs.run_directory import RUN_FILE
 from keras_transformer.runs.run_directory import RunDirectory
 
 HPARAMS = hparam.HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16)
@@ -135,33 +136,20 @@ class ReplacementTest:
         average_run(run, 2, averaged.path)
         assert not os.path.exists(averaged.file("taggers"))
 
+    def test_directories_with_names_like_ours_stay(self, run, averaged):
+        for suffix in (".outdated", ".incomplete"):
+            os.mkdir(averaged.path + suffix)
+            with open(f"{averaged.path}{suffix}/thesis.txt", "w") as file:
+                file.write("mine")
+        average_run(run, 2, averaged.path)
+        for suffix in (".outdated", ".incomplete"):
+            assert os.listdir(averaged.path + suffix) == ["thesis.txt"]
+
     def test_a_second_process_is_refused(self, run, averaged):
-        with replace_directory(averaged.path):
+        with replace_content(averaged.path, RUN_FILE):
             with pytest.raises(ValueError, match="Another process is writing"):
                 average_run(run, 2, averaged.path)
             assert RunDirectory(averaged.path).averaged_steps == [2]
-
-
-class KilledReplacementTest:
-    def test_the_next_average_completes_a_replacement(self, run, averaged):
-        """Both directories are there: the new one and the earlier one."""
-        os.rename(averaged.path, averaged.path + ".outdated")
-        average_run(run, 2, run.file("other"))
-        os.rename(run.file("other"), averaged.path)
-        os.makedirs(averaged.path + ".incomplete/average/checkpoints")
-        average_run(run, 1, averaged.path)
-        assert RunDirectory(averaged.path).averaged_steps == [2]
-        assert os.path.exists(averaged.file("export", "1", "saved_model.pb"))
-        assert names_in(run.path) == ["averaged"]
-
-    def test_the_earlier_average_comes_back_between_two_renames(
-        self, run, averaged
-    ):
-        os.rename(averaged.path, averaged.path + ".outdated")
-        with pytest.raises(OSError, match="full"):
-            average_run(run, 2, averaged.path, fail)
-        assert RunDirectory(averaged.path).averaged_steps == [2]
-        assert names_in(run.path) == ["averaged"]
 
     def test_translations_of_the_earlier_average_go_with_it(
         self, run, averaged

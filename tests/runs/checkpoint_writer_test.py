@@ -50,7 +50,7 @@ class CheckpointWriterTest:
     def test_caller_continues_while_a_thread_writes(self, checkpoints):
         # Opening a pipe for writing blocks until it is opened for reading.
         writer = CheckpointWriter(checkpoints)
-        aside = checkpoints.path(1) + ".incomplete"
+        aside = checkpoints.path(1) + ".kt-incomplete"
         os.mkfifo(aside)
         writer.save(1, ARRAYS)
         steps_meanwhile = checkpoints.steps

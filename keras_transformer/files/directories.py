@@ -191,7 +191,7 @@ def _move(path, new_path):
 
 
 def _check_movable(path):
-    if os.path.ismount(path):
+    if writing.is_mount_point(path):
         raise UserError(
             "A directory that is replaced must not be a mount point. Received: "
             f"{path}. Name another directory, or mount the one around it."

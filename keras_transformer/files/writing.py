@@ -8,6 +8,7 @@ import contextlib
 import errno
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 
@@ -33,7 +34,7 @@ def check_writable(path, name="An output"):
     directory = os.path.dirname(place) or os.curdir
     fault = None
     if _is_no_file(path):
-        fault = "which is a directory or a device"
+        fault = "which is a directory, a device or a mount point"
     elif not os.path.isdir(directory):
         fault = "whose directory does not exist"
     elif not os.access(directory, os.W_OK | os.X_OK):
@@ -91,8 +92,8 @@ def atomic_write(path, mode="w"):
     place = resolve_link(path)
     if _is_no_file(path):
         raise UserError(
-            f"Cannot replace {path}, which is a directory or a device. Name a "
-            "file."
+            f"Cannot replace {path}, which is a directory, a device or a mount "
+            "point. Name a file."
         )
     aside = place + INCOMPLETE
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
@@ -180,11 +181,27 @@ def resolve_link(path):
     return os.path.realpath(path) if os.path.islink(path) else path
 
 
+def is_mount_point(path):
+    """Returns whether a file or a directory cannot be renamed or replaced.
+
+    >>> is_mount_point(os.sep)
+    True
+    """
+    place = os.fsencode(os.path.realpath(path))
+    # The system lists them with these characters as octal numbers.
+    place = re.sub(rb"[\t\n \\]", lambda m: b"\\%03o" % ord(m[0]), place)
+    try:
+        with open("/proc/self/mountinfo", "rb") as file:
+            return any(line.split()[4] == place for line in file)
+    except OSError:  # not Linux
+        return os.path.ismount(path)
+
+
 def _is_no_file(path):
-    """Returns whether a path leads to a directory, a device or an open file."""
+    """Returns whether what a path leads to cannot be replaced by a file."""
     if not os.path.exists(path):
         return False
-    if not os.path.isfile(path):
+    if not os.path.isfile(path) or is_mount_point(path):
         return True
     # /dev/stdout leads through /proc to the file that the shell has opened. A
     # new file in its place would not be the one that the process writes to.

@@ -1,6 +1,7 @@
 """The directory of a run: everything that decoding and resuming need."""
 
 import dataclasses
+import json
 import math
 import os
 import typing
@@ -8,6 +9,7 @@ import typing
 from keras_transformer import hparam
 from keras_transformer.data import vocabularies
 from keras_transformer.errors import UserError
+from keras_transformer.files.reading import read_bytes
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
 from keras_transformer.files.records import write_record
@@ -95,20 +97,25 @@ class RunDirectory(vocabularies.HasVocabularies):
     ) -> typing.Self:
         """Creates the directory of a new run, and returns the `RunDirectory`.
 
-        The path may exist. The `record` becomes `run.json`, and the model bytes
+        The path may exist, but a file of a run there without its `run.json` is
+        an error: it may be the user's. The `record` becomes `run.json`, and the model bytes
         are SentencePiece models (`Subwords.model_bytes`): one of both sides, or
         those of the target and of the source.
         """
         os.makedirs(path, exist_ok=True)
         # Copies of the vocabulary and of all hyperparameters: the run decodes
         # even if its data are gone or its hparams set has changed.
-        sides = model_bytes, source_model_bytes
-        for name, content in zip(vocabularies.FILES, sides):
+        values = json.dumps(dataclasses.asdict(hparams), indent=2) + "\n"
+        contents = {
+            **dict(zip(vocabularies.FILES, (model_bytes, source_model_bytes))),
+            HPARAMS_FILE: values.encode(),
+        }
+        if not cls.exists(path):
+            _check_new(path, contents)
+        for name, content in contents.items():
             if content is not None:
                 with atomic_write(os.path.join(path, name), "wb") as file:
                     file.write(content)
-        values = dataclasses.asdict(hparams)
-        write_record(os.path.join(path, HPARAMS_FILE), values)
         # Written last, because its presence marks the directory of a run.
         write_record(os.path.join(path, RUN_FILE), record)
         return cls(path)
@@ -217,6 +224,25 @@ class RunDirectory(vocabularies.HasVocabularies):
                     f"with {earlier.get(name)!r}. {way_out}, or use another "
                     "--output_dir."
                 )
+
+
+def _check_new(path, contents):
+    """Checks that a new run in a directory overwrites nothing."""
+    for name in ("checkpoints", METRICS_FILE, *contents):
+        place = os.path.join(path, name)
+        if os.path.isdir(place):
+            is_taken = os.listdir(place)
+        else:
+            # A killed process may have left some of the same content.
+            is_taken = os.path.lexists(place) and (
+                read_bytes(place) != contents.get(name)
+            )
+        if is_taken:
+            raise UserError(
+                f"`output_dir` must be new, or a run with its {RUN_FILE}. "
+                f"Received: output_dir={path!r}, which holds other "
+                f"{name!r}. Move it elsewhere, or name another directory."
+            )
 
 
 def _read_hparams(path):

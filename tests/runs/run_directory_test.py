@@ -45,6 +45,25 @@ class RunDirectoryTest:
         with pytest.raises(ValueError, match="holds no run.json"):
             RunDirectory(str(tmp_path))
 
+    @pytest.mark.parametrize(
+        "name", ["checkpoints/ckpt-9.npz", "metrics.csv", "vocab.model"]
+    )
+    def test_files_of_a_run_without_its_record_stay(
+        self, tmp_path, model_bytes, name
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+        with pytest.raises(ValueError, match="holds other.*Move it elsewhere"):
+            RunDirectory.create(str(tmp_path), RECORD, HPARAMS, model_bytes)
+        assert path.read_text() == "mine"
+        assert not RunDirectory.exists(tmp_path)
+
+    def test_what_a_killed_process_left_is_completed(self, run, model_bytes):
+        os.remove(run.file("run.json"))
+        RunDirectory.create(run.path, RECORD, HPARAMS, model_bytes)
+        assert RunDirectory(run.path).problem_name == "copy"
+
     def test_resumed_run_may_have_more_updates(self, run):
         run.check_same(RECORD, dataclasses.replace(HPARAMS, train_steps=9))
 

@@ -212,6 +212,8 @@ def load_tagger(run, step, model):
         head = make_head(2 * run.hparams.d_model, len(tags))
         head.set_weights([arrays[f"head/{n}"] for n in range(len(arrays))])
     except (KeyError, UnicodeDecodeError, ValueError) as error:
+        if isinstance(error.__cause__, OSError):  # it cannot be read
+            raise
         fault = "which is damaged or belongs to another model"
         raise file_error(path, fault, _REMEDY) from error
     return Tagger(model, run.source_vocabulary, tags, head)

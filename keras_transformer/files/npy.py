@@ -37,6 +37,8 @@ def read_header(file):
         shape, _, dtype = np.lib.format.read_array_header_1_0(
             file, max_header_size=_MAX_HEADER_SIZE
         )
+    except (MemoryError, OSError):  # the content may be right
+        raise
     except Exception as error:  # damaged bytes raise many kinds
         raise ValueError("which is not an array of numbers") from error
     # NumPy also accepts objects, records, and sizes that no array has.

@@ -1,5 +1,6 @@
 """Reading of the files that this package writes, with one form of error."""
 
+import errno
 import os
 
 from keras_transformer.errors import UserError
@@ -14,6 +15,15 @@ def file_error(path, fault, remedy=None):
     """
     remedy = remedy or "Restore the file from a copy."
     return UserError(f"Cannot use {path}, {fault}. {remedy}")
+
+
+def read_error(path, error):
+    """Returns the `UserError` about a file that an `OSError` keeps unread.
+
+    Its content may be right, so nobody should delete it.
+    """
+    fault = f"which cannot be read ({error.strerror})"
+    return file_error(path, fault, "Check its permissions and its disk.")
 
 
 def check_reachable(path):
@@ -31,16 +41,29 @@ def check_reachable(path):
 
 
 def check_file(path, remedy=None):
-    """Checks that a path leads to a file, since a pipe would block."""
+    """Checks that a path leads to a file, since a pipe would block.
+
+    A file that may not be read is told from one with the wrong content.
+    """
     check_reachable(path)
     if os.path.isfile(path):
-        return
+        if os.access(path, os.R_OK):
+            return
+        error = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        raise read_error(path, error) from error
     fault = "which does not exist"
     if os.path.isdir(path):
         fault = "which is a directory, not a file"
     elif os.path.lexists(path):
         fault = "which is not a file"
     raise file_error(path, fault, remedy)
+
+
+def check_files(directory):
+    """Does the same for all files in a directory and those inside it."""
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            check_file(os.path.join(folder, name))
 
 
 def read_bytes(path, remedy=None, max_bytes=MAX_BYTES):
@@ -53,8 +76,7 @@ def read_bytes(path, remedy=None, max_bytes=MAX_BYTES):
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        fault = f"which cannot be read ({error.strerror})"
-        raise file_error(path, fault, remedy) from error
+        raise read_error(path, error) from error
 
 
 def read_text(path, remedy=None, max_bytes=MAX_BYTES):

@@ -1,6 +1,7 @@
 """A checkpoint, a `.npz` file, whose headers are checked before its arrays."""
 
 import contextlib
+import errno
 import io
 import os
 import zipfile
@@ -76,7 +77,12 @@ def _open(path):
     try:
         with _File(path) as file, zipfile.ZipFile(file) as archive:
             yield archive
+    except MemoryError:
+        raise
     except Exception as error:  # zipfile raises many kinds
+        # Damaged bytes make zipfile seek to places that do not exist.
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise reading.read_error(path, error) from error
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         reason = reason.removeprefix("which is ")
         fault = f"which is not a complete .npz file of numbers ({reason})"

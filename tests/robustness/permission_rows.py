@@ -26,6 +26,7 @@ DECODE = "kt-decoder --output_dir={run} --decode_from_file={texts}/dev.en "
 DECODE += "--decode_to_file={texts}/"
 MINE = "kt-trainer --usr_dir={box}/mine --registry_help"
 INIT = "{box}/mine/__init__.py"
+NEWEST = "{run}/checkpoints/ckpt-3000.npz"
 
 
 def refused(command, path, mode, *damages, says=()):
@@ -93,6 +94,17 @@ ROWS = [
         "{saved_model}/1",
         CLOSED,
         says="Permission",
+    ),
+    # A good checkpoint is not called damaged.
+    *(
+        refused(command, NEWEST, CLOSED, says="cannot be read (Permission")
+        for command in ("kt-decoder --output_dir={run}", AVERAGE)
+    ),
+    refused(
+        "kt-decoder --output_dir={saved_model}",
+        "{saved_model}/1/variables/variables.index",
+        CLOSED,
+        says="cannot be read (Permission",
     ),
     refused(MINE, INIT, CLOSED, writes(INIT, b""), says="__init__.py"),
 ]

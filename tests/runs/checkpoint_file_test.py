@@ -3,11 +3,14 @@
 import copy
 import io
 import os
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 
 import numpy as np
 import pytest
+from processes import environment
 
 from keras_transformer.runs import checkpoint_file
 from keras_transformer.runs.checkpoint_file import read_arrays
@@ -54,6 +57,21 @@ def refused(path):
 
 
 class CheckpointFileTest:
+    def test_a_lack_of_memory_is_not_damage(self, path):
+        np.savez(path, a=np.zeros(2**25))
+        code = (
+            "import resource, sys\n"
+            "from keras_transformer.runs.checkpoint_file import read_arrays\n"
+            "resource.setrlimit(resource.RLIMIT_AS, (2**28, 2**28))\n"
+            "try:\n"
+            "    read_arrays(sys.argv[1])\n"
+            "except MemoryError:\n"
+            "    sys.exit(7)\n"
+        )
+        command = [sys.executable, "-c", code, path]
+        environ = environment(__file__, OPENBLAS_NUM_THREADS="1")
+        assert subprocess.run(command, env=environ).returncode == 7
+
     def test_headers_are_those_of_the_arrays(self, path):
         np.savez(path, **ARRAYS)
         headers = read_headers(path)

@@ -16,7 +16,9 @@ from keras_transformer.decoding.engines import Capabilities
 from keras_transformer.decoding.engines import ctranslate2_search
 from keras_transformer.decoding.texts import Codec
 from keras_transformer.errors import UserError
+from keras_transformer.errors import is_out_of_memory
 from keras_transformer.files.reading import check_file
+from keras_transformer.files.reading import check_files
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import read_record
 from keras_transformer.formats import exported
@@ -188,6 +190,9 @@ class CTranslate2Engine:
                 **placement,
             )
         except Exception as error:  # a damaged model raises many kinds
+            check_files(self._path)
+            if is_out_of_memory(error):
+                raise
             message = " ".join(str(error).split())
             raise UserError(
                 f"CTranslate2 cannot load {self._path} with device="

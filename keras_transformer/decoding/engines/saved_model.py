@@ -11,7 +11,9 @@ from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.steps.glossary import fill_rows
 from keras_transformer.decoding.texts import check_lengths
 from keras_transformer.errors import UserError
+from keras_transformer.errors import is_out_of_memory
 from keras_transformer.files.quiet import silence_stderr
+from keras_transformer.files.reading import check_files
 from keras_transformer.formats import exported
 from keras_transformer.formats.exported import MAX_TERM_TOKENS
 from keras_transformer.formats.exported import MAX_TERMS
@@ -223,6 +225,7 @@ def _call(signature, texts):
 
 
 def _load_signatures(path):
+    check_files(path)
     # Imported here because TensorFlow takes seconds.
     import tensorflow as tf
 
@@ -246,6 +249,8 @@ def _load_signatures(path):
         missing = {"serving_default", "lengths"} - set(signatures)
     # TensorFlow reports a damaged file with many kinds of errors.
     except Exception as error:
+        if is_out_of_memory(error):
+            raise
         reason = " ".join(str(error).split())[:200]
         raise UserError(
             f"The SavedModel in {path} is damaged: {exported.SAVED_MODEL_FILE} "

@@ -46,9 +46,10 @@ REASONS = {
 
 def main(argv):
     flags.require(FLAGS, "problem", "data_dir")
-    if os.path.exists(FLAGS.tmp_dir) and not os.path.isdir(FLAGS.tmp_dir):
+    tmp_dir = flags.find_tmp_dir(FLAGS)
+    if os.path.exists(tmp_dir) and not os.path.isdir(tmp_dir):
         raise UserError(
-            f"`--tmp_dir` must be a directory. Received: {FLAGS.tmp_dir}, "
+            f"`--tmp_dir` must be a directory. Received: {tmp_dir}, "
             "which is a file. Name another path."
         )
     names = [name.strip() for name in FLAGS.problem.split(",")]
@@ -65,7 +66,7 @@ def main(argv):
 def _generate(problem):
     manifest_time = _time_of_manifest(problem)
     start = time.monotonic()
-    manifest = problem.generate(FLAGS.tmp_dir)
+    manifest = problem.generate(flags.find_tmp_dir(FLAGS))
     seconds = time.monotonic() - start
     print(f"{problem.data_name} in {problem.directory}")
     if "source_vocab_size" in manifest:

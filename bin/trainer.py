@@ -199,7 +199,7 @@ def _train(is_chief):
     data_dir = os.path.abspath(settings["data_dir"])
     problem = registry.get_problem(settings["problem"], data_dir)
     if FLAGS.generate_data:
-        problem.generate(FLAGS.tmp_dir)
+        problem.generate(flags.find_tmp_dir(FLAGS))
     start.check_data(problem, hparams)
     measure = settings["measure"] or problem.measure
     start.check_metrics(problem, measure, options["early_stopping_metric"])

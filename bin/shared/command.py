@@ -63,6 +63,7 @@ def run(main, values, argv=None):
     # TensorFlow and gRPC read these when they are imported.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+    process.name_temporary_directory()
     with (
         process.guard_streams() as has_output,
         process.raise_signals(is_process=argv is None) as stop,
@@ -182,6 +183,11 @@ def _explain_system_error(error):
     has_no_room = error.errno in CANNOT_WRITE
     if error.filename is not None:
         path = os.fspath(error.filename)
+        if path.startswith(process.NO_DIRECTORY):
+            return (
+                "No temporary directory can be written. Set TMPDIR to one that "
+                "can."
+            )
         if has_no_room:
             return (
                 f"Cannot write {path}: {reason}. Make room or choose another "

@@ -288,6 +288,14 @@ def show(values, name):
     return f"--{name}={value}"
 
 
+def find_tmp_dir(values):
+    """Returns the value of `tmp_dir`, or its default."""
+    # Only commands that use it need a temporary directory of the system.
+    return values.tmp_dir or os.path.join(
+        tempfile.gettempdir(), "keras_transformer"
+    )
+
+
 SHARED_FLAGS = dict(
     output_dir=path(
         "Directory of the run: its checkpoints, hyper-parameters, vocabulary, "
@@ -300,8 +308,8 @@ SHARED_FLAGS = dict(
         "Default: the data directory of the run in output_dir."
     ),
     tmp_dir=path(
-        "Directory for downloads, and for raw text that you place there.",
-        default=os.path.join(tempfile.gettempdir(), "keras_transformer"),
+        "Directory for downloads, and for raw text that you place there. "
+        "Default: keras_transformer in the system's temporary directory."
     ),
     train_source=path("Source side of the training text."),
     train_target=path("Target side of the training text."),

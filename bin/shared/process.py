@@ -6,9 +6,12 @@ import io
 import os
 import signal
 import sys
+import tempfile
 import threading
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Stands for a temporary directory where none can be written.
+NO_DIRECTORY = os.path.join(os.devnull, "temporary")
 
 
 class Terminated(KeyboardInterrupt):
@@ -38,6 +41,18 @@ class Stop:
         timer = threading.Timer(0.1, os.kill, (os.getpid(), self.number))
         timer.daemon = True
         timer.start()
+
+
+def name_temporary_directory():
+    """Lets libraries ask for a temporary directory where there is none.
+
+    TensorFlow and others do so when they are imported, but need none. A file in
+    it is an error of the system, which `command.explain` explains.
+    """
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        tempfile.tempdir = NO_DIRECTORY
 
 
 @contextlib.contextmanager

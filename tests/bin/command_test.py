@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 
 import pytest
 from commands import call_apart
@@ -195,13 +196,14 @@ class HelpTest:
         assert titles == ["Flags", "Scoring", "Flags of every command"]
         assert out.index("Scoring:") < out.index("--lowercase")
 
-    def test_no_command_loads_tensorflow_for_help(self):
+    def test_help_needs_neither_tensorflow_nor_a_temporary_directory(self):
         config = configparser.ConfigParser()
         config.read(ROOT / "setup.cfg")
         scripts = config["options.entry_points"]["console_scripts"].split("\n")
         names = [line.split(".")[-1].split(":")[0] for line in scripts if line]
         script = (
-            "import importlib, sys\n"
+            "import importlib, sys, tempfile\n"
+            "tempfile._candidate_tempdir_list = lambda: ['/dev/null/no']\n"
             f"for name in {names}:\n"
             "    module = importlib.import_module(\n"
             "        f'keras_transformer.bin.{name}')\n"
@@ -215,6 +217,19 @@ class HelpTest:
         lines = run_python(script).stdout.splitlines()
         assert lines.count("status 0") == len(names)
         assert lines[-1] == "set()"
+
+    def test_without_a_temporary_directory_only_its_use_is_an_error(
+        self, capsys, monkeypatch
+    ):
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        monkeypatch.setattr(
+            tempfile, "_candidate_tempdir_list", lambda: ["/dev/null/no"]
+        )
+        assert run(main=lambda argv: print(tempfile.gettempdir())) == 0
+        assert run(main=lambda argv: tempfile.mkdtemp()) == 2
+        err = capsys.readouterr().err
+        assert "No temporary directory can be written. Set TMPDIR" in err
+        assert err.count("\n") == 1
 
     @pytest.mark.parametrize("name", ["decoder", "evaluate", "avg_checkpoints"])
     def test_help_of_a_process_is_the_manual_and_nothing_else(self, name):

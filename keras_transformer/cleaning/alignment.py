@@ -6,8 +6,10 @@ different things, are then hardly likelier than pairs at random.
 """
 
 import collections
+import itertools
 import math
 import re
+import sys
 
 import numpy as np
 
@@ -20,6 +22,10 @@ MIN_PAIRS = 1_000  # with fewer, too few words occur often enough
 # and code, which a translation keeps, are about as frequent on both.
 MIN_WRONG_SIDE_GAIN = math.log(2)
 NUM_ITERATIONS = 4
+# The model learns from pairs with this many links of two words, which take some
+# 40 bytes each. 50,000 pairs of 10 words have 5.5 million.
+MAX_LINKS = 6_000_000
+_PAIRS_TO_SCORE = 500  # at once, for the same reason
 # This share of random pairs of sentences of the text lies below the limit.
 SHARE_BELOW = 0.9
 _WORD = re.compile(r"\w+")
@@ -42,7 +48,8 @@ class AlignmentRule:
         """Learns from a list of pairs, the beginning of the text."""
         if len(pairs) < MIN_PAIRS:
             return
-        sources, targets = _split_sides(pairs)
+        sides = _split_sides(pairs)
+        sources, targets = _select_spread(*sides)
         forward = LexicalModel(sources, targets)
         self._models = forward, LexicalModel(targets, sources)
         # Sentences far apart do not belong together, so they make bad pairs.
@@ -60,8 +67,12 @@ class AlignmentRule:
 
     def _score(self, sources, targets):
         forward, backward = self._models
-        scores = forward.score(sources, targets)
-        return (scores + backward.score(targets, sources)) / 2
+        scores = []
+        for start in range(0, len(sources), _PAIRS_TO_SCORE):
+            part = slice(start, start + _PAIRS_TO_SCORE)
+            both = sources[part], targets[part]
+            scores += [forward.score(*both) + backward.score(*both[::-1])]
+        return np.concatenate(scores) / 2
 
 
 class WrongSideRule:
@@ -111,7 +122,19 @@ def _split_sides(pairs):
 
 
 def _split(text):
-    return _WORD.findall(text.casefold())[:MAX_WORDS]
+    words = _WORD.finditer(text.casefold())
+    # A word takes memory once, however often it occurs.
+    return [sys.intern(m[0]) for m in itertools.islice(words, MAX_WORDS)]
+
+
+def _select_spread(sources, targets):
+    """Returns pairs that are spread over a text and have `MAX_LINKS` links."""
+    num_links = sum(
+        (len(source) + 1) * len(target)
+        for source, target in zip(sources, targets)
+    )
+    step = max(1, -(-num_links // MAX_LINKS))
+    return sources[::step], targets[::step]
 
 
 class LexicalModel:
@@ -155,7 +178,8 @@ class LexicalModel:
         is_known = self._keys[places] == links
         values = np.where(is_known, self._probabilities[places], 0)
         averages = np.bincount(groups, values, minlength=len(words))
-        averages /= num_sources[pairs] + 1
+        # Not in place, since the counts of no words are integers.
+        averages = averages / (num_sources[pairs] + 1)
         # No word is less likely than a hundredth of its share of all words.
         gains = np.log(averages / self._unigrams[words] + 0.01)
         num_words = np.bincount(pairs, minlength=len(sources))
@@ -185,14 +209,13 @@ class LexicalModel:
             np.array(numbers, int) for numbers in (words, pairs, num_sources)
         )
         # A target word has a link to each source word and to the empty one.
-        groups = np.repeat(np.arange(len(words)), num_sources[pairs] + 1)
+        numbers = np.arange(len(words), dtype=np.int32)
+        groups = np.repeat(numbers, num_sources[pairs] + 1)
         return np.concatenate(links), groups, words, pairs, num_sources
 
 
 def _number_words(sides):
     """Returns a number from 1 on for each word that is frequent enough."""
-    words, counts = np.unique(
-        [word for side in sides for word in side], return_counts=True
-    )
-    frequent = words[counts >= MIN_COUNT].tolist()
+    counts = collections.Counter(word for side in sides for word in side)
+    frequent = sorted(word for word in counts if counts[word] >= MIN_COUNT)
     return {word: number for number, word in enumerate(frequent, start=1)}

@@ -1,9 +1,11 @@
 """Tests of the rules that learn from the text, on a made-up language."""
 
 import random
+import tracemalloc
 
 import pytest
 
+from keras_transformer.cleaning import alignment as alignment_module
 from keras_transformer.cleaning.alignment import MIN_PAIRS
 from keras_transformer.cleaning.alignment import AlignmentRule
 from keras_transformer.cleaning.alignment import WrongSideRule
@@ -70,7 +72,23 @@ class AlignmentRuleTest:
         pairs = [("word1 word2", "wort8 wort9"), ("a b c d", "e f g h")]
         pairs += [("", "wort1 wort2 wort3"), ("!", "?")]
         assert alignment.find_drops(pairs) == [False] * 4
+        assert alignment.find_drops([("Thanks!", "Danke!")]) == [False]
         assert alignment.find_drops([]) == []
+
+    def test_memory_is_bounded(self, monkeypatch):
+        """Neither many links nor a long word take more of it."""
+        monkeypatch.setattr(alignment_module, "MAX_LINKS", 50_000)
+        peaks = []
+        for factor in (1, 5):
+            pairs = make_pairs(1_500 * factor)
+            pairs[0] = ("x" * 100_000, "y" * 100_000)
+            tracemalloc.start()
+            rule = AlignmentRule()
+            rule.learn(pairs)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+            assert sum(rule.find_drops(make_pairs(500, seed=1))) < 25
+        assert peaks[1] < 3 * peaks[0] < 30e6
 
     def test_a_short_text_teaches_nothing(self):
         for rule in (AlignmentRule(), WrongSideRule()):

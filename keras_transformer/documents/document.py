@@ -1,5 +1,6 @@
 """A document whose sentences can be replaced by translations."""
 
+import bisect
 import importlib.util
 import os
 import re
@@ -16,6 +17,9 @@ FORMATS = ("text", "markdown", "html")
 SUFFIXES = {
     ".md": "markdown",
     ".markdown": "markdown",
+    ".mdx": "markdown",
+    ".qmd": "markdown",
+    ".rmd": "markdown",
     ".html": "html",
     ".htm": "html",
     ".xhtml": "html",
@@ -58,20 +62,20 @@ class Document:
         self._parser = get_parser(format)
         self._normalize = normalize
         mark = text[: text.startswith(BYTE_ORDER_MARK)]
-        text = text.removeprefix(mark)
-        hidden = stand_ins.hide(text, format)
+        source = _Source(text.removeprefix(mark))
+        hidden = stand_ins.hide(source.text, format)
         pieces, values = self._parser.parse(hidden)
         if not attributes or _VALUE.search(text):
             values = []
         values.sort(key=lambda value: value.start)
         self._values = []  # the parts of each `Value`, and how it is spelled
         for value in values:
-            of_value = slice(value.start, value.stop)
-            inner = _restore(value.parse(hidden[of_value]), text[of_value])
+            inner = value.parse(hidden[value.start : value.stop])
+            inner = _restore(inner, source, (), value.start)
             raw = "".join(piece.raw for piece in inner)
             parts = split_sentences(inner, language)
             self._values.append((parts, value, raw))
-        pieces = markup.join_atoms(_restore(pieces, text, values))
+        pieces = markup.join_atoms(_restore(pieces, source, values))
         self._parts = [mark, *split_sentences(pieces, language)]
         all_parts = [self._parts, *(parts for parts, *_ in self._values)]
         sentence_parts = [
@@ -108,9 +112,7 @@ class Document:
         values = []
         for parts, value, raw in self._values:
             spelling = self._join(parts, pairs, value)
-            is_bare = value.bare and value.bare.fullmatch(spelling)
-            quote = "" if spelling == raw or is_bare else value.quote
-            values.append(quote + spelling + quote)
+            values.append(raw if spelling == raw else value.finish(spelling))
         return _VALUE.sub(lambda match: values[int(match[1])], text)
 
     translated = replace_sentences  # the name before version 0.2
@@ -139,10 +141,27 @@ class Document:
 _VALUE = re.compile("\ufdd0(\\d+)\ufdd1")
 
 
-def _restore(pieces, text, values=()):
-    """Returns pieces with the characters of the text, and without values."""
+class _Source:
+    """A text with "\\n" as its line ends, and the original of each part."""
+
+    def __init__(self, original):
+        self._original = original
+        self.text = re.sub(r"\r\n?", "\n", original)
+        ends = re.finditer("\r\n", original)
+        # The places in `text` that were two characters.
+        self._ends = [end.start() - n for n, end in enumerate(ends)]
+
+    def cut(self, start, stop):
+        """Returns the original of `text[start:stop]`."""
+        start += bisect.bisect_left(self._ends, start)
+        stop += bisect.bisect_left(self._ends, stop)
+        return self._original[start:stop]
+
+
+def _restore(pieces, source, values=(), place=0):
+    """Returns pieces with the characters of the source, and without values."""
     # The values are in the order of the text.
-    restored, place, number = [], 0, 0
+    restored, number = [], 0
     ends_line = False  # the rest of a line such as "[!NOTE] Title" is a block
     for piece in pieces:
         stop = place + len(piece.raw)
@@ -150,16 +169,17 @@ def _restore(pieces, text, values=()):
         while number < len(values) and values[number].stop <= stop:
             value = values[number]
             if value.start >= start and piece.kind != markup.Kind.TEXT:
-                raw += f"{text[start : value.start]}\ufdd0{number}\ufdd1"
+                raw += source.cut(start, value.start) + f"\ufdd0{number}\ufdd1"
                 start = value.stop
             number += 1
-        raw += text[start:stop]
+        raw += source.cut(start, stop)
         kind = piece.kind
         if kind == markup.Kind.BREAK and ends_line:
             kind, ends_line = markup.Kind.OUTER, False
         elif kind == markup.Kind.OUTER:
             ends_line = raw.startswith("[!")
-        restored.append(piece._replace(kind=kind, raw=raw))
+        text = raw if piece.text == piece.raw else piece.text
+        restored.append(piece._replace(kind=kind, raw=raw, text=text))
         place = stop
     return restored
 

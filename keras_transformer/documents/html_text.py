@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from keras_transformer.documents.markup import Kind
 from keras_transformer.documents.markup import Piece
 from keras_transformer.documents.markup import Value
+from keras_transformer.documents.markup import split_pieces
 from keras_transformer.documents.markup import text_pieces
 
 # Elements that stand within a sentence. All others separate sentences.
@@ -27,6 +28,7 @@ VOID = frozenset(
 )
 # A start tag of the same name ends these.
 SELF_ENDING = frozenset("dd dt li option p td th tr".split())
+ENTITY = re.compile(r"&(?:#\w+|\w+);?")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _ATTRIBUTE = re.compile(
     r"""([^\s"'<>/=]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+)"""
@@ -50,21 +52,30 @@ def parse(text):
     reader = _Reader(text)
     reader.feed(text)
     reader.finish()
-    return _join_formulas(reader.make_pieces()), reader.values
+    return reader.make_pieces(), reader.values
 
 
-def escape(text, bare=(), following=None):
-    """Spells the characters of a translation that would be markup.
+def escape(word, spellings, begins_line=False):
+    """Spells a word of a translation, whose characters may be markup.
 
-    Characters of `bare` stood unescaped in the source sentence.
+    `word` is a match of `markup.WORD` in the translation. `spellings` has the
+    characters of the source sentence and how they are spelled there.
     """
-    entities = {
-        character: entity
-        for character, entity in _ENTITIES.items()
+    if is_entity(word.string, word.start()):
+        spellings = {}
+    return "".join(
         # A bare `<` could become the start of a tag beside another word.
-        if character not in bare or character == "<"
-    }
-    return text.translate(str.maketrans(entities))
+        spellings.get(c, _ENTITIES[c]).replace("<", "&lt;")
+        if c in _ENTITIES
+        else c
+        for c in word[0]
+    )
+
+
+def is_entity(text, place):
+    """Returns whether a character reference is at a place of a text."""
+    match = ENTITY.match(text, place)
+    return bool(match) and html.unescape(match[0]) != match[0]
 
 
 class _Reader(HTMLParser):
@@ -77,7 +88,6 @@ class _Reader(HTMLParser):
     def __init__(self, text):
         super().__init__(convert_charrefs=False)
         self._text = text
-        # `HTMLParser` counts only line feeds as ends of lines.
         ends = re.finditer("\n", text)
         self._line_starts = [0, *(match.end() for match in ends)]
         self._events = []  # pairs of an offset and a kind of piece
@@ -121,12 +131,12 @@ class _Reader(HTMLParser):
                 self._count_open(tag, 1)
                 return
             self._kept = None
-        is_untranslated = _is_untranslated(tag, dict(attributes))
-        if not is_untranslated:
+        is_kept = is_untranslated(tag, dict(attributes))
+        if not is_kept:
             self._note_values(tag, dict(attributes))
         if tag in VOID:
             self._note(_choose_kind(tag, Kind.ATOM))
-        elif is_untranslated or tag in KEPT | KEPT_INLINE:
+        elif is_kept or tag in KEPT | KEPT_INLINE:
             self._note(_choose_kind(tag, Kind.ATOM))
             self._kept, self._open = tag, []
             self._num_open.clear()
@@ -135,7 +145,7 @@ class _Reader(HTMLParser):
             self._note(_choose_kind(tag, Kind.OPEN))
 
     def handle_startendtag(self, tag, attributes):
-        if not (self._kept or _is_untranslated(tag, dict(attributes))):
+        if not (self._kept or is_untranslated(tag, dict(attributes))):
             self._note_values(tag, dict(attributes))
         self._note(_choose_kind(tag, Kind.ATOM))
 
@@ -194,24 +204,37 @@ class _Reader(HTMLParser):
             value = Value(
                 start + is_quoted,
                 stop - is_quoted,
-                _parse_value,
+                functools.partial(
+                    split_pieces, f"({ENTITY.pattern})", read_reference
+                ),
                 escape_value,
-                "" if is_quoted else quote,
-                _UNQUOTED,
+                str if is_quoted else _quote_value,
             )
             self.values.append(value)
+
+
+def _quote_value(spelling):
+    return spelling if _UNQUOTED.fullmatch(spelling) else f'"{spelling}"'
 
 
 def _choose_kind(tag, kind_in_sentences):
     return kind_in_sentences if tag in IN_SENTENCES else Kind.OUTER
 
 
-def _is_untranslated(tag, attributes):
+def read_attributes(tag):
+    """Returns the attributes of a start tag, a dictionary of str."""
+    pairs = _ATTRIBUTE.findall(tag)
+    return {name.lower(): value.strip("\"'") for name, value in pairs}
+
+
+def is_untranslated(tag, attributes):
+    """Returns whether an element is to be kept, given its attributes."""
     translate = (attributes.get("translate") or "").lower()
     classes = (attributes.get("class") or "").lower().split()
     # The mark of a footnote is not a part of the word before it.
     is_note = tag == "a" and (
         attributes.get("role") == "doc-noteref"
+        or "noteref" in (attributes.get("epub:type") or "").split()
         or any("footnote" in name or "noteref" in name for name in classes)
     )
     return translate == "no" or "notranslate" in classes or is_note
@@ -230,40 +253,14 @@ def _is_read(tag, name, attributes):
     return name in _READ and tag != "link"
 
 
-def _parse_value(raw):
-    parts = re.split(r"(&(?:#\w+|\w+);?)", raw)
-    return [piece for part in parts for piece in _make_text_pieces(part)]
+def read_reference(raw):
+    """Returns the piece of a character reference."""
+    return Piece(Kind.TEXT, raw, html.unescape(raw))
 
 
-def _escape_attribute(quote, text, bare=(), following=None):
+def _escape_attribute(quote, word, spellings, begins_line=False):
     entity = "&quot;" if quote == '"' else "&#39;"
-    return escape(text, bare, following).replace(quote, entity)
-
-
-def _join_formulas(pieces):
-    """Joins `H`, `<sub>2</sub>` and `O`, which are one word, into an atom."""
-    joined = []
-    for piece in pieces:
-        before = joined[-1] if joined else None
-        is_inside = (
-            before is not None
-            and before.kind == Kind.ATOM
-            and re.match("<su[bp]\\b", before.raw)
-            and piece.raw == piece.text
-        )
-        end = re.match(r"\w+", piece.text) if is_inside else None
-        start = None
-        if end and len(joined) > 1 and joined[-2].raw == joined[-2].text:
-            # From the end, because `\w+$` would be tried at each character.
-            start = re.match(r"\w+", joined[-2].text[::-1])
-        if start:
-            word = joined[-2].text[: -start.end()]
-            rest = piece.text[end.end() :]
-            atom = Piece(Kind.ATOM, start[0][::-1] + before.raw + end[0])
-            joined[-2:] = [Piece(Kind.TEXT, word, word), atom]
-            piece = Piece(Kind.TEXT, rest, rest)
-        joined.append(piece)
-    return [piece for piece in joined if piece.raw]
+    return escape(word, spellings).replace(quote, entity)
 
 
 def _make_text_pieces(raw):

@@ -1,38 +1,99 @@
 """The pieces of Markdown within a block: emphasis, links, code and text."""
 
+import functools
 import re
 
+from markdown_it import MarkdownIt
 from markdown_it.common.utils import normalizeReference
 from markdown_it.helpers import parseLinkDestination
 from markdown_it.helpers import parseLinkTitle
 
 from keras_transformer.documents import html_text
+from keras_transformer.documents import stand_ins
 from keras_transformer.documents.markup import Kind
 from keras_transformer.documents.markup import Piece
+from keras_transformer.documents.markup import Value
+from keras_transformer.documents.markup import split_pieces
 from keras_transformer.documents.markup import text_pieces
 
-_TITLE = re.compile(r"""\s(["'])((?:(?!\1)[^\\]|\\.)+)\1\s*\)$""", re.DOTALL)
+PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+# Keeps the spelling of escaped characters apart from the text.
+PARSER.disable("text_join")
+
+_TITLE = re.compile(
+    r"""\s(?:(["'])((?:(?!\1)[^\\]|\\.)+)\1|(\()((?:[^()\\]|\\.)+)\))\s*\)$""",
+    re.DOTALL,
+)
+_ESCAPE = re.compile(rf"(\\[!-/:-@\[-`{{-~]|{html_text.ENTITY.pattern})")
+_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+# What would begin a list, a heading or a quote at the start of a line.
+_BLOCK_START = re.compile(r">|[-+#=~*:](?=[-+#=~*\s]|$)")
+_NUMBER_START = re.compile(r"\d+[.)](?:\s|$)")
 _SPACE = re.compile(r"\s*")
 _LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.)*)\]", re.DOTALL)
+# After a text that is the label of the address, too, and must stay so.
+_IS_LABEL = re.compile(r"\](?:\[\s*\])?")
 _AUTOLINK = re.compile(r"<[^<>\s]*>")
 _BREAKS = {
     "softbreak": re.compile(r"[ \t]*\n[ \t]*"),
     "hardbreak": re.compile(r"(?:[ \t]*|\\)\n[ \t]*"),
 }
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^>]*?(/?)>", re.DOTALL)
-# Footnotes and the boxes of task lists, which the parser takes for text.
-_KEPT = re.compile(r"(\[\^[^\[\]\s]+\]:?|^\[[ xX]\](?=\s))")
+_BOX = re.compile(r"^\[[ xX]\](?=\s)")  # of a task list
 _SEPARATING_TAGS = ("br", "hr")
 
 
-def read_inline(token, labels):
+def escape(word, spellings, begins_line=False, quotes=""):
+    """Spells a word of a translation, whose characters may be markup.
+
+    `word` is a match of `markup.WORD` in the translation. `spellings` has the
+    characters of the source sentence and how they are spelled there. Those of
+    `quotes` are always escaped.
+    """
+    spelled = _PUNCTUATION.sub(
+        lambda match: _spell(
+            word.string, word.start() + match.start(), spellings, quotes
+        ),
+        word[0],
+    )
+    if begins_line and _NUMBER_START.match(word.string, word.start()):
+        return f"{spelled}\\"  # before the full stop or the bracket
+    if begins_line and _BLOCK_START.match(word.string, word.start()):
+        return f"\\{word[0]}"
+    return spelled
+
+
+def _spell(text, place, spellings, quotes):
+    character, after = text[place], text[place + 1 : place + 2]
+    before = text[max(0, place - 1) : place]
+    source = spellings.get(character)
+    if source not in (None, character):
+        return source
+    if character == "&":
+        return "&amp;" if html_text.is_entity(text, place) else "&"
+    is_alone = not (before.strip() or after.strip())
+    is_bare = {
+        "*": is_alone,
+        "~": is_alone,
+        "_": before.isalnum() and after.isalnum(),
+        "<": not after.strip(),
+        "\\": not _PUNCTUATION.match(after),
+        "`": False,
+    }.get(character, True)
+    is_special = character in "\\`*_[]<>|{}~"
+    if character in quotes or (is_special and not (source and is_bare)):
+        return f"\\{character}"
+    return character
+
+
+def read_inline(token, environment):
     """Returns the pieces of an inline token, and the places of its values.
 
     The parser does not tell where its tokens are, so they are located in the
-    source. `labels` are the normalised labels of the document's links. The
-    pieces are None if the tokens do not fit the source, which stays as it is.
+    source. The `environment` of the parser has the labels of links. The pieces
+    are None if the tokens do not fit the source, which stays as it is.
     """
-    reader = _Reader(token.content, labels)
+    reader = _Reader(token.content, environment)
     try:
         for child in token.children:
             reader.read(child)
@@ -44,13 +105,20 @@ def read_inline(token, labels):
 
 
 def _join_kept(pieces):
-    """Joins elements such as `<sup>1</sup>`, which are kept, into atoms."""
+    """Joins kept elements, such as `<sup>1</sup>`, and tags and attributes."""
     joined, start, name = [], 0, None
     for piece in pieces:
+        is_tail = piece.raw[0] == stand_ins.TAIL and joined
+        if is_tail and joined[-1].kind == Kind.CLOSE and not joined[-1].new:
+            tag = joined.pop()
+            piece = tag._replace(raw=tag.raw + piece.raw)
         match = _TAG.fullmatch(piece.raw)
         tag = match[2].lower() if match else None
-        if name is None and piece.kind == Kind.OPEN:
-            if tag in html_text.KEPT_INLINE:
+        if name is None and tag and piece.kind == Kind.OPEN:
+            attributes = html_text.read_attributes(piece.raw)
+            if tag in html_text.KEPT_INLINE or html_text.is_untranslated(
+                tag, attributes
+            ):
                 start, name = len(joined), tag
         joined.append(piece)
         if name and piece.kind == Kind.CLOSE and tag == name:
@@ -60,16 +128,17 @@ def _join_kept(pieces):
     return joined
 
 
-def _divide_highlights(text):
-    """Returns the pieces of a text, where `==` is around marked words."""
-    parts = re.split(r"(?<![=])==(?!=)", text)
-    if len(parts) % 2 == 0:
-        return text_pieces(text)
-    pieces = text_pieces(parts[0])
-    for number, part in enumerate(parts[1:]):
-        kind = Kind.CLOSE if number % 2 else Kind.OPEN
-        pieces += [Piece(kind, "=="), *text_pieces(part)]
-    return pieces
+def _parse_description(environment, raw):
+    """Returns the pieces of the description of an image, which is Markdown."""
+    (token,) = PARSER.parseInline(raw, environment)
+    pieces, _ = read_inline(token, environment)
+    return [Piece(Kind.ATOM, raw)] if pieces is None else pieces
+
+
+def _read_escape(raw):
+    if raw[0] == "&":
+        return html_text.read_reference(raw)
+    return Piece(Kind.TEXT, raw, raw[1:])
 
 
 class _MisfitError(Exception):
@@ -79,9 +148,10 @@ class _MisfitError(Exception):
 class _Reader:
     """Reads the source of an inline token, child by child."""
 
-    def __init__(self, source, labels):
+    def __init__(self, source, environment):
         self._source = source
-        self._labels = labels
+        self._environment = environment
+        self._labels = environment.get("references", {})
         self._is_in_autolink = False
         self._link_starts = []
         self.place = 0
@@ -93,13 +163,11 @@ class _Reader:
         if self._is_in_autolink:
             self._is_in_autolink = token_type != "link_close"
         elif token_type == "text":
-            for number, part in enumerate(_KEPT.split(child.content)):
-                if number % 2:
-                    self._take(Kind.ATOM, self._after(part))
-                elif part:
-                    stop = self._after(part)
-                    self.pieces += _divide_highlights(part)
-                    self.place = stop
+            stop = self._after(child.content)
+            if box := _BOX.match(child.content):
+                self._take(Kind.ATOM, self.place + box.end())
+            self.pieces += text_pieces(self._source[self.place : stop])
+            self.place = stop
         elif token_type == "text_special":
             self._take(Kind.TEXT, self._after(child.markup), child.content)
         elif token_type in _BREAKS:
@@ -124,8 +192,11 @@ class _Reader:
             self._close_link(self._link_starts.pop())
         elif token_type == "image":
             stop = self._after("![" + child.content)
-            self.values.append((stop - len(child.content), stop))
             end = self._find_link_end(stop)
+            if not _IS_LABEL.fullmatch(self._source, stop, end):
+                parse = functools.partial(_parse_description, self._environment)
+                start = stop - len(child.content)
+                self.values.append(Value(start, stop, parse, escape))
             self._find_title(stop, end)
             self._take(Kind.ATOM, end)
         elif child.nesting:
@@ -140,14 +211,19 @@ class _Reader:
         self._find_title(self.place, end)
         self._take(Kind.CLOSE, end)
         tail = self.pieces[-1]
-        # The text is the label of the address, too, and must stay so.
-        if tail.raw == "]" or re.fullmatch(r"\]\[\s*\]", tail.raw):
+        if _IS_LABEL.fullmatch(tail.raw):
+            if stand_ins.HIDDEN.search(text):
+                raise _MisfitError
             self.pieces[-1] = tail._replace(new=f"][{text}]")
 
     def _find_title(self, start, stop):
         if match := _TITLE.search(self._source[start:stop]):
-            span = tuple(start + edge for edge in match.span(2))
-            self.values.append(span)
+            quote = match[1] or "()"
+            edges = match.span(2 if match[1] else 4)
+            span = (start + edge for edge in edges)
+            parse = functools.partial(split_pieces, _ESCAPE, _read_escape)
+            spell = functools.partial(escape, quotes=quote)
+            self.values.append(Value(*span, parse, spell))
 
     def _take(self, kind, stop, text=""):
         raw = self._source[self.place : stop]

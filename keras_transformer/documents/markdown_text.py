@@ -1,36 +1,16 @@
 """Markdown as pieces, whose places in the source follow from a parser."""
 
-import functools
 import re
 
-from markdown_it import MarkdownIt
-
 from keras_transformer.documents import html_text
+from keras_transformer.documents.front_matter import read_front_matter
+from keras_transformer.documents.markdown_inline import PARSER
+from keras_transformer.documents.markdown_inline import escape
 from keras_transformer.documents.markdown_inline import read_inline
-from keras_transformer.documents.markup import LINE_END
 from keras_transformer.documents.markup import Kind
 from keras_transformer.documents.markup import Piece
-from keras_transformer.documents.markup import Value
-from keras_transformer.documents.markup import text_pieces
 
-_FRONT_MATTER = re.compile(
-    r"\A(?:---[ \t]*(?:\r\n?|\n).*?^(?:---|\.\.\.)|"
-    r"\+\+\+[ \t]*(?:\r\n?|\n).*?^\+\+\+|"
-    r"\{[ \t]*(?:\r\n?|\n).*?^\})[ \t]*$",
-    re.DOTALL | re.MULTILINE,
-)
-# Fields of the front matter that readers see, as YAML or TOML spells them.
-_FIELD = re.compile(
-    r"^(?:title|subtitle|description|summary|excerpt)[ \t]*[:=][ \t]*"
-    r"(?:(?P<quote>[\"'])(?P<quoted>(?:(?!(?P=quote))[^\\\r\n])+)(?P=quote)"
-    r"|(?P<plain>[^\s\"'#>|&*!%@`\[{][^#\r\n]*?))[ \t]*$",
-    re.MULTILINE,
-)
-_UNQUOTED = re.compile(r"\w(?:[^:#\"\\]|:(?=\S))*")
-_SPECIAL = re.compile(r"[\\`*_\[\]<>|]")
-# What would begin a list, a heading or a quote at the start of a line.
-_BLOCK_START = re.compile(r"[-+#=~](?=[-+#=~\s]|$)")
-_NUMBER_START = re.compile(r"\d+[.)](?:\s|$)")
+__all__ = ["escape", "parse"]
 
 
 def parse(text):
@@ -40,67 +20,22 @@ def parse(text):
     lines and the text of each block; the text is then located in these lines,
     so that everything around it stays as it is.
     """
-    front_matter = _FRONT_MATTER.match(text)
-    start = front_matter.end() if front_matter else 0
+    start, fields = read_front_matter(text)
     lines = _Lines(text, start)
-    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    # Keeps the spelling of escaped characters apart from the text.
-    parser.disable("text_join")
     environment = {}
-    tokens = parser.parse(text[start:], environment)
-    labels = environment.get("references", {})
+    tokens = PARSER.parse(text[start:], environment)
     for place, token in enumerate(tokens):
         if token.type == "inline":
             positions = lines.find_positions(token, tokens[place - 1])
             inner, values = None, []
             if positions:
-                inner, values = read_inline(token, labels)
+                inner, values = read_inline(token, environment)
             if inner:
                 lines.take(inner, positions)
                 lines.take_values(values, positions)
         elif token.type == "html_block" and not token.level:
             lines.take_html(token)
-    fields = _FIELD.finditer(text[:start])
-    return lines.finish(), [*map(_make_field_value, fields), *lines.values]
-
-
-def _make_field_value(match):
-    name = "plain" if match["plain"] else "quoted"
-    return Value(
-        *match.span(name),
-        text_pieces,
-        functools.partial(_escape_field, match["quote"]),
-        "" if match["quote"] else '"',
-        _UNQUOTED,
-    )
-
-
-def _escape_field(quote, text, bare=(), following=None):
-    if quote == "'":
-        return text.replace("'", "''")
-    return text.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _escape_value(text, bare=(), following=None):
-    return escape(text, bare).replace('"', "\\" + '"')
-
-
-def escape(text, bare=(), following=None):
-    """Spells the characters of a translation that would be markup.
-
-    Characters of `bare` stood unescaped in the source sentence. `following` is
-    the text after the word if the translation begins with it, otherwise None.
-    """
-    spelled = _SPECIAL.sub(
-        lambda match: match[0] if match[0] in bare else f"\\{match[0]}", text
-    )
-    if following is None:
-        return spelled
-    if _NUMBER_START.match(text + following):
-        return f"{spelled}\\"  # before the full stop or the bracket
-    if _BLOCK_START.match(text + following) and spelled == text:
-        return f"\\{spelled}"
-    return spelled
+    return lines.finish(), [*fields, *lines.values]
 
 
 class _Lines:
@@ -111,9 +46,9 @@ class _Lines:
         self._pieces = []
         self.values = []
         self._taken = 0  # everything before it is in the pieces
-        ends = list(LINE_END.finditer(text, start))
-        self._starts = [start, *(match.end() for match in ends)]
-        self._stops = [*(match.start() for match in ends), len(text)]
+        ends = [match.start() for match in re.finditer("\n", text[start:])]
+        self._starts = [start, *(start + end + 1 for end in ends)]
+        self._stops = [*(start + end for end in ends), len(text)]
 
     def find_positions(self, token, opening):
         """Returns the places of an inline token's characters and its end."""
@@ -161,14 +96,13 @@ class _Lines:
             place = stop
         self._taken = positions[-1]
 
-    def take_values(self, spans, positions):
-        """Appends the values at places of an inline token."""
-        for span in spans:
-            start, stop = (positions[place] for place in span)
+    def take_values(self, values, positions):
+        """Appends the values of an inline token."""
+        for value in values:
+            start, stop = positions[value.start], positions[value.stop]
             # Not across the signs of a quote, or with escaped bars.
-            if stop - start == span[1] - span[0]:
-                value = Value(start, stop, text_pieces, _escape_value)
-                self.values.append(value)
+            if stop - start == value.stop - value.start:
+                self.values.append(value._replace(start=start, stop=stop))
 
     def take_html(self, token):
         """Appends the pieces of a block of HTML, and the text before it."""

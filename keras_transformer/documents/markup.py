@@ -26,17 +26,17 @@ class Kind(enum.Enum):
 _MAX_DEPTH = 200  # of tags within tags
 INLINE_MARKUP = (Kind.OPEN, Kind.CLOSE, Kind.ATOM)
 
-LINE_END = re.compile(r"\r\n?|\n")
 # Pieces without text; a group has the name of its kind. The lookbehinds keep a
 # search linear: without them, it would be tried again at each character of a
 # run. An address must be copied to the translation. Punctuation at its end is
 # not part of it, but brackets in pairs are: https://example.org/Mercury_(planet).
 _NO_TEXT = re.compile(
-    r"(?P<BREAK>(?<![^\S\r\n])[^\S\r\n]*(?:\r\n?|\n)\s*)"
-    r"|(?P<ATOM>(?:https?|ftp)://(?:\([^\s<>\"()]*\)|[^\s<>\"()])*"
+    r"(?P<BREAK>(?<![^\S\n])[^\S\n]*\n\s*)"
+    r"|(?P<ATOM>(?:(?:https?|ftp)://|(?<![\w.@/-])[Ww]{3}\.(?=\w))"
+    r"(?:\([^\s<>\"()]*\)|[^\s<>\"()])*"
     r"(?:\([^\s<>\"()]*\)|[^\s<>\".,;:!?'()\[\]*_])"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    rf"|{stand_ins.ATOM}+)|(?P<OUTER>{stand_ins.WALL}+)"
+    rf"|{stand_ins.ATOM}+|{stand_ins.TAIL}+)|(?P<OUTER>{stand_ins.WALL}+)"
 )
 
 
@@ -58,8 +58,7 @@ class Value(NamedTuple):
     stop: int
     parse: typing.Callable  # returns the pieces of its text
     escape: typing.Callable  # see `html_text.escape`
-    quote: str = ""  # the quotation mark that a translation needs
-    bare: re.Pattern | None = None  # of a translation that needs none
+    finish: typing.Callable = str  # puts a changed text into quotation marks
 
 
 _JOINERS = re.compile("[-+/\u2013]+")
@@ -98,6 +97,18 @@ def text_pieces(raw):
         done = match.end()
     pieces.append(Piece(Kind.TEXT, raw[done:], raw[done:]))
     return [piece for piece in pieces if piece.raw]
+
+
+def split_pieces(pattern, read, raw):
+    """Returns the pieces of a text; `read` makes one of each match.
+
+    The pattern has one group, around all of it.
+    """
+    return [
+        piece
+        for number, part in enumerate(re.split(pattern, raw))
+        for piece in ([read(part)] if number % 2 else text_pieces(part))
+    ]
 
 
 def pair_tags(pieces):
@@ -151,6 +162,7 @@ class Mark:
     after: str = ""  # the character after it, none at the end
     end: "Mark | None" = None  # the end tag of a pair
     inside: list = dataclasses.field(default_factory=list)
+    num_words: int = 0  # that a pair needs in a translation
 
 
 class PlacedMark(typing.NamedTuple):
@@ -178,7 +190,10 @@ def nest_marks(marks):
             siblings = siblings[-1].inside
         else:
             siblings = outer.pop()
-            siblings[-1].end, siblings[-1].stop = mark, mark.start
+            pair = siblings[-1]
+            pair.end, pair.stop = mark, mark.start
+            needs = sum(inner.num_words for inner in pair.inside)
+            pair.num_words = max(needs, pair.start < pair.stop)
     return siblings
 
 
@@ -191,7 +206,8 @@ def arrange_marks(marks, find_span, first, last, key=None, fit_span=None):
     and keep their content. Marks are sorted by `key` of their range; by default
     by the range itself, unless one of them is a tag without a partner, which
     must stay between its neighbours. `fit_span` takes a mark, the places of
-    atoms on its level, its range, `first` and `last`; it returns the new range.
+    atoms on its level, its range, `first`, `last`, and the number of words that
+    later marks need; it returns the new range, or None to leave the mark out.
     """
     # From left to right, each mark takes its span as far as it is still free.
     # Clipping, unlike a search, keeps the tags well nested in linear time, even
@@ -204,13 +220,18 @@ def arrange_marks(marks, find_span, first, last, key=None, fit_span=None):
         ranks = list(map(key, spans)) if key else spans
         order = sorted(order, key=ranks.__getitem__)
     atoms = {mark.start for mark in marks if mark.piece.kind == Kind.ATOM}
+    num_needed = sum(mark.num_words for mark in marks)
     placed = []
     for number in order:
         start = min(max(spans[number][0], first), last)
         stop = min(max(spans[number][1], start), last)
         mark = marks[number]
         if fit_span:
-            start, stop = fit_span(mark, atoms, start, stop, first, last)
+            num_needed -= mark.num_words
+            span = fit_span(mark, atoms, start, stop, first, last, num_needed)
+            if not span:
+                continue
+            start, stop = span
         inside = arrange_marks(
             mark.inside, find_span, start, stop, key, fit_span
         )

@@ -2,6 +2,7 @@
 
 import bisect
 import re
+import unicodedata
 
 from keras_transformer.documents import markup
 
@@ -33,9 +34,12 @@ def place_markup(pieces, translation, alignment, escape, normalize=str):
     groups = [[] for _ in spaces]
     for place, mark in _flatten(placed):
         groups[place].append(mark)
-    bare = {c for piece in pieces if piece.raw == piece.text for c in piece.raw}
+    spellings = {c: c for p in pieces if p.raw == p.text for c in p.raw}
+    # What is escaped once is never bare.
+    spellings |= {p.text: p.raw for p in pieces if p.raw != p.text}
     result = ""
     for place, (marks, space) in enumerate(zip(groups, spaces)):
+        marks = _drop_breaks(marks, place > 0, place < len(words))
         if marks:
             has_word = place < len(words) and words[place][0][0].isalnum()
             gaps = _choose_gaps(marks, space, place == 0, has_word)
@@ -44,8 +48,7 @@ def place_markup(pieces, translation, alignment, escape, normalize=str):
         else:
             result += space
         if place < len(words):
-            following = None if result else translation[words[0].end() :]
-            result += escape(words[place][0], bare, following)
+            result += escape(words[place], spellings, not result)
     return result
 
 
@@ -61,6 +64,20 @@ def _flatten(placed):
             yield stop, mark.end
 
 
+def _drop_breaks(marks, has_before, has_after):
+    """Leaves out line ends that would begin, end or be an empty line."""
+    kept = []
+    atoms = [n for n, m in enumerate(marks) if m.piece.kind == markup.Kind.ATOM]
+    last = len(marks) if has_after else max(atoms, default=0)
+    for number, mark in enumerate(marks):
+        is_break = mark.piece.kind == markup.Kind.BREAK
+        if not is_break or (has_before and number < last):
+            kept.append(mark)
+            is_atom = mark.piece.kind == markup.Kind.ATOM
+            has_before = is_atom or (has_before and not is_break)
+    return kept
+
+
 class _Layout:
     """Knows before which words of the translation a mark may stand."""
 
@@ -71,10 +88,19 @@ class _Layout:
         self._targets = {}
         for place, target in alignment or ():
             self._targets.setdefault(place, []).append(target)
-        self._gaps = [  # where a line may end
+        # Punctuation alone makes no link.
+        self._solid = [
+            number
+            for number, word in enumerate(words)
+            if len(word) > 1 or not unicodedata.category(word).startswith("P")
+        ]
+        # Where a line may end: at spaces or, in Chinese, after punctuation.
+        has_space = any(spaces)
+        self._gaps = [
             gap
-            for gap in range(len(words))
-            if spaces[gap] and self._may_begin_line(gap)
+            for gap in range(1, len(words))
+            if self._may_begin_line(gap)
+            and (spaces[gap] if has_space else not words[gap - 1][0].isalnum())
         ]
 
     def find_span(self, mark):
@@ -94,15 +120,20 @@ class _Layout:
                 return min(after), min(after)
         return self._scale(mark.start), self._scale(mark.stop)
 
-    def fit_span(self, mark, atoms, start, stop, first, last):
+    def fit_span(self, mark, atoms, start, stop, first, last, num_needed):
         """Returns the range that the format of a document allows a mark."""
+        lowest = bisect.bisect_left(self._solid, first)
+        highest = bisect.bisect_left(self._solid, last) - num_needed
+        if num_needed and lowest <= highest:
+            # Marks that come later need the words from here on.
+            last = max(first, self._solid[highest])
+        start, stop = min(start, last), min(stop, last)
         if mark.piece.kind == markup.Kind.BREAK and mark.start not in atoms:
             # White space beside an atom belongs to the atom.
-            start = stop = self._find_gap(start, first, last)
-        elif start == stop and mark.start < mark.stop:
-            # Tags around words must keep at least one word.
-            start = max(first, min(start, last - 1))
-            stop = min(start + 1, last)
+            gap = self._take_gap(start, first, last)
+            return gap and (gap, gap)
+        if mark.num_words:
+            start, stop = self._widen(mark, start, stop, lowest, highest)
         if _is_emphasis(mark):
             # Markdown accepts no emphasis that begins or ends with these.
             while start < stop and self._is_attached(start, start):
@@ -110,6 +141,19 @@ class _Layout:
             while start < stop and self._is_attached(stop - 1, stop):
                 stop -= 1
         return start, stop
+
+    def _widen(self, mark, start, stop, lowest, highest):
+        """Returns a range that has as many words as the marks in it need."""
+        # These count words without punctuation.
+        begin = bisect.bisect_left(self._solid, start)
+        end = bisect.bisect_left(self._solid, stop)
+        new_end = max(end, min(begin + mark.num_words, highest))
+        new_begin = min(begin, max(lowest, new_end - mark.num_words))
+        if new_begin >= new_end:
+            return start, start
+        if new_end != end:
+            stop = self._solid[new_end - 1] + 1
+        return min(start, self._solid[new_begin]), stop
 
     def _is_attached(self, place, edge):
         """Returns whether a word is punctuation without a space at an edge."""
@@ -123,13 +167,16 @@ class _Layout:
         share = place / max(1, self._num_source_words)
         return round(share * len(self._words))
 
-    def _find_gap(self, place, first, last):
-        """Returns the gap in a range that is nearest to a place."""
+    def _take_gap(self, place, first, last):
+        """Returns the free gap nearest to a place in a range, or None."""
         start = bisect.bisect_left(self._gaps, first)
         stop = bisect.bisect_right(self._gaps, last)
         after = bisect.bisect_left(self._gaps, place, start, stop)
-        nearest = self._gaps[max(start, after - 1) : min(stop, after + 1)]
-        return min(nearest, key=lambda gap: abs(gap - place), default=place)
+        nearest = range(max(start, after - 1), min(stop, after + 1))
+        number = min(
+            nearest, key=lambda n: abs(self._gaps[n] - place), default=None
+        )
+        return None if number is None else self._gaps.pop(number)
 
     def _may_begin_line(self, place):
         # A line that begins with a mark, or with "1.", could begin a list.
@@ -164,19 +211,27 @@ def _choose_gaps(marks, space, is_first, has_word):
             gaps[0] = ""
         if not (space or has_word):
             gaps[-1] = ""
-        elif space and has_word:
-            _separate_from_words(gaps, marks, space, is_first)
+        elif has_word and (space or is_first):
+            _separate_from_words(gaps, marks, space or " ", is_first)
     if markup.Kind.BREAK in kinds:
         # A line end replaces the white space.
         for number, kind in enumerate(kinds):
             if kind == markup.Kind.BREAK:
                 gaps[number] = gaps[number + 1] = ""
     elif space and not any(gaps):
-        # By default after the end tags of the words before.
-        is_end = [kind == markup.Kind.CLOSE for kind in kinds] + [False]
-        default = is_end.index(False)
-        gaps[has_space.index(True) if any(has_space) else default] = space
+        gaps[has_space.index(True) if any(has_space) else 0] = space
+    _move_outside(gaps, kinds)
     return gaps
+
+
+def _move_outside(gaps, kinds):
+    """Moves white space from inside of tags, where Markdown accepts none."""
+    for number, kind in enumerate(kinds):
+        if kind == markup.Kind.CLOSE and gaps[number]:
+            gaps[number], gaps[number + 1] = "", gaps[number + 1] or " "
+    for number in reversed(range(len(kinds))):
+        if kinds[number] == markup.Kind.OPEN and gaps[number + 1]:
+            gaps[number + 1], gaps[number] = "", gaps[number] or " "
 
 
 def _separate_from_words(gaps, marks, space, is_first):
@@ -188,8 +243,6 @@ def _separate_from_words(gaps, marks, space, is_first):
         gaps[first] = space
     after = len(kinds) - kinds[::-1].index(markup.Kind.ATOM)
     if not any(gaps[after:]):
-        while kinds[after : after + 1] == [markup.Kind.CLOSE]:
-            after += 1
         gaps[after] = space
 
 

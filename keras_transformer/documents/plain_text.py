@@ -33,15 +33,15 @@ def parse(text):
     return [piece for piece in pieces if piece.raw], []
 
 
-def escape(text, bare=(), following=None):
-    """Returns a translation as it is, because plain text has no markup."""
-    return text
+def escape(word, spellings, begins_line=False):
+    """Returns a word of a translation as it is: plain text has no markup."""
+    return word[0]
 
 
 def _lines(text):
     """Yields each line, its end, and whether the next one continues it."""
-    lines = markup.LINE_END.split(text)
-    ends = [*markup.LINE_END.findall(text), ""]
+    lines = text.split("\n")
+    ends = ["\n"] * (len(lines) - 1) + [""]
     widths = _widths(lines)
     following = [*lines[1:], ""]
     for line, end, next_line, width in zip(lines, ends, following, widths):

@@ -9,9 +9,10 @@ the original characters by their positions.
 import bisect
 import re
 
-# Characters that Unicode will never assign. `ATOM` stands within a sentence,
-# `WALL` between two sentences.
-ATOM, WALL = "\ufdd2", "\ufdd3"
+# Characters of an ancient script, which are punctuation as most of what they
+# stand for. `ATOM` stands within a sentence, `WALL` between two sentences, and
+# a `TAIL` belongs to the markup before it.
+ATOM, WALL, TAIL = "\U00010a50", "\U00010a51", "\U00010a52"
 _MAX_SIZE = 1000  # of a template, in characters; keeps the search linear
 
 # Jinja, Liquid, Handlebars, Vue, Go and Hugo; ERB, JSP and PHP.
@@ -30,14 +31,38 @@ _TEMPLATES = re.compile(
 _IS_CONTROL = re.compile(r"\{%|\{\{[<%#/!^]|\{#|<%(?!=)|<\?php")
 _BLOCK = re.compile(r"\{%-?\s*(end)?(raw|verbatim|comment|highlight|code)\b")
 
+_NAMES = r"(?:[\w$]+|\*[ \t]+as[ \t]+[\w$]+|\{[^{}]*\})"
 _MARKDOWN_WALLS = re.compile(
     r"^[ \t>]*(?::{3,}.*|(?:!{3}|\?{3}\+?|={3})[ \t]+\S.*"  # ::: note, !!! note
     r"|\[\[?_?TOC_?\]\]?[ \t]*|\\[a-z]+(?:\{[^{}\n]*\})?[ \t]*"  # \newpage
-    r"|import[ \t][^\n]*['\"];?[ \t]*|export[ \t](?:const|default)\b.*)$"  # MDX
+    rf"|(?-i:import)[ \t]+(?:(?:type[ \t]+)?{_NAMES}(?:,[ \t]*{_NAMES})?[ \t]+"
+    r"from[ \t]+)?(?:'[^'\n]+'|\"[^\"\n]+\")(?:[ \t]+with[ \t].*)?;?[ \t]*)$"
+    r"|^[ \t>]*\[\^[^\[\]\s]+\]:(?:[ \t]+\S*/\S*[ \t]*$)?"  # a footnote
     r"|^[ \t]*(?:>[ \t]*)+\[![\w-]+\][-+]?"  # > [!NOTE]
     r"|^ {0,3}[:~](?=[ \t]+\S)"  # a definition
     r"|^\*\[[^\[\]\n]+\]:",  # an abbreviation
     re.MULTILINE | re.IGNORECASE,
+)
+# A brace, the start of an export of MDX, which no prose begins with, a blank
+# line or a fence, and code and escapes, whose braces do not count.
+_BRACE = re.compile(
+    r"(?P<comment>\{/\*(?:(?!\*/\})[\s\S]){0,%d}\*/\})"
+    % _MAX_SIZE
+    + r"|(?P<open>(?:(?<!\\)\\[a-zA-Z]{1,40})?\{)|(?P<close>\})"
+    rf"|(?P<export>(?<![^\n{WALL}]\n)^export[ \t]+"
+    r"(?=(?:default[ \t]+)?(?:[({\[*<]"
+    r"|(?:async[ \t]+)?function[ \t*]*[\w$]*[ \t]*\("
+    r"|(?:class|type|interface)[ \t]+[\w$][^.\n]*[{=]"
+    r"|(?:const|let|var)[ \t]+(?:[{\[]|[\w$]+[ \t]*[=:;,])"
+    r"|(?<=default )[\w$]+(?:[;(]|\.\w|[ \t]*$(?!\n[^\n])))))"
+    r"|(?P<blank>\n[ \t>]*(?:\n|\Z)|^[ \t>]*(?:`{3}|~{3}))|\\[^\n]"
+    r"|(?<!`)(`+)(?!`)(?:(?!\n[ \t>]*\n)[\s\S]){0,1000}?(?<!`)\6(?!`)",
+    re.MULTILINE,
+)
+HIDDEN = re.compile(f"[{ATOM}{WALL}{TAIL}]|~~")
+_ATTRIBUTES = re.compile(r"\{:?\s*(?:[#.=]|-\s*\}|[\w:-]+=)")
+_HIGHLIGHT = re.compile(
+    r"(?<![=~0-9A-Za-z_])==(?=[^\s=~])|(?<=[^\s=~])==(?![=~0-9A-Za-z_])"
 )
 _FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 # A directive of MyST whose content is prose, and the options that follow it.
@@ -56,14 +81,22 @@ _MATHJAX = (  # up to a tag
 _MARKDOWN_ATOMS = re.compile(
     rf"(?<![\\$\w]){_FORMULA}"
     rf"|{_MATHJAX}|\$\$[^$`\n]{{1,300}}\$\$"
-    r"|\{[a-z][\w:-]{0,100}\}(?=`)"  # a role of MyST
+    r"|\[\^[^\[\]\s]+\](?!\()"  # a footnote
     r"|\+\+[a-z0-9-]{1,40}(?:\+[a-z0-9-]{1,40}){0,5}\+\+"  # ++ctrl+c++
-    r"|\{[:#.](?=[\w\s.:#])[^{}\n]{0,300}\}"  # {#name .class}
     r"|!?\[\[[^\[\]\n]{1,300}\]\]"  # a link of a wiki
     r"|(?<![\w:]):[a-z][a-z0-9_+-]*:(?![\w:])"  # :smile:
-    r"|(?<!\w)\w{1,40}(?:\^[^\s^]{1,40}\^|~[^\s~]{1,40}~)\w+"  # H~2~O
+    r"|(?<!\w)\w{1,40}(?:(?:\^[^\s^]{1,40}\^|~[^\s~]{1,40}~)\w{1,40}){1,9}"
     r"|(?<=\w)(?:\^[^\s^]{1,40}\^|~[^\s~]{1,40}~(?!~))"  # x^2^
     r"|\[@[^\[\]\n]{1,300}\]|%%[^%\n]{1,300}%%"
+)
+_SCRIPT = r"<(su[bp])\b[^<>]{0,100}>[^<>]{1,40}</%s>"
+# Letters, and brackets with a number at their end
+_SYMBOLS = r"(?:\w|\((?=[^\s()]{1,200}\)<su[bp])|\)(?=<su[bp])){1,40}"
+# C<sub>2</sub>H<sub>5</sub>OH is one word, while dogs<sup>1</sup> has a note.
+_CHEMISTRY = re.compile(
+    r"(?<![\w&])%s(?:%s(?:%s|(?=<su[bp]))){1,20}(?:%s)?"
+    % (_SYMBOLS, _SCRIPT % r"\1", _SYMBOLS, _SCRIPT % r"\2"),
+    re.IGNORECASE,
 )
 _MATHS = re.compile(r"[\\^_={}+*/<>|]|^\$\S+$")
 
@@ -71,9 +104,11 @@ _MATHS = re.compile(r"[\\^_={}+*/<>|]|^\$\S+$")
 def hide(text, format):
     """Returns a text of the same length without templates and extensions."""
     # Stand-ins in the text itself could not be told from ours.
-    if ATOM in text or WALL in text:
+    if any(stand_in in text for stand_in in (ATOM, WALL, TAIL)):
         return text
     text = _hide_templates(text)
+    if format in ("html", "markdown"):
+        text = _CHEMISTRY.sub(_hide_atom, text)
     if format == "html":
         text = re.sub(_MATHJAX, _hide_atom, text)
     if format == "markdown":
@@ -81,6 +116,9 @@ def hide(text, format):
         text = _DISPLAYED_MATHS.sub(_make_filler(WALL), text)
         text = _MARKDOWN_WALLS.sub(_make_filler(WALL), text)
         text = _MARKDOWN_ATOMS.sub(_hide_atom, text)
+        text = _hide_braces(text)
+        # Highlights are read as strikethrough, which the parser knows.
+        text = _HIGHLIGHT.sub("~~", text)
     return text
 
 
@@ -92,7 +130,7 @@ def _hide_templates(text):
         tag = _BLOCK.match(match[0])
         if tag and tag[1]:
             ends.setdefault(tag[2], []).append(match.end())
-    parts, done = [], 0
+    spans, done = [], 0
     for match in matches:
         start, stop = match.span()
         if start < done:  # inside a block that is kept
@@ -105,9 +143,9 @@ def _hide_templates(text):
         raw = text[start:stop]
         is_wall = _IS_CONTROL.match(raw) and _is_alone(text, start, stop)
         stand_in = WALL if is_wall or "\n\n" in raw else ATOM
-        parts += [text[done:start], _fill(raw, stand_in)]
+        spans.append((start, stop, _fill(raw, stand_in)))
         done = stop
-    return "".join([*parts, text[done:]])
+    return _replace(text, spans)
 
 
 def _hide_directives(text):
@@ -123,13 +161,66 @@ def _hide_directives(text):
                 spans += [last.span(), match.span()]
         elif not last or holds_prose:
             opened.append(match)
-    parts, done = [], 0
+    walls = []
     for start, stop in sorted(spans):
         stop = _OPTIONS.match(text, stop).end()
         wall = _LINE.sub(_make_filler(WALL), text[start:stop])
-        parts += [text[done:start], wall]
+        walls.append((start, stop, wall))
+    return _replace(text, walls)
+
+
+def _hide_braces(text):
+    """Hides expressions and exports of MDX, and attributes such as {.name}."""
+    opened, spans = [], []
+    export = stop = None  # an export ends at a blank line outside of braces
+    for match in _BRACE.finditer(text):
+        kind, start = match.lastgroup, match.start()
+        if kind == "open":
+            opened.append(start)
+        elif kind == "close" and opened:
+            first = opened.pop()
+            if not opened and export is None:
+                hidden = _fill_braces(text, first, match.end())
+                spans.append((first, match.end(), hidden))
+        elif kind == "comment" and not opened and export is None:
+            spans.append((start, match.end(), _fill(match[0], ATOM)))
+        elif kind == "export" and not opened:
+            export, stop = start, None
+        elif kind == "blank":
+            stop = (opened and stop) or start
+            if export is None or not opened or match[0][-1] in "`~":
+                spans += _hide_export(text, export, stop)
+                export = stop = None
+                opened.clear()
+    stop = (opened and stop) or len(text)
+    spans += _hide_export(text, export, stop)
+    return _replace(text, spans)
+
+
+def _hide_export(text, start, stop):
+    if start is None:
+        return []
+    return [(start, stop, _fill(text[start:stop], WALL))]
+
+
+def _replace(text, spans):
+    """Returns a text in which each of the spans has become something else."""
+    parts, done = [], 0
+    for start, stop, new in spans:
+        parts += [text[done:start], new]
         done = stop
     return "".join([*parts, text[done:]])
+
+
+def _fill_braces(text, start, stop):
+    raw = text[start:stop]
+    before = text[max(0, start - 300) : start]
+    if not (_ATTRIBUTES.match(raw) and re.search(r"[)\]`*_~>]$", before)):
+        return _fill(raw, ATOM)
+    if before[-1] != "]" or "\n" in raw or re.search(r"\]\[[^][]*\]$", before):
+        return _fill(raw, TAIL)
+    # The parser reads the attributes of [some text]{.name} as an address.
+    return f"({_fill(raw[1:-1], ATOM)})"
 
 
 def _is_alone(text, start, stop):

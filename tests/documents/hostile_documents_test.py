@@ -28,6 +28,16 @@ MARKDOWN = {
     "notes of two kinds": "~~~{tip}\n```{note}\n",
     "keys that never end": "++a+b ",
     "roles that never end": "{a",
+    "braces and code that never end": "{`a ",
+    "exports that never end": "export {\n\n",
+    "highlights that never end": "==a ",
+    "brackets of formulas": "(a",
+    "attributes": "[a]{.b} *c*{d=e} ",
+}
+FRONT_MATTER = {
+    "fields of front matter": "title: a\n  b\n",
+    "blocks of front matter": "title: >\n  b\n\n",
+    "quotes that never end": "title: 'a\n",
 }
 TEXT = {
     "spaces": " ",
@@ -41,7 +51,10 @@ SIZE = 20_000
 
 def translate(unit, size, format):
     """Translates a document of about this size."""
-    document = Document(unit * (size // len(unit)), format)
+    text = unit * (size // len(unit))
+    if unit in FRONT_MATTER.values():
+        text = f"---\n{text}---\n"
+    document = Document(text, format)
     document.replace_sentences([f"Neu {s}" for s in document.sentences])
 
 
@@ -49,9 +62,13 @@ class LinearTimeTest:
     @pytest.mark.parametrize(
         "format, unit",
         [
-            *(pytest.param("html", u, id=name) for name, u in HTML.items()),
-            *(pytest.param("markdown", u, id=n) for n, u in MARKDOWN.items()),
-            *(pytest.param("text", u, id=name) for name, u in TEXT.items()),
+            pytest.param(format, unit, id=name)
+            for format, units in (
+                ("html", HTML),
+                ("markdown", MARKDOWN | FRONT_MATTER),
+                ("text", TEXT),
+            )
+            for name, unit in units.items()
         ],
     )
     def test_reading_and_writing_are_linear(self, format, unit):

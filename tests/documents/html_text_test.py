@@ -130,6 +130,24 @@ class HtmlTest:
                 "Drink now.",
                 "DRINK H<sub>2</sub>O NOW.",
             ),
+            *(
+                (
+                    f"See it.<a {mark} href=f>1</a> Go now.",
+                    "See it.",
+                    f"SEE IT.<a {mark} href=f>1</a> GO NOW.",
+                )
+                for mark in ("epub:type='x noteref'", "role=doc-noteref")
+            ),
+            (
+                "Drink C<sub>2</sub>H<SUB>5</SUB>OH now.",
+                "Drink now.",
+                "DRINK C<sub>2</sub>H<SUB>5</SUB>OH NOW.",
+            ),
+            (
+                "See www.a.org/b, now.",
+                "See , now.",
+                "SEE www.a.org/b, NOW.",
+            ),
             (
                 "<ruby>word<rp>(</rp><rt>abc</rt></ruby> now.",
                 "word now.",

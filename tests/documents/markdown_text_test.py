@@ -41,9 +41,21 @@ class MarkdownTest:
             "import Dog from './A dog.';",
             "<!-- A dog. -->",
             "<script>\nA dog.\n</script>",
+            "{/* A dog.\n\nA cat. */}",
+            "{a.map(dog => <li>{dog}</li>)}",
+            "import Dog, {\n  cat\n} from './A dog.'",
+            "export const dog = {\n  cat: 'A dog.',\n\n  run: 1,\n}",
+            "export default function Dog() {\n\n  return <b>A dog.</b>\n}",
+            "[^1]: https://a.org/dog",
+            "[^1]: <https://a.org/dog> \n[^2]: ../dog.md",
+            "www.example.org/dog",
+            "---\ntitle: *dog\nsummary: true\n---",
+            "![A dog.]\n\n[a dog.]: a.png",
         ],
     )
-    def test_no_sentence_is_found_in(self, text):
+    @pytest.mark.parametrize("line_end", ["\n", "\r\n"], ids=repr)
+    def test_no_sentence_is_found_in(self, text, line_end):
+        text = f"{text}\n\n".replace("\n", line_end)
         assert sentences_of(text) == []
 
     @pytest.mark.parametrize(
@@ -74,6 +86,20 @@ class MarkdownTest:
             '![](a.png "A dog.")',
             "---\ntitle: 'A dog.'\n---",
             '+++\ndescription = "A dog."\n+++',
+            '+++\ntitle = """A dog."""\nsummary = \'\'\n+++',
+            "+++\ntitle = 'A dog.' # A cat\n+++",
+            "---\ntitle:\n  A dog.\nlayout: A cat\n---",
+            "---\ntitle: A dog. # A cat\n---",
+            "---\ntitle: >-\n  A dog.\n\ndraft: true\n---",
+            "---\nsummary: |2 # cat\n  A dog.\n---",
+            "---\n\nA dog.\n\n---",
+            "![](a.png (A dog.))",
+            "![A dog.](a.png){width=50%}",
+            "[A dog.](a.png){: .b}",
+            "**A dog.**[^1]",
+            "## A dog. {width=50%}",
+            "[A dog.]{.b}",
+            "<Box size={4 > 3}>A dog.</Box>",
         ],
     )
     def test_one_sentence_is_found_in(self, text):
@@ -159,6 +185,17 @@ class MarkdownTest:
             "`a`/`b`",
             "++ctrl+c++",
             "{ref}`a dog <x>`",
+            "{product.name}",
+            "<span translate='no'>cat</span>",
+            "<a epub:type='noteref' href='#n'>1</a>",
+            "{a ? 'b' : `c ${d}`}",
+            "`x`{.python}",
+            "![](dog.png){width=50% fig-align='left'}",
+            "\\ref{dog}",
+            "C<sub>2</sub>H<sub>5</sub>OH",
+            "(CH<sub>3</sub>)<sub>2</sub>CO",
+            "C~2~H~5~OH",
+            "www.example.org/a_b",
         ],
     )
     def test_extensions_stay_within_a_sentence(self, part):
@@ -206,3 +243,81 @@ class MarkdownTest:
         result = translated(text, "x: y", "it's")
         assert result == "---\ntitle: \"x: y\"\nsummary: 'it''s'\n---\n"
         assert translated(text, "A dog", "b") == text
+
+    def test_quotes_are_spelled_as_toml_and_yaml_want_them(self):
+        text = '+++\ntitle = \'a\'\nsummary = "b \\"c\\""\n+++\n'
+        assert sentences_of(text) == ["a", 'b "c"']
+        assert translated(text, "l'eau", '"x" \\ y') == (
+            '+++\ntitle = "l\'eau"\nsummary = "\\"x\\" \\\\ y"\n+++\n'
+        )
+        text = "---\ntitle: a\nsummary: 'it''s'\n---\n"
+        assert sentences_of(text) == ["a", "it's"]
+        # YAML reads a bare "No" as false.
+        assert translated(text, "No", "l'eau") == (
+            "---\ntitle: \"No\"\nsummary: 'l''eau'\n---\n"
+        )
+
+    def test_a_block_of_front_matter_keeps_its_lines(self):
+        text = "---\nsummary: >-\n  one long\n  line.\n\n  two\n---\n"
+        assert sentences_of(text) == ["one long line.", "two"]
+        assert translated(text, "eine lange Zeile.", "zwei: #") == (
+            "---\nsummary: >-\n  eine lange\n  Zeile.\n\n  zwei: #\n---\n"
+        )
+
+    @pytest.mark.parametrize(
+        "title, result",
+        [
+            ('"x"', """"l'eau \\"y\\" (z)\""""),
+            ("'x'", """'l\\'eau "y" (z)'"""),
+            ("(x)", """(l'eau "y" \\(z\\))"""),
+        ],
+    )
+    def test_quotes_do_not_end_the_title_of_a_link(self, title, result):
+        text = f"[dog](a.html {title})"
+        assert translated(text, "Hund", 'l\'eau "y" (z)') == (
+            f"[Hund](a.html {result})"
+        )
+
+    def test_descriptions_and_titles_are_read_without_their_markup(self):
+        text = '![a *b* \\_c `d`](e.png "f \\"g\\" &amp; h")'
+        assert sentences_of(text) == ["a b _c", 'f "g" & h']
+        assert translated(text, "A B _C", 'F "G" & H') == text.replace(
+            "a *b* \\_c", "A *B* \\_C"
+        ).replace('f \\"g\\" &amp; h', 'F \\"G\\" &amp; H')
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "Export default settings to a file.",
+            "export default settings\nto a file.",
+            "Import goods from 'China'",
+            "If a == b or c == d, run.",
+            "If f(x)==1 or a==b, run.",
+        ],
+    )
+    def test_prose_is_no_code_and_no_highlight(self, text):
+        assert sentences_of(text) == [text.replace("\n", " ")]
+
+    def test_a_highlight_may_hold_emphasis(self):
+        assert sentences_of("==**a** b== c") == ["a b c"]
+        assert translated("==**a** b== c", "A B C") == "==**A** B== C"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "a &amp;nbsp; b",
+            r"a \*b\*",
+            r"a \$5 and \$6",
+            r"a \{b\} c",
+            r"C:\dir a",
+            "R&D a",
+            "a &lt;b&gt;",
+        ],
+    )
+    def test_escapes_stay_escapes_in_a_translation(self, text):
+        (sentence,) = sentences_of(text)
+        assert translated(text, f"x {sentence}") == f"x {text}"
+
+    def test_braces_of_one_block_reach_into_no_other(self):
+        text = "Open { one.\n\n```\nif {\n\n}\n```\n\nNo `{` dog `}` two }.\n"
+        assert sentences_of(text) == ["Open { one.", "No dog two }."]

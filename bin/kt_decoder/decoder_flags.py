@@ -78,8 +78,8 @@ FLAGS = flags.define(
         ),
         document_format=flags.choice(
             FORMATS,
-            "Format of the document: text, markdown or html. Default: by the "
-            "suffix of decode_from_file, else text.",
+            "Format of the document: text, markdown, html, srt or vtt. "
+            "Default: by the suffix of decode_from_file, else text.",
         ),
         document_language=flags.text(
             "Code of the document's language, which decides where sentences "

@@ -9,21 +9,24 @@ from keras_transformer.documents import html_text
 from keras_transformer.documents import markup
 from keras_transformer.documents import plain_text
 from keras_transformer.documents import stand_ins
+from keras_transformer.documents import subtitles
 from keras_transformer.documents.placing import place_markup
 from keras_transformer.errors import UserError
 
 BYTE_ORDER_MARK = "\ufeff"
-FORMATS = ("text", "markdown", "html")
+FORMATS = ("text", "markdown", "html", "srt", "vtt")
 SUFFIXES = {
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".mdx": "markdown",
-    ".qmd": "markdown",
-    ".rmd": "markdown",
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
+    "markdown": "md markdown mdx qmd rmd".split(),
+    "html": "html htm xhtml".split(),
+    "srt": ["srt"],
+    "vtt": ["vtt"],
 }
+# Suffixes of files that are not plain text.
+OTHER_SUFFIXES = (
+    "adoc arb asciidoc ass csv dita doc docbook docx epub ipynb json jsonl "
+    "latex mediawiki odt opml org pdf po pot properties resx rst rtf sbv ssa "
+    "strings sub tex textile tmx toml tsv ttml typ xlf xliff xml yaml yml"
+).split()
 
 
 class Document:
@@ -185,9 +188,22 @@ def _restore(pieces, source, values=(), place=0):
 
 
 def guess_format(path):
-    """Returns the format that the name of a file stands for."""
-    suffix = os.path.splitext(path or "")[1].lower()
-    return SUFFIXES.get(suffix, "text")
+    """Returns the format that the name of a file stands for.
+
+    Raises a `UserError` if it stands for one that is not read.
+    """
+    suffix = os.path.splitext(path or "")[1].lower().removeprefix(".")
+    if suffix in OTHER_SUFFIXES:
+        raise UserError(
+            f"The format of a document must be one of {', '.join(FORMATS)}. "
+            f"Received: {path}. Convert it first, for example by pandoc to "
+            ".md, by asciidoctor to .html or by ffmpeg to .srt, or name a "
+            "format by --document_format."
+        )
+    return next(
+        (name for name, suffixes in SUFFIXES.items() if suffix in suffixes),
+        "text",
+    )
 
 
 def get_parser(format):
@@ -203,7 +219,8 @@ def get_parser(format):
         from keras_transformer.documents import markdown_text
 
         return markdown_text
-    return {"text": plain_text, "html": html_text}[format]
+    parsers = {"text": plain_text, "html": html_text}
+    return parsers.get(format, subtitles)
 
 
 _LANGUAGE = re.compile("[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*")

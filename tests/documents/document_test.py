@@ -10,9 +10,11 @@ from keras_transformer.documents.document import FORMATS
 from keras_transformer.documents.document import Document
 from keras_transformer.documents.document import get_parser
 from keras_transformer.documents.document import guess_format
+from keras_transformer.errors import UserError
 
 pytest.importorskip("sentencex")
 pytest.importorskip("markdown_it")
+PROSE = FORMATS[:3]  # subtitles need times
 SEEDS = range(60)
 
 
@@ -77,7 +79,7 @@ class RandomDocumentsTest:
             assert re.findall(r"Nr\d+x", result) == names, seed
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", PROSE)
 class SmallDocumentsTest:
     @pytest.mark.parametrize("text", ["", "\n", " ", "\r\n\r\n", "42.", "---"])
     def test_without_sentences_they_stay_as_they_are(self, format, text):
@@ -115,8 +117,13 @@ class LanguageTest:
 
 class FormatTest:
     def test_an_unknown_format_is_an_error(self):
-        with pytest.raises(ValueError, match="text, markdown, html. .*'docx'"):
+        with pytest.raises(ValueError, match="html, srt, vtt. .*'docx'"):
             Document("A dog.", "docx")
+
+    @pytest.mark.parametrize("name", ["a.rst", "b/A.DOCX", "de.po", "x.ass"])
+    def test_a_file_of_another_format_is_refused_with_a_way_out(self, name):
+        with pytest.raises(UserError, match=f"{name}. Convert it first"):
+            guess_format(name)
 
     @pytest.mark.parametrize(
         "path, format",
@@ -124,6 +131,10 @@ class FormatTest:
             ("a.html", "html"),
             ("b/a.HTM", "html"),
             ("a.md", "markdown"),
+            ("a.mdx", "markdown"),
+            ("a.SRT", "srt"),
+            ("a.vtt", "vtt"),
+            ("news.de", "text"),
             ("a.txt", "text"),
             ("md", "text"),
             (None, "text"),

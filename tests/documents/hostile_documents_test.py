@@ -39,6 +39,10 @@ FRONT_MATTER = {
     "blocks of front matter": "title: >\n  b\n\n",
     "quotes that never end": "title: 'a\n",
 }
+SUBTITLES = {
+    "subtitles": "1\n00:00:01,000 --> 00:00:02,000\na dog\n\n",
+    "tags of subtitles": "1\n00:01,000 --> 00:02,000\n<i>- a {\\b}\n",
+}
 TEXT = {
     "spaces": " ",
     "dots": "a.",
@@ -67,6 +71,7 @@ class LinearTimeTest:
                 ("html", HTML),
                 ("markdown", MARKDOWN | FRONT_MATTER),
                 ("text", TEXT),
+                ("srt", SUBTITLES),
             )
             for name, unit in units.items()
         ],

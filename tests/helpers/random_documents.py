@@ -183,8 +183,39 @@ def html_document(seed, is_tidy=False):
     return "\n".join(blocks).replace("\n", line_end)
 
 
+def subtitles_inline(generator, word):
+    return generator.choice([word] * 8 + [f"<i>{word}</i>", "R and D"])
+
+
+def _subtitles(seed, is_webvtt):
+    generator = random.Random(seed)
+    blocks = ["WEBVTT - The x\n\nNOTE The x. Y"] * is_webvtt
+    for number in range(1, generator.randrange(2, 9)):
+        text = sentence(generator, subtitles_inline)
+        if generator.random() < 0.3:
+            text = f"- {text}\n- {sentence(generator, subtitles_inline)}"
+        point = "." if is_webvtt else ","
+        blocks.append(
+            f"{number}\n00:00:0{number}{point}000 --> 00:00:0{number}{point}900"
+            f"{' line:0' * is_webvtt}\n{wrapped(generator, text, chr(10))}"
+        )
+    line_end = generator.choice(["\n", "\r\n"])
+    end = generator.choice(["", "\n", "\n\n"])
+    return ("\n\n".join(blocks) + end).replace("\n", line_end)
+
+
+def srt_document(seed, is_tidy=False):
+    return _subtitles(seed, is_webvtt=False)
+
+
+def vtt_document(seed, is_tidy=False):
+    return _subtitles(seed, is_webvtt=True)
+
+
 DOCUMENTS = {
     "text": text_document,
     "markdown": markdown_document,
     "html": html_document,
+    "srt": srt_document,
+    "vtt": vtt_document,
 }

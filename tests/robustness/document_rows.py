@@ -17,6 +17,12 @@ ROWS = [
     row(TRANSLATE, writes(IN, "a b".encode("utf-16")), says="UTF-8"),
     row(TRANSLATE, writes(IN, b"a\0b"), says="0x00"),
     row(TRANSLATE, writes(IN, b"a"), makes(OUT), says="out.html"),
+    row(DOCUMENT + "--decode_from_file={box}/a.rst", says="pandoc"),
+    row(
+        DOCUMENT + "--decode_from_file={box}/a.srt",
+        writes("{box}/a.srt", b"A dog."),
+        says="00:00:01,000 -->",
+    ),
     row(DOCUMENT + "--resume", says="--resume"),
     row(DOCUMENT + "--write_scores", says="--write_scores"),
     row(DOCUMENT + "--write_alignments", says="--write_alignments"),

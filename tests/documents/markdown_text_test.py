@@ -186,6 +186,7 @@ class MarkdownTest:
             "++ctrl+c++",
             "{ref}`a dog <x>`",
             "{product.name}",
+            "<>",
             "<span translate='no'>cat</span>",
             "<a epub:type='noteref' href='#n'>1</a>",
             "{a ? 'b' : `c ${d}`}",

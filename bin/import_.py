@@ -7,8 +7,9 @@
 config.json, model.safetensors, source.spm, target.spm, vocab.json and
 tokenizer_config.json, or its name on Hugging Face's hub after hf://. Downloads
 need pip install '.[hub]'. --source may also be a directory with a checkpoint of
-Tensor2Tensor's transformer and its vocabulary file, or an adapter.npz that
-kt-trainer wrote with lora_rank, which needs --base, the run that it adapts.
+Tensor2Tensor's transformer, its vocabulary file and the hparams.json and
+flags.txt of its trainer, or an adapter.npz that kt-trainer wrote with
+lora_rank, which needs --base, the run that it adapts.
 
 Every command takes the run like one trained here. kt-trainer
 --warm_start_from=run trains it further, and kt-exporter --format=marian writes
@@ -20,6 +21,7 @@ pip install '.[peers]'. The command prints the directory of the run to standard
 output.
 """
 
+import functools
 import sys
 
 from keras_transformer.bin.shared import command
@@ -27,6 +29,7 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.errors import UserError
 
+DEFAULT_PROBLEM = "translate_files"
 FLAGS = flags.define(
     source=flags.path(
         "Directory of the model, or hf:// and its name on the hub, such as "
@@ -34,7 +37,12 @@ FLAGS = flags.define(
     ),
     output_dir=flags.path("Directory of the run to write."),
     problem=flags.text(
-        "Problem whose data the run is evaluated on.", default="translate_files"
+        "Problem whose data the run is evaluated on. Default: that of the "
+        "model if it is known here, otherwise translate_files."
+    ),
+    target_space=flags.whole(
+        "Row of target_space_embedding of a model of Tensor2Tensor, if its "
+        "files do not tell it."
     ),
     base=flags.path(
         "Run that the adapters in --source belong to, as --warm_start_from "
@@ -50,7 +58,7 @@ def main(argv):
     from keras_transformer.pretrained import hub
     from keras_transformer.pretrained.imported_run import check_output_dir
 
-    registry.get_problem(FLAGS.problem)
+    registry.get_problem(FLAGS.problem or DEFAULT_PROBLEM)
     check_output_dir(FLAGS.output_dir)
     if FLAGS.source.endswith(".npz"):
         print(_import_adapter().path)
@@ -65,7 +73,7 @@ def main(argv):
         from keras_transformer.export import marian_comparison
 
         marian_comparison.require_transformers()
-    run = import_model(source, FLAGS.output_dir, origin, FLAGS.problem)
+    run = import_model(source, FLAGS.output_dir, origin)
     if FLAGS.verify:
         load_backend()
         for line in marian_comparison.compare(source, run):
@@ -84,7 +92,10 @@ def _import_adapter():
         )
     flags.refuse(FLAGS, ["verify"], "needs a model in Marian's format")
     return import_adapter(
-        FLAGS.source, FLAGS.base, FLAGS.output_dir, FLAGS.problem
+        FLAGS.source,
+        FLAGS.base,
+        FLAGS.output_dir,
+        FLAGS.problem or DEFAULT_PROBLEM,
     )
 
 
@@ -97,9 +108,27 @@ def _choose_importer(source):
     )
 
     if find_checkpoint(source) is None:
-        return marian.import_marian
+        rule = "needs a checkpoint of Tensor2Tensor"
+        flags.refuse(FLAGS, ["target_space"], rule)
+        return functools.partial(
+            marian.import_marian, problem=FLAGS.problem or DEFAULT_PROBLEM
+        )
     flags.refuse(FLAGS, ["verify"], "needs a model in Marian's format")
-    return tensor2tensor.import_tensor2tensor
+    return functools.partial(
+        tensor2tensor.import_tensor2tensor,
+        problem=FLAGS.problem or _find_problem(source),
+        target_space=FLAGS.target_space,
+    )
+
+
+def _find_problem(source):
+    """Returns the problem of a model of Tensor2Tensor if it is known here."""
+    from keras_transformer import registry
+    from keras_transformer.pretrained.tensor2tensor_settings import read_flags
+
+    name = read_flags(source).get("problem", "")
+    is_known = registry.base_name(name) in registry.problems.names()
+    return name if is_known else DEFAULT_PROBLEM
 
 
 run = command.make_script(main, FLAGS)

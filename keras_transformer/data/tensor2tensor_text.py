@@ -15,6 +15,13 @@ ESCAPE_CHARACTERS = frozenset("\\_u;0123456789")
 ESCAPES = {"\\": "\\\\", "_": "\\u"}
 _ESCAPE = re.compile(r"\\(\\|u|[0-9]+;)")
 NO_CHARACTER = "\u3013"  # stands for the number of no character
+# The piece of an id that no text has. No subtoken holds a line feed.
+BLANK = "\n[0-9]+;"
+
+
+def name_blank(place):
+    """Returns the piece of an id that no text has and that has no text."""
+    return f"\n{place};"
 
 
 def is_alphanumeric(character):
@@ -56,7 +63,8 @@ def read_spelling(spelling):
     >>> read_spelling("New_\\\\u_York_is_nice_._")
     'New_York is nice.'
     """
-    tokens = [_ESCAPE.sub(_read_escape, part) for part in spelling.split("_")]
+    parts = re.sub(BLANK, "", spelling).split("_")
+    tokens = [_ESCAPE.sub(_read_escape, part) for part in parts]
     text, after_word = [], False
     for token in filter(None, tokens):
         is_word = is_alphanumeric(token[0])

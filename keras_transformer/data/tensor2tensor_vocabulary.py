@@ -7,10 +7,15 @@ defines, so the result is an ordinary vocabulary file.
 
 The ids of padding and the end are ours, and the others move up by one, since
 Tensor2Tensor has no unknown id.
+
+A file without quotes has lost blanks at the ends of subtokens, and so may have
+lines that are empty or equal. As in Tensor2Tensor, the last of equal ones
+counts. The others keep their ids, which no text has.
 """
 
 from keras_transformer.data.subwords import TENSOR2TENSOR
 from keras_transformer.data.subwords import Subwords
+from keras_transformer.data.tensor2tensor_text import name_blank
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.reading import read_text
 from keras_transformer.token_ids import END_ID
@@ -36,29 +41,32 @@ def read_tensor2tensor_vocabulary(path):
         raise file_error(
             path, "which does not begin with <pad> and <EOS>", _REMEDY
         )
-    seen = {"", TENSOR2TENSOR, *_SPECIAL}
-    for number, subtoken in enumerate(subtokens[2:], 3):
-        if subtoken in seen:
-            fault = f"where line {number} is {subtoken!r}"
-            remedy = "Each subtoken must be a text of its own."
-            raise file_error(path, f"{fault} again", remedy)
-        seen.add(subtoken)
-    return Subwords.from_bytes(_make_model(subtokens[2:]), path)
+    places = {subtoken: place for place, subtoken in enumerate(subtokens)}
+    for subtoken in (TENSOR2TENSOR, *_SPECIAL):
+        if places.get(subtoken, 0) > 1:
+            fault = f"where line {places[subtoken] + 1} is {subtoken!r}"
+            raise file_error(path, fault, "Only padding may be called so.")
+    pieces = {
+        place: subtoken
+        for place, subtoken in enumerate(subtokens)
+        if subtoken and places[subtoken] == place
+    }
+    return Subwords.from_bytes(_make_model(pieces, len(subtokens)), path)
 
 
 def _unquote(line):
     """Returns the subtoken of a line, with or without quotes around it.
 
-    >>> _unquote("'the_'"), _unquote("the_"), _unquote("' , _'")
-    ('the_', 'the_', ' , _')
+    >>> _unquote("'the_'"), _unquote("the_"), _unquote("' , _'"), _unquote("'")
+    ('the_', 'the_', ' , _', '')
     """
-    line = line.strip()
+    line = line.rstrip()
     is_quoted = line[:1] == line[-1:] and line[:1] in ("'", '"')
     return line[1:-1] if is_quoted else line
 
 
-def _make_model(subtokens):
-    """Returns the contents of a SentencePiece model of these pieces."""
+def _make_model(subtokens, count):
+    """Returns the contents of a SentencePiece model of subtokens by place."""
     # Imported here because little else needs protobuf.
     from sentencepiece import sentencepiece_model_pb2
 
@@ -67,8 +75,10 @@ def _make_model(subtokens):
     for text in _SPECIAL:
         kind = kinds.UNKNOWN if text == "<unk>" else kinds.CONTROL
         model.pieces.add(piece=text, score=0.0, type=kind)
-    for text in subtokens:
-        model.pieces.add(piece=text, score=0.0, type=kinds.USER_DEFINED)
+    for place in range(len(_RESERVED), count):
+        kind = kinds.USER_DEFINED if place in subtokens else kinds.CONTROL
+        piece = subtokens.get(place, name_blank(place))
+        model.pieces.add(piece=piece, score=0.0, type=kind)
     model.pieces.add(piece=TENSOR2TENSOR, score=0.0, type=kinds.CONTROL)
     # Pieces of the user are neither split nor merged.
     model.trainer_spec.model_type = model.trainer_spec.BPE

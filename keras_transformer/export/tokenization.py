@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.data.marian_text import CLEANED
+from keras_transformer.data.tensor2tensor_text import BLANK
 from keras_transformer.data.tensor2tensor_text import ESCAPES
 from keras_transformer.data.tensor2tensor_text import NO_CHARACTER
 from keras_transformer.data.tensor2tensor_text import is_alphanumeric
@@ -125,6 +126,7 @@ class _Tensor2TensorTokenizer:
     def detokenize(self, ids):
         ids = tf.ragged.boolean_mask(ids, tf.not_equal(ids, UNKNOWN_ID))
         pieces = self._pieces.id_to_string(ids.flat_values)
+        pieces = tf.strings.regex_replace(pieces, BLANK, "")
         spellings = tf.strings.reduce_join(ids.with_flat_values(pieces), axis=1)
         tokens = tf.strings.split(spellings, "_")
         tokens = tokens.with_values(_read_escapes(tokens.values))

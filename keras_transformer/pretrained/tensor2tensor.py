@@ -20,46 +20,17 @@ from keras_transformer.data.tensor2tensor_vocabulary import (
 )
 from keras_transformer.data.vocabularies import Vocabularies
 from keras_transformer.files.reading import file_error
-from keras_transformer.files.records import WHOLE
-from keras_transformer.files.records import read_record
 from keras_transformer.hparam import HParams
 from keras_transformer.model_config import list_weights
+from keras_transformer.pretrained import tensor2tensor_settings as settings
 from keras_transformer.pretrained.imported_run import check_output_dir
 from keras_transformer.pretrained.imported_run import write_run
-from keras_transformer.pretrained.tensor2tensor_checkpoint import REMEDY
 from keras_transformer.pretrained.tensor2tensor_checkpoint import Checkpoint
 from keras_transformer.pretrained.tensor2tensor_checkpoint import read_step
 from keras_transformer.token_ids import UNKNOWN_ID
 
-HPARAMS_FILE = "hparams.json"
 # A row of zeros with this bias gets a probability of 0 in float32.
 UNLIKELY_BIAS = -100.0
-HEAD_WIDTH = 64  # of the sets base and big
-_RATES = {
-    "layer_prepostprocess_dropout": "dropout",
-    "attention_dropout": "attention_dropout",
-    "relu_dropout": "activation_dropout",
-    "label_smoothing": "label_smoothing",
-}
-_HPARAMS = {
-    "num_heads?": WHOLE,
-    "norm_epsilon?": float,
-    "multiply_embedding_mode?": str,
-    "layer_preprocess_sequence?": str,
-    "layer_postprocess_sequence?": str,
-    **{f"{name}?": float for name in _RATES},
-}
-# Fields whose other values stand for features that a model here lacks.
-_REQUIRED = {
-    "pos": "timing",
-    "norm_type": "layer",
-    "self_attention_type": "dot_product",
-    "prepend_mode": "none",
-    "proximity_bias": False,
-    "causal_decoder_self_attention": True,
-    "attention_variables_3d": False,
-    "ffn_layer": "dense_relu_dense",
-}
 # From our names of weights to those of Tensor2Tensor, one after another.
 _RENAMED = (
     ("cross_attention", "encdec_attention"),
@@ -95,25 +66,38 @@ _SCOPES = {
 
 
 def import_tensor2tensor(
-    source, output_dir, origin=None, problem="translate_files"
+    source,
+    output_dir,
+    origin=None,
+    problem="translate_files",
+    target_space=None,
 ):
     """Writes the weights and the vocabulary of a model as a run.
 
     The `source` is a directory with a checkpoint, its vocabulary file
-    `vocab.*.subwords` and, unless the heads of the model have a width of 64,
-    its `hparams.json`. It needs TensorFlow. The other arguments, the result and
-    the errors are those of `import_marian`.
+    `vocab.*.subwords` and the `hparams.json` or the `flags.txt` of its trainer.
+    `target_space` is the row of `target_space_embedding` that the model was
+    trained with, which is found in a checkpoint with Adam's moments and follows
+    from the problem in `flags.txt`. It needs TensorFlow. The other arguments,
+    the result and the errors are those of `import_marian`.
     """
     check_output_dir(output_dir)
     checkpoint = Checkpoint(source)
     vocabulary = read_tensor2tensor_vocabulary(_find_vocabulary(source))
-    hparams = _make_hparams(checkpoint, _read_hparams(source))
-    arrays = _read_arrays(checkpoint, hparams, vocabulary.vocab_size)
+    flags = settings.read_flags(source)
+    values = settings.read_hparams(source, flags)
+    hparams = _make_hparams(checkpoint, values, flags)
+    if target_space is None:
+        target_space = _find_target_space(checkpoint, values, flags)
+    arrays = _read_arrays(
+        checkpoint, hparams, vocabulary.vocab_size, target_space
+    )
     record = {
         "problem": problem,
         "imported": {
             "origin": origin or os.path.abspath(source),
-            "languages": ["source", "target"],
+            "languages": settings.find_languages(flags) or ["source", "target"],
+            **{n: flags[n] for n in ("problem", "hparams_set") if n in flags},
         },
     }
     vocabularies = Vocabularies(vocabulary, vocabulary)
@@ -134,22 +118,8 @@ def _find_vocabulary(source):
     raise file_error(path, fault, remedy)
 
 
-def _read_hparams(source):
-    """Returns the content of a model's `hparams.json`, {} if there is none."""
-    path = os.path.join(source, HPARAMS_FILE)
-    if not os.path.lexists(path):
-        return {}
-    values = read_record(path, _HPARAMS, REMEDY)
-    for name, expected in _REQUIRED.items():
-        if values.get(name, expected) != expected:
-            fault = f"where {name}={values[name]!r} instead of {expected!r}"
-            remedy = "A model with this feature cannot be imported."
-            raise file_error(path, fault, remedy)
-    return values
-
-
-def _make_hparams(checkpoint, values):
-    """Returns the `HParams` that variables and `hparams.json` describe."""
+def _make_hparams(checkpoint, values, flags):
+    """Returns the `HParams` that variables and settings describe."""
     layer = "body/encoder/layer_0"
     query, value, inner = (
         _get_shape(checkpoint, f"{layer}/{name}/kernel", 2)
@@ -160,10 +130,12 @@ def _make_hparams(checkpoint, values):
         )
     )
     d_model = query[0]
-    num_heads = values.get("num_heads", d_model // HEAD_WIDTH)
+    num_heads = settings.find_num_heads(values, flags, d_model)
     if not num_heads or query[1] % num_heads or value[1] % num_heads:
-        fault = f"whose d_model={d_model} does not suit {num_heads} heads"
-        raise checkpoint.error(fault, f"Copy the {HPARAMS_FILE} of the model.")
+        heads = num_heads or "an unknown number of"
+        fault = f"whose d_model={d_model} does not suit {heads} heads"
+        files = f"{settings.HPARAMS_FILE} or {settings.FLAGS_FILE}"
+        raise checkpoint.error(fault, f"Copy the {files} of the model.")
     num_layers, num_decoder_layers = map(
         checkpoint.count_layers, ("encoder", "decoder")
     )
@@ -186,7 +158,7 @@ def _make_hparams(checkpoint, values):
         extra_length=100,
         **{
             ours: values[name]
-            for name, ours in _RATES.items()
+            for name, ours in settings.RATES.items()
             if name in values
         },
     )
@@ -227,7 +199,7 @@ def _get_shape(checkpoint, name, rank):
     return shape
 
 
-def _read_arrays(checkpoint, hparams, vocab_size):
+def _read_arrays(checkpoint, hparams, vocab_size, target_space):
     """Reads the weights by our names, after their names and shapes."""
     expected = list_weights(hparams.model, vocab_size, vocab_size)
     body = {
@@ -253,7 +225,7 @@ def _read_arrays(checkpoint, hparams, vocab_size):
         embeddings[name] = _read_embeddings(checkpoint, scope, expected[name])
     if _TARGET_SPACE in checkpoint.shapes:
         scale = hparams.d_model**0.5 if hparams.scale_embeddings else 1.0
-        vector = _read_target_space(checkpoint, hparams.d_model)
+        vector = _read_space(checkpoint, target_space, hparams.d_model)
         embeddings["model/embedding/input_embeddings"] += vector / scale
     bias = np.zeros(vocab_size, "float32")
     bias[UNKNOWN_ID] = UNLIKELY_BIAS
@@ -294,15 +266,26 @@ def _read_embeddings(checkpoint, scope, expected):
     return np.insert(matrix, UNKNOWN_ID, 0.0, axis=0)
 
 
-def _read_target_space(checkpoint, d_model):
-    """Reads the vector that the encoder adds to every position."""
-    # The variable has a vector for each of 32 kinds of targets. Training
-    # changes only that of the problem, so only its gradients are not zero.
-    # Without an optimizer in the checkpoint it is the first one, that of
-    # translation since version 1.6.
-    shape = _get_shape(checkpoint, _TARGET_SPACE, 2)
-    if shape[1] != d_model:
-        raise checkpoint.error(f"where {_TARGET_SPACE} is {shape}")
+def _find_target_space(checkpoint, values, flags):
+    """Returns the row that the encoder adds to every position, or None."""
+    # Training changes only the row of the problem, so only its gradients are
+    # not zero.
     squares = checkpoint.read_slot(_TARGET_SPACE)
-    row = 0 if squares is None else int(np.sum(squares, axis=1).argmax())
-    return checkpoint.read(_TARGET_SPACE)[row]
+    if squares is not None and squares.any():
+        return int(np.sum(squares, axis=1).argmax())
+    return settings.find_target_space(values, flags)
+
+
+def _read_space(checkpoint, number, d_model):
+    shape = _get_shape(checkpoint, _TARGET_SPACE, 2)
+    if shape[1] != d_model or number not in (None, *range(shape[0])):
+        fault = f"where {_TARGET_SPACE} is {shape} and has no row {number}"
+        raise checkpoint.error(fault)
+    if number is None:
+        raise checkpoint.error(
+            f"where nothing tells the row of {_TARGET_SPACE} that was trained",
+            f"Copy the {settings.FLAGS_FILE} of the model, or name the row: "
+            "--target_space=0 for translation of any version since 1.5.2, "
+            "before that for example 8 for German.",
+        )
+    return checkpoint.read(_TARGET_SPACE)[number]

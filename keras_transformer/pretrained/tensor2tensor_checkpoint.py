@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from keras_transformer.files.quiet import silence_stderr
+from keras_transformer.files.reading import check_file
 from keras_transformer.files.reading import file_error
 
 REMEDY = "Copy the files of the model again."
@@ -41,6 +42,8 @@ class Checkpoint:
         if self.prefix is None:
             path = os.path.join(source, "model.ckpt-*.index")
             raise file_error(path, "which does not exist", REMEDY)
+        for path in glob.glob(glob.escape(self.prefix) + ".*"):
+            check_file(path, REMEDY)
         self._errors = (tf.errors.OpError, ValueError, IndexError, RuntimeError)
         self._reader = self._read(tf.train.load_checkpoint, self.prefix)
         variables = self._reader.get_variable_to_shape_map()

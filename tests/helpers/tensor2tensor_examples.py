@@ -1,6 +1,8 @@
 """A vocabulary and a model as Tensor2Tensor makes them."""
 
 import random
+import re
+import unicodedata
 
 import numpy as np
 
@@ -44,6 +46,74 @@ def write_subtokens(path, subtokens=SUBTOKENS, quote="'"):
     lines = [f"{quote}{s}{quote}" for s in ["<pad>", "<EOS>", *subtokens]]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return str(path)
+
+
+class PublishedRules:
+    """Encodes and decodes character by character; ids are those of the file."""
+
+    def __init__(self, subtokens=SUBTOKENS):
+        self._subtokens = subtokens
+        self._ids = {s: id_ for id_, s in enumerate(subtokens, 2) if s}
+        self._sizes = range(max(map(len, self._ids)), 0, -1)
+        characters = {*"<pad><EOS>\\_u;0123456789", *"".join(subtokens)}
+        self._alphabet = characters - {"\n"}
+
+    def encode(self, text):
+        """Returns ids; None where there is no subtoken for a character."""
+        ids, sizes, alphabet = self._ids, self._sizes, self._alphabet
+        words = [unicodedata.category(c)[0] in ("L", "N") for c in text]
+        spelled, encoded = "", []
+        for i, character in enumerate(text):
+            is_start = i == 0 or words[i - 1] != words[i]
+            is_end = i == len(text) - 1 or words[i + 1] != words[i]
+            is_inside = 0 < i < len(text) - 1
+            if character == " " and is_start and is_end and is_inside:
+                continue  # a single space between two words
+            if character == "\\":
+                spelled += "\\\\"
+            elif character == "_":
+                spelled += "\\u"
+            elif character in alphabet:
+                spelled += character
+            else:
+                spelled += "\\" + str(ord(character)) + ";"
+            if is_end:
+                spelled += "_"
+                while spelled:
+                    size = next((n for n in sizes if spelled[:n] in ids), None)
+                    if size is None:
+                        return None
+                    encoded.append(ids[spelled[:size]])
+                    spelled = spelled[size:]
+        return encoded
+
+    def decode(self, ids):
+        joined = "".join(self._subtokens[id_ - 2] for id_ in ids)
+        text, was_word = "", False
+        for token in joined.split("_"):
+            place, characters = 0, ""
+            while place < len(token):
+                rest = token[place:]
+                number = re.match(r"\\([0-9]+);", rest)
+                if rest.startswith("\\\\"):
+                    place, characters = place + 2, characters + "\\"
+                elif rest.startswith("\\u"):
+                    place, characters = place + 2, characters + "_"
+                elif number:
+                    place += number.end()
+                    try:
+                        characters += chr(int(number[1]))
+                        characters.encode()
+                    except (ValueError, OverflowError):
+                        characters = characters.rstrip("\ud800-\udfff") + "〓"
+                else:
+                    place, characters = place + 1, characters + rest[0]
+            if not characters:
+                continue
+            is_word = unicodedata.category(characters[0])[0] in ("L", "N")
+            text += " " * (is_word and was_word) + characters
+            was_word = is_word
+        return text
 
 
 def make_variables(norm, num_rows, shared=True, seed=1, d_model=8, depth=2):
@@ -94,8 +164,6 @@ def make_variables(norm, num_rows, shared=True, seed=1, d_model=8, depth=2):
 
 def write_checkpoint(prefix, variables):
     """Writes variables as TensorFlow 1 does, with an optimizer's arrays."""
-    import tensorflow as tf
-
     arrays = {"global_step": np.int64(7), **variables}
     for name, values in variables.items():
         arrays[f"training/{name}/Adam"] = np.zeros_like(values)
@@ -103,6 +171,13 @@ def write_checkpoint(prefix, variables):
     space = "training/transformer/body/target_space_embedding/kernel/Adam_1"
     if space in arrays:
         arrays[space][3] = 0.1  # the kind of targets that was trained
+    write_variables(prefix, arrays)
+
+
+def write_variables(prefix, arrays):
+    """Writes a checkpoint of these arrays alone."""
+    import tensorflow as tf
+
     tf.raw_ops.SaveV2(
         prefix=str(prefix),
         tensor_names=list(arrays),

@@ -17,6 +17,7 @@ from tensor2tensor_examples import NumpyTransformer
 from tensor2tensor_examples import make_variables
 from tensor2tensor_examples import write_checkpoint
 from tensor2tensor_examples import write_subtokens
+from tensor2tensor_examples import write_variables
 
 from keras_transformer.bin import import_
 from keras_transformer.decoding.loading import load
@@ -167,14 +168,34 @@ class CommandTest:
 
 
 class HparamsTest:
-    def test_heads_have_a_width_of_64_without_hparams(self, tmp_path):
+    @pytest.mark.parametrize(
+        ("d_model", "hparams_set", "changes", "num_heads"),
+        [
+            (256, None, "", 4),  # as in every set of this width but one
+            (256, "transformer_hs256", "", 8),
+            (256, "transformer_tiny", "hidden_size=256,num_heads=2", 2),
+            (128, "transformer_tiny", "", 4),
+            (128, None, "", None),
+            (128, "transformer_mine", "", None),
+        ],
+    )
+    def test_flags_tell_the_heads_without_hparams(
+        self, tmp_path, d_model, hparams_set, changes, num_heads
+    ):
         directory = tmp_path / "model"
         directory.mkdir()
-        variables = make_variables("pre", NUM_ROWS, d_model=128, depth=1)
+        variables = make_variables("pre", NUM_ROWS, d_model=d_model, depth=1)
         write_checkpoint(directory / "model.ckpt-5", variables)
         write_subtokens(directory / "vocab.x.subwords")
+        if hparams_set:
+            flags = f"--hparams_set={hparams_set}\n--hparams={changes}\n"
+            (directory / "flags.txt").write_text(flags)
+        if num_heads is None:
+            with pytest.raises(UserError, match="hparams.json or flags.txt"):
+                import_tensor2tensor(str(directory), str(tmp_path / "run"))
+            return
         run = import_tensor2tensor(str(directory), str(tmp_path / "run"))
-        assert run.hparams.num_heads == 2
+        assert run.hparams.num_heads == num_heads
 
     def test_rates_are_those_of_the_model(self, tmp_path):
         rates = {"relu_dropout": 0.2, "label_smoothing": 0.05}
@@ -201,6 +222,71 @@ class HparamsTest:
         assert not (tmp_path / "run").exists()
 
 
+class TargetSpaceTest:
+    """A checkpoint without the moments of Adam, where nothing else tells it."""
+
+    @pytest.fixture
+    def find_row(self, tmp_path):
+        def find_row(flags="", hparams=HEADS, **options):
+            source = tmp_path / "model"
+            variables = write_model(source, hparams=hparams)
+            write_variables(source / "model.ckpt-250000", variables)
+            (source / "flags.txt").write_text(flags)
+            run = import_tensor2tensor(
+                str(source), str(tmp_path / "run"), **options
+            )
+            arrays = run.checkpoints.load()
+            added = np.diff(
+                [
+                    arrays["model/embedding/embeddings"][0],
+                    arrays["model/embedding/input_embeddings"][0],
+                ],
+                axis=0,
+            )
+            name = "transformer/body/target_space_embedding/kernel"
+            rows = variables[name]
+            return np.abs(rows - added * rows.shape[1] ** 0.5).sum(1).argmin()
+
+        return find_row
+
+    @pytest.mark.parametrize(
+        ("flags", "row"),
+        [
+            ("--problem=translate_ende_wmt8k\n", 8),
+            ("--problems=translate_ende_wmt32k_rev\n", 3),
+            ("--problem=translate_encs_wmt32k\n", 21),
+            # Versions that train the first row for every translation.
+            (
+                "--problem=translate_enet_wmt32k\n--xla_compile=\n"
+                "--inter_op_parallelism_threads=0\n",
+                0,
+            ),
+        ],
+    )
+    def test_the_problem_tells_it(self, find_row, flags, row):
+        assert find_row(flags) == row
+
+    def test_hparams_tell_the_version(self, find_row):
+        later = {**HEADS, "optimizer_adafactor_beta1": 0.0}
+        assert find_row("--problem=translate_ende_wmt8k\n", later) == 0
+
+    def test_the_user_tells_it(self, find_row):
+        assert find_row(target_space=8) == 8
+
+    @pytest.mark.parametrize(
+        ("flags", "options", "words"),
+        [
+            ("", {}, "--target_space"),
+            ("--problem=translate_enmk_setimes32k\n", {}, "--target_space"),
+            ("--problem=my_problem\n", {}, "--target_space"),
+            ("", {"target_space": 32}, "has no row 32"),
+        ],
+    )
+    def test_it_is_not_guessed(self, find_row, flags, options, words):
+        with pytest.raises(UserError, match=words):
+            find_row(flags, **options)
+
+
 class BadInputTest:
     @pytest.fixture
     def source(self, tmp_path):
@@ -223,6 +309,12 @@ class BadInputTest:
         path = source / "model.ckpt-250000.data-00000-of-00001"
         path.write_bytes(path.read_bytes()[:5000])
         self.refuse(source, "model.ckpt-250000, which cannot be read")
+
+    def test_a_pipe_is_not_waited_for(self, source):
+        path = source / "model.ckpt-250000.index"
+        path.unlink()
+        os.mkfifo(path)
+        self.refuse(source, "model.ckpt-250000.index, which is not a file")
 
     def test_a_vocabulary_of_another_model(self, source):
         path = source / "vocab.translate_ende.64.subwords"

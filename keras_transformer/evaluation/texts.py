@@ -8,6 +8,7 @@ from keras_transformer.data.token_arrays import text_path
 from keras_transformer.decoding.loading import load_checker
 from keras_transformer.errors import UserError
 from keras_transformer.fields import did_you_mean
+from keras_transformer.files.reading import file_error
 from keras_transformer.trees.tree import parse_tree
 
 
@@ -90,7 +91,10 @@ def read_test_set(name, pair):
     paths = _locate_files(name, pair)
     if not all(map(os.path.isfile, paths)):
         paths = _download(name, pair)
-    sides = zip(*text_files.read_rows(*paths))
+    sides = list(zip(*text_files.read_rows(*paths)))
+    if not sides:
+        remedy = "Delete it, so that it is downloaded again."
+        raise file_error(paths[0], "which is empty", remedy)
     # sacreBLEU keeps the entities of older sets, and a model knows characters.
     return [list(map(text_files.unescape, side)) for side in sides]
 

@@ -51,6 +51,13 @@ class ReadTestSetTest:
             assert path in str(error.value)
         assert "\n" not in str(error.value)
 
+    def test_empty_files_are_one_line(self, cache):
+        for ending in ("src", "ref"):
+            path = cache / f"wmt14/full/wmt14_full.en-de.{ending}"
+            path.write_text("")
+        with pytest.raises(ValueError, match="en-de.src, which is empty"):
+            read_test_set(TEST_SET, "en-de")
+
     def test_a_wrong_download_is_one_line(self, cache, monkeypatch):
         monkeypatch.setattr(utils, "get_source_file", lambda *_: exit(1))
         with pytest.raises(ValueError, match="Cannot download.*Put its text"):

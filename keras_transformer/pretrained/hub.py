@@ -11,6 +11,9 @@ from keras_transformer.errors import UserError
 SCHEME = "hf://"
 # The files that an import reads. Weights in other formats are large.
 _FILES = ("*.json", "*.spm", "model*.safetensors", "README.md")
+# What the client raises for an answer that lacks something or nests too deep.
+_BAD_ANSWER = (AssertionError, AttributeError, LookupError, RecursionError)
+_BAD_ANSWER = (*_BAD_ANSWER, TypeError)
 
 
 def is_hub_name(path):
@@ -53,6 +56,8 @@ def download(name):
             f"Cannot download {name}: {reason}. Check the name and the "
             "connection, or download it elsewhere and name its directory."
         ) from error
+    except _BAD_ANSWER as error:
+        raise _make_error(huggingface_hub, error) from error
     if not any(
         n.startswith("model.safetensors") for n in os.listdir(directory)
     ):
@@ -163,3 +168,12 @@ def _explain(name, ending=""):
         else:
             message = f"Cannot upload {name}: {reason}."
         raise UserError(message + ending) from error
+    except _BAD_ANSWER as error:
+        raise _make_error(huggingface_hub, error, ending) from error
+
+
+def _make_error(huggingface_hub, error, ending=""):
+    return UserError(
+        f"The answer of {huggingface_hub.constants.ENDPOINT} is not one of the "
+        f"hub ({type(error).__name__}). Check HF_ENDPOINT.{ending}"
+    )

@@ -25,6 +25,7 @@ class HubServer(http.server.ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.models = {}  # name to a dictionary of path to bytes
+        self.descriptions = {}  # faulty answers about models by name, in JSON
         self.objects = {}  # SHA-256 to bytes
         self.address = f"http://127.0.0.1:{self.server_port}"
 
@@ -108,7 +109,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             headers = {"X-Error-Code": "RepoNotFound"}
             self._answer({"error": "Repository not found"}, 404, headers)
         elif request:
-            self._answer({"id": name, "sha": REVISION, "siblings": []})
+            usual = {"id": name, "sha": REVISION, "siblings": []}
+            self._answer(self.server.descriptions.get(name, usual))
         else:
             files = [
                 {
@@ -171,7 +173,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _answer(self, content, status=200, headers=None):
         headers = {"Content-Type": "application/json", **(headers or {})}
-        self._send(json.dumps(content).encode(), status, headers)
+        text = content if isinstance(content, str) else json.dumps(content)
+        self._send(text.encode(), status, headers)
 
     def _send(self, body, status, headers):
         self.send_response(status)

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from commands import assert_fails
+from hub_server import REVISION
 from hub_server import TOKEN
 from hub_server import serve_hub
 from hub_server import yaml
@@ -134,6 +135,26 @@ class DownloadTest:
         assert last.startswith("kt-import: error:") and words in last
         assert "Errno" not in last
         assert not (tmp_path / "run").exists()
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            '{"id": "me/odd", "siblings": []}',
+            f'{{"id": "me/odd", "sha": "{REVISION}"}}',
+            "[" * 100_000,
+        ],
+    )
+    def test_an_answer_that_is_not_of_the_hub_is_one_line(
+        self, call, server, tmp_path, answer
+    ):
+        server.models["me/odd"] = {"config.json": b"{}"}
+        server.descriptions["me/odd"] = answer
+        flags = ["--source=hf://me/odd", f"--output_dir={tmp_path / 'run'}"]
+        done = call(DOWNLOAD, *flags)
+        assert (done.returncode, done.stdout) == (2, ""), done.stderr
+        assert "Traceback" not in done.stderr
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith("kt-import: error:") and len(last) < 500
 
 
 class UploadTest:

@@ -93,11 +93,20 @@ def find_languages(run):
 
 
 def list_language_codes(run):
-    """Returns the codes of both languages; empty if they are unknown."""
+    """Returns the codes of both languages; empty if they are unknown.
+
+    If sources of the model name one of several target languages, it returns
+    these after the language of the source, as far as it is known.
+    """
     codes = find_languages(run) or []
+    several = run.source_vocabulary.language_codes
+    if several:
+        # A language may have its script or its country after it.
+        targets = [re.split("[_-]", code)[0] for code in several]
+        codes = list(dict.fromkeys([*codes[:1], *targets]))
     # Problems other than translation have words here.
-    is_known = all(re.fullmatch("[a-z]{2,3}", code) for code in codes)
-    return codes if is_known else []
+    known = [code for code in codes if re.fullmatch("[a-z]{2,3}", code)]
+    return known if several or known == codes else []
 
 
 def find_problem(run):

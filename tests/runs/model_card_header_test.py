@@ -33,6 +33,18 @@ def run(marian, tmp_path):
     return run
 
 
+@pytest.fixture
+def bilingual(tmp_path):
+    """A run whose table has no language codes."""
+    source = tmp_path / "bilingual"
+    write_tiny_marian(source)
+    table = source / "vocab.json"
+    table.write_text(table.read_text().replace(">>", "").replace("<<", ""))
+    run = import_marian(str(source), str(tmp_path / "other"))
+    run.record["imported"]["languages"] = ["en", "fra"]
+    return run
+
+
 def read_header(run, export=None):
     card = make_model_card(run, 0, export)
     before, header, rest = card.split("---\n", 2)
@@ -41,17 +53,33 @@ def read_header(run, export=None):
 
 
 class MakeHeaderTest:
-    def test_what_is_not_recorded_is_left_out(self, run):
-        assert read_header(run) == {
+    def test_what_is_not_recorded_is_left_out(self, bilingual):
+        assert read_header(bilingual) == {
             "language": ["en", "fra"],
             "pipeline_tag": "translation",
             "library_name": "keras_transformer",
         }
 
-    def test_words_are_no_languages(self, run):
-        run.record["imported"]["languages"] = ["source", "target"]
-        card = make_model_card(run, 0)
+    def test_words_are_no_languages(self, bilingual):
+        bilingual.record["imported"]["languages"] = ["source", "target"]
+        card = make_model_card(bilingual, 0)
         assert "language:" not in card and "pipeline_tag" not in card
+
+    @pytest.mark.parametrize(
+        "languages, expected",
+        [
+            (["en", "ROMANCE"], ["en", "fra", "deu"]),
+            (["source", "target"], ["fra", "deu"]),
+        ],
+    )
+    def test_all_languages_of_the_table_are_named(
+        self, run, languages, expected
+    ):
+        run.record["imported"]["languages"] = languages
+        header = read_header(run)
+        assert header["language"] == expected
+        assert header["pipeline_tag"] == "translation"
+        assert "into any of 2 languages" in make_model_card(run, 0)
 
     def test_a_model_for_transformers_is_said_to_be_such(self, run):
         header = read_header(run, {"format": "marian"})
@@ -98,7 +126,7 @@ class MakeHeaderTest:
         report = translation_report(["a b c d e"], ["a b c d f"])
         record_scores(run, "test", 0, 1, DecodeOptions(), report)
         data = hub.ModelCard(make_model_card(run, 0)).data
-        assert data.language == ["en", "fra"]
+        assert data.language == ["en", "fra", "deu"]
         assert data.model_name == "Transformer that translates English into fra"
         values = {r.metric_name: r.metric_value for r in data.eval_results}
         assert values["BLEU"] == round(report.scores["bleu"], 2)

@@ -166,6 +166,9 @@ def _describe_task(run, data):
     if find_linearization(run.vocabulary):
         task = "that writes the constituency tree of an English sentence"
         return "that parses English", task
+    several = run.source_vocabulary.language_codes
+    if several:
+        return (f"that translates into any of {len(several)} languages",) * 2
     if not languages:
         title = f"for the problem `{run.problem_name}`"
         return title, "that turns one text into another"

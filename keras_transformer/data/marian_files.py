@@ -12,6 +12,7 @@ the table lacks have the ids after it and are read as unknown.
 """
 
 import os
+import re
 
 from keras_transformer.data.subwords import CLEAN_UP
 from keras_transformer.data.subwords import MARIAN
@@ -35,8 +36,13 @@ TARGET_TABLE_FILE = "target_vocab.json"
 CONFIG_FILE = "tokenizer_config.json"
 _REMEDY = "Get the files of the model again."
 
+MAX_PIECE = 1000  # characters, of which most have 16 at most
+
 # The pieces of our ids 0, 1 and 2.
 _SPECIAL = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+# Added tokens that leave ids as they are: languages, which the table has, and
+# special tokens, which are only text in a text.
+_USUAL = re.compile(">>.+<<|</?s>|<(pad|unk|mask|cls|sep|bos|eos)>")
 _TOKEN = (str, {"content": str})
 _CONFIG = {
     "separate_vocabs?": bool,
@@ -98,13 +104,14 @@ def _check_features(config, path):
         *(config.get("additional_special_tokens") or []),
         *extra,
     ]
-    unknown = {_get_text(token) for token in added} - set(_SPECIAL.values())
-    if unknown:
-        raise file_error(
-            path,
-            f"which adds the token {min(unknown)!r} to the table",
-            "A model with added tokens cannot be imported.",
-        )
+    for text in map(_get_text, added):
+        if not _USUAL.fullmatch(text):
+            raise file_error(
+                path,
+                f"which adds the token {text!r:.60} to the table",
+                "A model with tokens for the middle of a text cannot be "
+                "imported.",
+            )
     if config.get("sp_model_kwargs"):
         raise file_error(
             path,
@@ -174,6 +181,9 @@ def _read_table(path):
     for text in _SPECIAL.values():
         if text not in table:
             raise file_error(path, f"which lacks {text}", _REMEDY)
+    if len(max(table, key=len)) > MAX_PIECE:
+        fault = f"which has a piece of more than {MAX_PIECE:,} characters"
+        raise file_error(path, fault, _REMEDY)
     for text in ("", MARIAN, CLEAN_UP):
         if text in table:
             fault = f"which has the piece {text!r}"
@@ -191,8 +201,11 @@ def _check_merges(model, texts, known, path):
     if model.trainer_spec.model_type != model.trainer_spec.BPE:
         return
     every = {*texts, *known}
+    sizes = set(map(len, every))
     for text in texts:
-        cuts = () if text in known else range(1, len(text))
+        if text in known:
+            continue
+        cuts = (size for size in sizes if len(text) - size in sizes)
         if any(text[:cut] in every and text[cut:] in every for cut in cuts):
             raise file_error(
                 path,

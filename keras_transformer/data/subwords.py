@@ -138,11 +138,12 @@ class Subwords:
     def original_ids(self):
         """The id of each piece in Marian's table, int64 `(vocab_size,)`.
 
-        It is the id itself unless the vocabulary is one of Marian.
+        The table of a vocabulary that is not one of Marian has padding last,
+        as other tools expect it, and the other pieces in our order before it.
         """
         ids = np.arange(self.vocab_size)
         if not self.is_marian:
-            return ids
+            return np.roll(ids, 1)
         first = [int(self._processor.get_score(id_)) for id_ in range(3)]
         return np.concatenate([first, np.delete(ids, first)])
 

@@ -69,9 +69,11 @@ def export_marian(run, export_dir, options, step=None):
     arrays = make_arrays(
         config, run.vocabularies, read_weights(run.checkpoints, step)
     )
+    imported = run.record.get("imported", {})
     contents = marian_config.make_configs(
-        run.hparams, run.vocabularies, options
+        run.hparams, run.vocabularies, options, imported
     )
+    dtype = contents[0]["torch_dtype"]
     names = (marian_config.CONFIG_FILE, marian_config.GENERATION_FILE)
     with replace_content(
         export_dir,
@@ -80,6 +82,7 @@ def export_marian(run, export_dir, options, step=None):
         FILES,
     ) as aside:
         path = os.path.join(aside, WEIGHTS_FILE)
+        arrays = {name: array.astype(dtype) for name, array in arrays.items()}
         tensor_files.write_arrays(path, arrays, _MARK)
         marian_files.write_marian_vocabularies(
             run.vocabularies,

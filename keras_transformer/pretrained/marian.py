@@ -17,12 +17,14 @@ from keras_transformer.pretrained.imported_run import write_run
 from keras_transformer.runs.checkpoint_file import check_finite
 from keras_transformer.runs.checkpoint_file import check_shapes
 from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import NEVER_WRITTEN
 from keras_transformer.token_ids import PAD_ID
 
 WEIGHTS_FILE = "model.safetensors"
 PICKLE_FILE = "pytorch_model.bin"
 INDEX_FILE = "model.safetensors.index.json"
 _REMEDY = "Get the files of the model again."
+_MAX_CARD_HEADER = 2**20  # characters
 # A table of positions in float16 differs from the formula by half of this.
 _MAX_DIFFERENCE = 1e-3
 
@@ -58,6 +60,10 @@ def import_marian(source, output_dir, origin=None, problem="translate_files"):
     path = _find_weights(source)
     headers = tensor_files.read_headers(path)
     hparams = marian_config.make_hparams(config, "zero")
+    for name, original in marian_weights.list_copies(hparams.model).items():
+        if name in headers:
+            # A matrix with several names may have any of them in a file.
+            headers.setdefault(original, headers[name])
     places = marian_weights.make_places(hparams.model, vocabularies)
     _check_headers(headers, places, hparams.model, path)
     arrays = {
@@ -73,6 +79,9 @@ def import_marian(source, output_dir, origin=None, problem="translate_files"):
         "imported": {
             "origin": origin or os.path.abspath(source),
             "languages": _read_languages(source),
+            "dtype": _find_dtype(headers),
+            "max_position_embeddings": config.get("max_position_embeddings")
+            or marian_config.DEFAULT_POSITIONS,
         },
     }
     return write_run(output_dir, record, hparams, vocabularies, arrays)
@@ -110,6 +119,8 @@ def _check_ids(config, vocabularies, source):
         if config[name] != value:
             fault = f"where {name}={config[name]}, but the table has {value}"
             raise file_error(path, fault, _REMEDY)
+    never_written = {int(targets.original_ids[id_]) for id_ in NEVER_WRITTEN}
+    marian_config.check_bad_words(config, never_written, source)
 
 
 def _check_headers(headers, places, config, path):
@@ -146,11 +157,18 @@ def _check_headers(headers, places, config, path):
 
 def _read(headers, name):
     if name in headers:
-        return tensor_files.read_array(name, headers[name])
+        return tensor_files.read_array(headers[name])
     # The bias of the logits, one for each target.
     matrices = (marian_weights.SHARED, marian_weights.TARGETS)
     matrix = next(matrix for matrix in matrices if matrix in headers)
     return np.zeros((1, headers[matrix].shape[0]), "float32")
+
+
+def _find_dtype(headers):
+    """Returns the type that an export gives all arrays."""
+    dtypes = {header.dtype for header in headers.values()}
+    names = {"F16": "float16", "BF16": "bfloat16"}
+    return names.get(dtypes.pop(), "float32") if len(dtypes) == 1 else "float32"
 
 
 def _has_start(config, arrays, vocabularies, source):
@@ -182,7 +200,8 @@ def _read_licence(source):
     if not os.path.isfile(path):
         return None
     with open(path, encoding="utf-8", errors="replace") as file:
-        header = re.match(r"---\n(.*?)^---$", file.read(), re.S | re.M)
+        text = file.read(_MAX_CARD_HEADER)
+    header = re.match(r"---\n(.*?)^---$", text, re.S | re.M)
     # Cards state one name, such as `license: apache-2.0`. Other values need a
     # reader of YAML, so none is recorded for them.
     pattern = r"""^license: *(["']?)([\w.-]+)\1 *$"""

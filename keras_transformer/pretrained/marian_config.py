@@ -13,6 +13,7 @@ from keras_transformer.token_ids import PAD_ID
 CONFIG_FILE = "config.json"
 GENERATION_FILE = "generation_config.json"
 NORM_EPSILON = 1e-5  # that of PyTorch, which no config states
+DEFAULT_POSITIONS = 1024  # of a config that does not state them
 MAX_LENGTH = 512  # tokens of an output, as in the models of OPUS-MT
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu", "silu": "silu"}
 _REMEDY = "Get the files of the model again."
@@ -29,6 +30,7 @@ _READ = {
     **dict.fromkeys(("vocab_size", "pad_token_id", "eos_token_id"), WHOLE),
     "decoder_start_token_id": WHOLE,
     "decoder_vocab_size?": _ID,
+    "max_position_embeddings?": _ID,
     "num_hidden_layers?": _ID,
     "activation_function?": str,
     "scale_embedding?": bool,
@@ -47,31 +49,29 @@ _SEARCH = {
     "forced_eos_token_id?": _ID,
     "bad_words_ids?": ([[WHOLE]], None),
 }
-# These change no output, or only training in transformers.
-_IGNORED = set(
-    "_name_or_path _num_labels _from_model_config transformers_version dtype "
-    "torch_dtype use_cache id2label label2id num_labels classif_dropout "
-    "classifier_dropout encoder_layerdrop decoder_layerdrop init_std "
-    "max_position_embeddings extra_pos_embeddings bos_token_id early_stopping "
-    "renormalize_logits gradient_checkpointing".split()
-)
-# Any other value of these fields stands for a feature that we lack.
-_REQUIRED = {
+# Any other value of these fields, if they are set, changes the output in a way
+# that we lack. Fields that are not named here change no output, or only
+# training and sampling. transformers, too, ignores names that it does not know.
+_REQUIRED: dict[str, object] = {
     "is_encoder_decoder": True,
     "static_position_embeddings": True,
     "num_return_sequences": 1,
     "num_beam_groups": 1,
     "repetition_penalty": 1.0,
-    "diversity_penalty": 0.0,
-    "no_repeat_ngram_size": 0,
-    "encoder_no_repeat_ngram_size": 0,
-    "min_length": 0,
-    "chunk_size_feed_forward": 0,
-    "temperature": 1.0,
-    "top_k": 50,
-    "top_p": 1.0,
-    "typical_p": 1.0,
+    "encoder_repetition_penalty": 1.0,
+    "guidance_scale": 1.0,
 }
+_REQUIRED |= dict.fromkeys(
+    "do_sample no_repeat_ngram_size encoder_no_repeat_ngram_size min_length "
+    "min_new_tokens forced_bos_token_id forced_decoder_ids suppress_tokens "
+    "begin_suppress_tokens sequence_bias exponential_decay_length_penalty "
+    "force_words_ids constraints stop_strings token_healing penalty_alpha "
+    "dola_layers watermarking_config prefix pruned_heads quantization_config "
+    "adapters normalize_before normalize_embedding add_final_layer_norm "
+    "add_bias_logits do_blenderbot_90_layernorm is_decoder "
+    "tie_encoder_decoder".split(),
+    None,
+)
 
 
 def read_config(directory):
@@ -108,15 +108,11 @@ def read_config(directory):
 
 
 def _check_features(config, path):
-    names = {name.removesuffix("?") for name in (*_READ, *_SEARCH)}
-    for name, value in config.items():
-        if name in names or name in _IGNORED:
-            continue
-        expected = _REQUIRED.get(name)
-        # Unset fields have no effect.
-        if value != expected and value not in (None, False, [], {}):
-            raise _make_error(path, name, value)
-        if value is False and expected:
+    for name, expected in _REQUIRED.items():
+        value = config.get(name)
+        # The values that leave a field without effect.
+        is_unset = value is None or not (value or expected)
+        if value != expected and not is_unset:
             raise _make_error(path, name, value)
 
 
@@ -146,10 +142,20 @@ def _check_values(config, path):
     end = config.get("forced_eos_token_id")
     if end not in (None, config["eos_token_id"]):
         raise _make_error(path, "forced_eos_token_id", end)
-    words = config.get("bad_words_ids") or []
-    padding = {config["pad_token_id"], config["decoder_start_token_id"]}
-    if not all(len(word) == 1 and word[0] in padding for word in words):
-        raise _make_error(path, "bad_words_ids", words)
+
+
+def check_bad_words(config, never_written, directory):
+    """Refuses words that are forbidden and that the search could write.
+
+    `never_written` are ids that the search here does not write either.
+    """
+    start = config["decoder_start_token_id"]
+    for word in config.get("bad_words_ids") or []:
+        # A word of several ids may begin with the start of every output.
+        first = [] if word[:1] == [start] and word[1:] else word[:1]
+        if never_written.isdisjoint([*first, *word[1:]]):
+            path = os.path.join(directory, CONFIG_FILE)
+            raise _make_error(path, "bad_words_ids", config["bad_words_ids"])
 
 
 def _make_error(path, name, value, beside=None):
@@ -192,10 +198,11 @@ def _clip(length_penalty):
     return min(max(1.0 if length_penalty is None else length_penalty, 0), 10)
 
 
-def make_configs(hparams, vocabularies, options):
+def make_configs(hparams, vocabularies, options, imported):
     """Returns the contents of both files for a run, as dictionaries.
 
-    The `DecodeOptions` are those of the search.
+    The `DecodeOptions` are those of the search. `imported` is what a run
+    records about the model that it was imported from.
     """
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
     names["silu"] = "swish"  # the older name, which every version knows
@@ -226,7 +233,10 @@ def make_configs(hparams, vocabularies, options):
         "tie_word_embeddings": hparams.tied_embeddings != "none",
         "vocab_size": vocabularies.sources.vocab_size,
         "decoder_vocab_size": vocabularies.targets.vocab_size,
-        "max_position_embeddings": MAX_LENGTH,
+        "max_position_embeddings": imported.get(
+            "max_position_embeddings", MAX_LENGTH
+        ),
+        "torch_dtype": imported.get("dtype", "float32"),
         **search,
     }
     search |= {

@@ -192,7 +192,7 @@ def _get_shape(checkpoint, name, rank):
     shape = checkpoint.shapes.get(name)
     if shape is None or len(shape) != rank or 0 in shape:
         raise checkpoint.error(
-            f"where {name} is {'absent' if shape is None else shape}",
+            f"where {name} is {'absent' if shape is None else shape!s:.60}",
             "Only checkpoints of the model transformer, of version 1.3 or "
             "later, can be imported.",
         )

@@ -11,6 +11,7 @@ from keras_transformer.files.reading import check_file
 from keras_transformer.files.reading import file_error
 
 REMEDY = "Copy the files of the model again."
+MAX_INDEX_BYTES = 2**22  # of an index; those of big models have 100 KB
 
 
 def find_checkpoint(directory):
@@ -44,6 +45,8 @@ class Checkpoint:
             raise file_error(path, "which does not exist", REMEDY)
         for path in glob.glob(glob.escape(self.prefix) + ".*"):
             check_file(path, REMEDY)
+        if os.path.getsize(f"{self.prefix}.index") > MAX_INDEX_BYTES:
+            raise self.error("whose list of variables is too long")
         self._errors = (tf.errors.OpError, ValueError, IndexError, RuntimeError)
         self._reader = self._read(tf.train.load_checkpoint, self.prefix)
         variables = self._reader.get_variable_to_shape_map()

@@ -17,10 +17,16 @@ _INDEX = {"weight_map": {str: str}}
 _REMEDY = "Get the file again."
 
 
+# Of the names, types and shapes. Models here have a few hundred arrays.
+MAX_HEADER_BYTES = 2**22
+
+
 class Header(typing.NamedTuple):
-    """Where an array is, and its shape."""
+    """Where an array is, and what it is."""
 
     path: str
+    name: str
+    dtype: str
     shape: tuple
 
 
@@ -28,12 +34,17 @@ def read_headers(path):
     """Reads the `Header` of each array by name, but no array.
 
     `path` is a file of safetensors, or the index in JSON of several. A size
-    that a file cannot hold is an error here, before anything is allocated. All
-    arrays are of floating-point numbers.
+    that a file cannot hold is an error here, before anything is allocated, and
+    so is a list of far too many arrays. All arrays are of floating-point
+    numbers.
     """
     if path.endswith(".json"):
         return _read_index(path)
     check_file(path, _REMEDY)
+    with open(path, "rb") as file:
+        if int.from_bytes(file.read(8), "little") > MAX_HEADER_BYTES:
+            fault = "whose list of arrays is too long"
+            raise file_error(path, fault, _REMEDY)
     headers = {}
     with _open(path) as file:
         for name in file.keys():
@@ -41,7 +52,8 @@ def read_headers(path):
             if array.get_dtype() not in DTYPES:
                 fault = f"where {name[:80]!r} has numbers of the type "
                 raise file_error(path, fault + array.get_dtype(), _REMEDY)
-            headers[name] = Header(path, tuple(array.get_shape()))
+            shape = tuple(array.get_shape())
+            headers[name] = Header(path, name, array.get_dtype(), shape)
     return headers
 
 
@@ -49,8 +61,8 @@ def _read_index(path):
     names = read_record(path, _INDEX, _REMEDY)["weight_map"]
     headers = {}
     for file in sorted(set(names.values())):
-        if os.path.basename(file) != file:
-            fault = f"which names {file[:80]!r}, outside of its directory"
+        if os.path.basename(file) != file or file.endswith(".json"):
+            fault = f"which names {file[:80]!r}, no file of arrays beside it"
             raise file_error(path, fault, _REMEDY)
         shard = os.path.join(os.path.dirname(path), file)
         headers |= read_headers(shard)
@@ -60,10 +72,10 @@ def _read_index(path):
     return headers
 
 
-def read_array(name, header):
+def read_array(header):
     """Reads an array as float32, exactly unless it has 64 bits."""
     with _open(header.path) as file:
-        return file.get_tensor(name).astype("float32")
+        return file.get_tensor(header.name).astype("float32")
 
 
 def write_arrays(path, arrays, metadata=None):

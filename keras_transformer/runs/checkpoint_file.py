@@ -128,7 +128,7 @@ def check_shapes(expected, stored, path, remedy):
         shapes = (stored.get(name, "absent"), expected.get(name, "absent"))
         if shapes[0] != shapes[1]:
             actual, required = (
-                f"of shape {shape}" if isinstance(shape, tuple) else shape
+                f"of shape {shape!s:.60}" if isinstance(shape, tuple) else shape
                 for shape in shapes
             )
             fault = f"where {name[:80]!r} is {actual} but must be {required}"

@@ -49,7 +49,12 @@ _RECORD = {
     "averaged_steps?": [WHOLE],
     "licence?": (str, None),
     "datasets?": ([str], None),
-    "imported?": {"origin": str, "languages": [str, str]},
+    "imported?": {
+        "origin": str,
+        "languages": [str, str],
+        "dtype?": {"float32", "bfloat16", "float16"},
+        "max_position_embeddings?": WHOLE,
+    },
     "training?": {
         "seconds?": float,
         "epochs?": WHOLE,

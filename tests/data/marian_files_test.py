@@ -5,6 +5,7 @@ import itertools
 import json
 import pathlib
 import random
+import time
 
 import pytest
 import sentencepiece
@@ -170,11 +171,6 @@ class MarianVocabularyTest:
         ids = vocabulary.encode(["women ' read , they ! don n't , 're ' ."])
         assert vocabulary.decode(ids) == ["women'read, they! donn't,'re '."]
 
-    def test_a_trained_vocabulary_has_its_ids(self, tmp_path):
-        vocabulary = train_subwords(ENGLISH, 300, str(tmp_path / "model"))
-        assert not vocabulary.is_marian
-        assert vocabulary.original_ids.tolist() == list(range(300))
-
     def test_byte_pair_encoding_cannot_be_sampled(self, tmp_path):
         model = train_sentencepiece(ENGLISH, 40, model_type="bpe")
         write_marian_example(tmp_path, [model, model])
@@ -209,10 +205,23 @@ class WritingTest:
         )
         again = read_marian_vocabularies(str(tmp_path))
         assert again.is_shared
-        assert again.targets.original_ids.tolist() == list(range(300))
+        # Padding is last, as in the models of OPUS-MT.
+        assert again.targets.original_ids.tolist() == [299, *range(299)]
         assert again.targets.encode(texts) == trained.encode(texts)
         ids = trained.encode(texts)
         assert again.targets.decode(ids) == trained.decode(ids)
+
+    def test_padding_may_be_first_as_in_earlier_exports(self, tmp_path):
+        trained = train_subwords(ENGLISH, 300, str(tmp_path / "model"))
+        both = Vocabularies(trained, trained)
+        write_marian_vocabularies(both, str(tmp_path), ("en", "de"))
+        table = {piece: id_ for id_, piece in enumerate(trained.all_pieces())}
+        (tmp_path / "vocab.json").write_text(json.dumps(table))
+        again = read_marian_vocabularies(str(tmp_path))
+        assert again.targets.original_ids.tolist() == list(range(300))
+        assert again.targets.encode(TEXTS) == trained.encode(TEXTS)
+        write_marian_vocabularies(again, str(tmp_path), ("en", "de"))
+        assert json.loads((tmp_path / "vocab.json").read_text()) == table
 
     def test_different_pieces_need_two_tables(self, tmp_path):
         write_marian_example(tmp_path, make_models(), separate=True)
@@ -272,6 +281,36 @@ class BadFilesTest:
         (directory / "tokenizer_config.json").write_text(json.dumps(config))
         with pytest.raises(UserError, match=message):
             read_marian_vocabularies(str(directory))
+
+    @pytest.mark.parametrize("num_pieces, size", [(1, 2**20), (8000, 990)])
+    def test_long_pieces_take_no_time(self, tmp_path, num_pieces, size):
+        write_marian_example(tmp_path, make_models(model_type="bpe"))
+        path = tmp_path / "vocab.json"
+        table = json.loads(path.read_text())
+        for number in range(num_pieces):
+            table[f"{number:04d}".ljust(size, "a")] = len(table)
+        path.write_text(json.dumps(table))
+        start = time.process_time()
+        with pytest.raises(UserError, match="vocab.json|target.spm"):
+            read_marian_vocabularies(str(tmp_path))
+        # To compare all cuts of these takes hours, and a minute.
+        assert time.process_time() - start < 5
+
+    @pytest.mark.parametrize(
+        "config",
+        [
+            {"additional_special_tokens": [">>fra<<", {"content": ">>deu<<"}]},
+            {"extra_special_tokens": {"mask_token": "<mask>"}},
+            {"added_tokens_decoder": {"0": {"content": "</s>"}}},
+        ],
+    )
+    def test_usual_added_tokens_change_nothing(self, directory, config):
+        expected = read_marian_vocabularies(str(directory))
+        (directory / "tokenizer_config.json").write_text(json.dumps(config))
+        vocabularies = read_marian_vocabularies(str(directory))
+        assert vocabularies.sources.encode(ALL_TEXTS) == (
+            expected.sources.encode(ALL_TEXTS)
+        )
 
     def test_merges_of_the_table_are_refused(self, tmp_path):
         write_marian_example(tmp_path, make_models(model_type="bpe"))

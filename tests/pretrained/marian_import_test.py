@@ -2,6 +2,7 @@
 
 import json
 import os
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ CONFIGS = {
 def read_arrays(path):
     headers = tensor_files.read_headers(str(path))
     return {
-        name: tensor_files.read_array(name, header)
+        name: tensor_files.read_array(header)
         for name, header in headers.items()
     }
 
@@ -75,8 +76,7 @@ class ImportMarianTest:
         for name, array in arrays.items():
             np.testing.assert_array_equal(exported[name], array)
         written = json.loads((export / "config.json").read_text())
-        names = config.keys() - {"max_position_embeddings"}
-        assert {n: written[n] for n in names} == {n: config[n] for n in names}
+        assert {name: written[name] for name in config} == config
         card = (export / "README.md").read_text()
         assert "imported from `marian`" in card
         assert str(tmp_path) not in card
@@ -122,6 +122,84 @@ class ImportMarianTest:
         hparams = import_marian(str(source), str(tmp_path / "run")).hparams
         assert (hparams.beam_size, hparams.alpha) == (6, 0.8)
 
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "lm_head.weight",
+            "model.encoder.embed_tokens.weight",
+            "model.decoder.embed_tokens.weight",
+        ],
+    )
+    def test_a_tied_matrix_may_have_any_of_its_names(self, name, tmp_path):
+        source = tmp_path / "marian"
+        _, arrays = write_tiny_marian(source)
+        expected = import_marian(str(source), str(tmp_path / "run"))
+        arrays[name] = arrays.pop("model.shared.weight")
+        path = str(source / "model.safetensors")
+        tensor_files.write_arrays(path, arrays)
+        run = import_marian(str(source), str(tmp_path / "other"))
+        expected = expected.checkpoints.load()
+        for name, array in run.checkpoints.load().items():
+            np.testing.assert_array_equal(array, expected[name])
+
+    @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+    def test_an_export_keeps_the_precision_and_the_positions(
+        self, dtype, tmp_path
+    ):
+        source, export = tmp_path / "marian", tmp_path / "export"
+        _, arrays = write_tiny_marian(source, max_position_embeddings=777)
+        halves = {name: array.astype(dtype) for name, array in arrays.items()}
+        path = str(source / "model.safetensors")
+        tensor_files.write_arrays(path, halves)
+        run = import_marian(str(source), str(tmp_path / "run"))
+        export_marian(run, str(export), DecodeOptions())
+        written = tensor_files.read_headers(str(export / "model.safetensors"))
+        read = tensor_files.read_headers(path)
+        for name, header in written.items():
+            assert header.dtype == read[name].dtype
+            np.testing.assert_array_equal(
+                tensor_files.read_array(header),
+                tensor_files.read_array(read[name]),
+            )
+        config = json.loads((export / "config.json").read_text())
+        assert config["max_position_embeddings"] == 777
+        assert config["torch_dtype"] == dtype
+
+    def test_fields_without_effect_are_accepted(self, tmp_path):
+        source = tmp_path / "marian"
+        config, _ = write_tiny_marian(source)
+        expected = import_marian(str(source), str(tmp_path / "run"))
+        padding = config["pad_token_id"]
+        edit(
+            source,
+            max_new_tokens=400,
+            output_past=True,
+            tokenizer_class="MarianTokenizer",
+            task_specific_params={"translation": {"num_beams": 3}},
+            attn_implementation="eager",
+            return_dict=True,
+            temperature=0.7,
+            do_sample=False,
+            repetition_penalty=None,
+            a_note="of the user",
+            # None of these is written: padding, the unknown id, or after it.
+            bad_words_ids=[[padding], [1], [5, padding], [1, 5]],
+        )
+        run = import_marian(str(source), str(tmp_path / "other"))
+        assert run.hparams == expected.hparams
+
+    def test_only_the_beginning_of_a_card_is_read(self, tmp_path):
+        source = tmp_path / "marian"
+        write_tiny_marian(source)
+        with open(source / "README.md", "w") as file:
+            file.write("---\nlicense: mit\n---\n")
+            file.truncate(3 * 2**30)  # takes no space
+        tracemalloc.start()
+        run = import_marian(str(source), str(tmp_path / "run"))
+        assert tracemalloc.get_traced_memory()[1] < 2**28
+        tracemalloc.stop()
+        assert run.record["licence"] == "mit"
+
     def test_positions_and_copies_in_the_file_may_be_the_usual_ones(
         self, tmp_path
     ):
@@ -152,6 +230,10 @@ class ImportMarianTest:
             ({"encoder_attention_heads": 2}, "does not go with encoder_att"),
             ({"decoder_ffn_dim": 8}, "decoder_ffn_dim=8 does not go"),
             ({"quantization_config": {"bits": 4}}, "quantization_config="),
+            ({"do_sample": True}, "do_sample=True stands"),
+            ({"repetition_penalty": 1.2}, "repetition_penalty=1.2 stands"),
+            ({"bad_words_ids": [[5]]}, "bad_words_ids="),
+            ({"bad_words_ids": [[1, 5], [5, 6]]}, "bad_words_ids="),
             ({"no_repeat_ngram_size": 3}, "no_repeat_ngram_size=3 stands"),
             ({"architectures": ["MarianForCausalLM"]}, "architectures="),
             ({"decoder_start_token_id": 3}, "decoder_start_token_id=3"),
@@ -207,7 +289,7 @@ class ImportMarianTest:
         for name, array in divided.checkpoints.load().items():
             np.testing.assert_array_equal(array, expected[name])
         faulty = {
-            "outside of its directory": {**index, "x": "../x.safetensors"},
+            "no file of arrays beside it": {**index, "x": "../x.safetensors"},
             "does not agree with its files about 'x'": {
                 **index,
                 "x": "model-0.safetensors",

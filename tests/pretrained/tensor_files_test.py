@@ -1,4 +1,5 @@
 import json
+import time
 
 import numpy as np
 import pytest
@@ -30,24 +31,20 @@ class SafetensorsTest:
         headers = read_headers(path)
         assert headers.keys() == ARRAYS.keys()
         for name, array in ARRAYS.items():
-            np.testing.assert_array_equal(
-                read_array(name, headers[name]), array
-            )
+            np.testing.assert_array_equal(read_array(headers[name]), array)
 
     def test_numbers_of_16_bits_become_float32(self, path):
         halves = {name: x.astype("float16") for name, x in ARRAYS.items()}
         write_arrays(path, halves)
         for name, header in read_headers(path).items():
-            np.testing.assert_array_equal(
-                read_array(name, header), ARRAYS[name]
-            )
+            np.testing.assert_array_equal(read_array(header), ARRAYS[name])
 
     def test_bfloat16_is_the_upper_half_of_float32(self, path):
         entry = {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}
         write_file(path, {"x": entry}, 0)
         with open(path, "ab") as file:
             file.write(bytes.fromhex("803f40c0"))
-        array = read_array("x", read_headers(path)["x"])
+        array = read_array(read_headers(path)["x"])
         assert array.dtype == "float32"
         np.testing.assert_array_equal(array, [1.0, -3.0])
 
@@ -80,6 +77,23 @@ class SafetensorsTest:
             file.write(DEEP)
         with pytest.raises(UserError, match="not a complete file"):
             read_headers(path)
+
+    def test_a_million_empty_arrays_are_refused_at_once(self, path):
+        entry = b'"%d":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},'
+        content = b"{" + b"".join(map(entry.__mod__, range(10**6)))[:-1] + b"}"
+        with open(path, "wb") as file:
+            file.write(len(content).to_bytes(8, "little") + content)
+        start = time.process_time()
+        with pytest.raises(UserError, match="list of arrays is too long"):
+            read_headers(path)
+        assert time.process_time() - start < 0.5
+
+    @pytest.mark.parametrize("name", ["x.index.json", "other.json"])
+    def test_an_index_names_no_index(self, name, tmp_path):
+        path = tmp_path / "x.index.json"
+        path.write_text(json.dumps({"weight_map": {"x": name}}))
+        with pytest.raises(UserError, match=f"names '{name}', no file"):
+            read_headers(str(path))
 
     @pytest.mark.parametrize(
         "content",

@@ -11,9 +11,6 @@ from keras_transformer.errors import UserError
 SCHEME = "hf://"
 # The files that an import reads. Weights in other formats are large.
 _FILES = ("*.json", "*.spm", "model*.safetensors", "README.md")
-# What the client raises for an answer that lacks something or nests too deep.
-_BAD_ANSWER = (AssertionError, AttributeError, LookupError, RecursionError)
-_BAD_ANSWER = (*_BAD_ANSWER, TypeError)
 
 
 def is_hub_name(path):
@@ -49,15 +46,12 @@ def download(name):
             f"{huggingface_hub.constants.ENDPOINT} does not answer. Check the "
             "connection, or download it elsewhere and name its directory."
         ) from error
-    # The bases include the error of the HTTP library; see `_explain`.
-    except (OSError, ValueError, *errors.HfHubHTTPError.__bases__) as error:
+    except _list_errors(errors) as error:
         reason = " ".join(str(error).split())[:300].rstrip(".")
         raise UserError(
             f"Cannot download {name}: {reason}. Check the name and the "
             "connection, or download it elsewhere and name its directory."
         ) from error
-    except _BAD_ANSWER as error:
-        raise _make_error(huggingface_hub, error) from error
     if not any(
         n.startswith("model.safetensors") for n in os.listdir(directory)
     ):
@@ -130,6 +124,15 @@ def _load_client():
     return huggingface_hub
 
 
+def _list_errors(errors):
+    # The bases include the error of the HTTP library, which is httpx or
+    # requests; it also stands for a connection that failed. The others are
+    # about answers that lack something or nest too deep.
+    bases = errors.HfHubHTTPError.__bases__
+    others = (AssertionError, AttributeError, LookupError, RecursionError)
+    return (OSError, ValueError, TypeError, *others, *bases)
+
+
 @contextlib.contextmanager
 def _explain(name, ending=""):
     """Turns errors of an upload into a `UserError` that says what to do."""
@@ -137,9 +140,7 @@ def _explain(name, ending=""):
     errors = huggingface_hub.errors
     try:
         yield
-    # The bases include the error of the HTTP library, which is httpx or
-    # requests; it also stands for a connection that failed.
-    except (OSError, ValueError, *errors.HfHubHTTPError.__bases__) as error:
+    except _list_errors(errors) as error:
         response = getattr(error, "response", None)
         status = getattr(response, "status_code", None)
         reason = " ".join(str(error).split())[:300].rstrip(".")
@@ -168,12 +169,3 @@ def _explain(name, ending=""):
         else:
             message = f"Cannot upload {name}: {reason}."
         raise UserError(message + ending) from error
-    except _BAD_ANSWER as error:
-        raise _make_error(huggingface_hub, error, ending) from error
-
-
-def _make_error(huggingface_hub, error, ending=""):
-    return UserError(
-        f"The answer of {huggingface_hub.constants.ENDPOINT} is not one of the "
-        f"hub ({type(error).__name__}). Check HF_ENDPOINT.{ending}"
-    )

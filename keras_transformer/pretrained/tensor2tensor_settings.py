@@ -60,7 +60,7 @@ def read_flags(source):
     if not os.path.lexists(path):
         return {}
     text = read_text(path, REMEDY)
-    flags = dict(re.findall(r"^--(\w+)=(.*?)\s*$", text, re.MULTILINE))
+    flags = dict(re.findall(r"^--(\w+)=([ -~]*?)\s*$", text, re.MULTILINE))
     # Before version 1.6, the flag was --problems.
     return {"problem": flags.get("problems", ""), **flags}
 

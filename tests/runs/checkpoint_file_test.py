@@ -56,6 +56,13 @@ def refused(path):
     return message
 
 
+def test_the_message_about_a_shape_is_short():
+    stored = {"a": (1,) * 100_000}
+    with pytest.raises(ValueError, match="'a' is of shape") as caught:
+        checkpoint_file.check_shapes({"a": (1,)}, stored, "x", "Get it again.")
+    assert len(str(caught.value)) < 200
+
+
 class CheckpointFileTest:
     def test_a_lack_of_memory_is_not_damage(self, path):
         np.savez(path, a=np.zeros(2**25))

@@ -107,6 +107,7 @@ WRONG_VALUES = {
     """,
     "import_": """
         registry_help=2
+        target_space=-1
         verify=maybe
     """,
     "join_parses": """

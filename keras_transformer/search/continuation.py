@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import ArrayLike
 
+from keras_transformer import fields
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beams import NEVER
 from keras_transformer.search.options import DecodeOptions
@@ -54,7 +55,7 @@ def generate(
             with the first axis `batch`, and has a `reorder` as `DecoderCache`.
         prompts: Integer ids of shape `(batch, prompt_len)`, padded with 0 at
             their ends, each with at least one id.
-        seed: Integer seed of the samples. Defaults to 0.
+        seed: Integer seed of the samples, at least 0. Defaults to 0.
         **options: Fields of `DecodeOptions`: beam_size, alpha, num_hypotheses,
             extra_length, temperature, top_k and top_p, with its defaults.
 
@@ -84,7 +85,11 @@ def generate(
     fixed_length = None if grows else int(limits.max())
     sampler = None
     if options.temperature:
-        seeds = ops.convert_to_tensor(seed + np.arange(batch), dtype="int32")
+        fields.check_seed(seed)
+        # Each row has its own seed, whatever the number of rows.
+        seeds = np.random.default_rng(seed).integers(
+            2**31, size=batch, dtype="int32"
+        )
         sampler = make_sampler(options, seeds, (PAD_ID,))
     # The search starts without an id, but this model needs the first id of a
     # prompt. So the step inserts the first id, and the rest is a prefix.

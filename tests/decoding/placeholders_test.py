@@ -213,6 +213,7 @@ class RestoreTest:
             ("Toms Hund und Tom", "{n}s Hund und "),
             ("Tom und Toms Hund", "{n} und  Hund"),
             ("Tomaten , Tom !", "Tomaten , {n} !"),
+            ("これはTomの犬です。", "これは{n}の犬です。"),
         ],
     )
     def test_a_name_may_have_the_ending_of_a_case(self, written, restored):

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from keras_transformer import fields
 from keras_transformer.data.text_files import read_lines
+from keras_transformer.decoding.attention import SPACED
 from keras_transformer.decoding.attention import WORD
 from keras_transformer.decoding.steps import Step
 from keras_transformer.decoding.steps import check_translates
@@ -16,6 +17,7 @@ from keras_transformer.documents.placing import TAG
 from keras_transformer.documents.placing import insert_marks
 from keras_transformer.documents.placing import make_mark
 from keras_transformer.errors import UserError
+from keras_transformer.token_ids import UNSPACED
 
 # Patterns that are protected by default, besides tags and addresses.
 PATTERNS = (
@@ -307,7 +309,9 @@ def _find_missing(masked, translation):
 
 def _name(name):
     # The ending marks a case, such as the genitive "Toms" in German.
-    return re.compile(rf"(?<!\w){name}(?P<ending>[^\W\d_]{{0,2}})(?!\w)")
+    return re.compile(
+        rf"(?<!{SPACED}){name}(?P<ending>[^\W\d_{UNSPACED}]{{0,2}})(?!{SPACED})"
+    )
 
 
 def _append(text, part):

@@ -1,6 +1,7 @@
 """Parses sentences with a translator whose model writes trees."""
 
 import math
+import re
 from collections.abc import Iterable
 from collections.abc import Sequence
 
@@ -19,6 +20,7 @@ from keras_transformer.trees.target_text import read_tree
 from keras_transformer.trees.target_text import write_tree
 from keras_transformer.trees.tokenizer import tokenize
 from keras_transformer.trees.tree import escape
+from keras_transformer.trees.tree import join_spaces
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.trees.tree import replace_tags
 
@@ -61,7 +63,7 @@ class Trees(Step):
         # SentencePiece writes this character for a space.
         text = text.replace(WORD_START, " ")
         if self._tokenized:
-            words = map(escape, text.split())
+            words = map(escape, map(join_spaces, re.split(r"[ \t-\r]+", text)))
             # The model reads no word that consists of invisible marks.
             return [word for word in words if self._normalize(word).strip()]
         return tokenize(self._normalize(text))

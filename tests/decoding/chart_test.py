@@ -155,6 +155,11 @@ class ParserTest:
         words = [parse_tree(tree).words() if tree else [] for tree in trees]
         assert words == list(map(tokenize, texts))
 
+    def test_a_no_break_space_separates_no_tokens(self, runs):
+        parser = load(runs[0].path, tokenized=True)
+        (tree,) = parser(["10\u00a0000 dogs\u3000 run\t."])
+        assert parse_tree(tree).words() == ["10_000", "dogs", "run", "."]
+
     def test_a_chart_can_change_the_tree(self, runs):
         with_chart = load(runs[0].path, tokenized=True)(TEXTS)
         assert with_chart != without_chart(runs[0])(TEXTS)

@@ -28,7 +28,8 @@ from keras_transformer.trees.tree import replace_tags
 class Trees(Step):
     """Turns sentences into words, and symbols into trees over these words.
 
-    `num_malformed` counts the outputs so far that were not trees.
+    `num_outputs` counts the outputs so far, samples and all hypotheses of a
+    beam among them, and `num_malformed` those that were not trees.
     """
 
     def __init__(self, engine, tokenized):
@@ -36,7 +37,7 @@ class Trees(Step):
         self._tagger = engine.tagger
         self._normalize = engine.codec.normalize
         self._tokenized = tokenized
-        self.num_malformed = 0
+        self.num_outputs = self.num_malformed = 0
 
     def prepare(self, texts):
         words = list(map(self.split, texts))
@@ -79,6 +80,7 @@ class Trees(Step):
         """Returns the tree that the model wrote, repaired if necessary."""
         if not words:  # a blank text has no tree
             return ""
+        self.num_outputs += 1
         self.num_malformed += not is_tree(symbols, words, self._linearization)
         tree = read_tree(symbols, words, self._linearization)
         if tags:

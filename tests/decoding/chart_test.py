@@ -160,6 +160,13 @@ class ParserTest:
         (tree,) = parser(["10\u00a0000 dogs\u3000 run\t."])
         assert parse_tree(tree).words() == ["10_000", "dogs", "run", "."]
 
+    @pytest.mark.parametrize("options", [{"beam_size": 3}, {"mbr_samples": 3}])
+    def test_all_joined_outputs_are_counted(self, runs, options):
+        parser = load(runs[0].path, tokenized=True)
+        parser(TEXTS, constrained=False, **options)
+        assert parser.trees.num_outputs == 3 * sum(map(bool, TEXTS))
+        assert parser.trees.num_malformed <= parser.trees.num_outputs
+
     def test_a_chart_can_change_the_tree(self, runs):
         with_chart = load(runs[0].path, tokenized=True)(TEXTS)
         assert with_chart != without_chart(runs[0])(TEXTS)

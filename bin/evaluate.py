@@ -182,6 +182,7 @@ def _score_files():
             "paths."
         )
     references, hypotheses, *more_references = sides
+    from keras_transformer.scoring.translations import choose_tokenizer
     from keras_transformer.scoring.translations import translation_report
 
     others = []
@@ -189,7 +190,7 @@ def _score_files():
         others = text_files.read_parallel_lines(
             FLAGS.compare, len(references), path
         )
-    tokenize = FLAGS.tokenize or "13a"
+    tokenize = FLAGS.tokenize or choose_tokenizer(FLAGS.language, references)
     report = translation_report(
         hypotheses,
         references,

@@ -1,5 +1,6 @@
 """A problem: where a task's text comes from, and its data as batches of ids."""
 
+import functools
 import inspect
 import os
 import typing
@@ -14,10 +15,9 @@ from keras_transformer.data.generated_data import GeneratedData
 from keras_transformer.data.token_links import read_links
 from keras_transformer.data.vocabularies import read_path
 from keras_transformer.errors import UserError
+from keras_transformer.scoring import translations
 from keras_transformer.scoring.report import Report
 from keras_transformer.scoring.report import check_scores
-from keras_transformer.scoring.translations import bleu_report
-from keras_transformer.scoring.translations import ter_score
 
 if typing.TYPE_CHECKING:
     import tensorflow as tf
@@ -120,10 +120,13 @@ class Problem(GeneratedData):
                 self.inputs_language,
             )
 
-    @property
+    @functools.cached_property
     def bleu_tokenizer(self) -> str:
         """Name of the tokenizer of sacreBLEU that suits the text."""
-        return "none" if self.is_tokenized else "13a"
+        if self.is_tokenized:
+            return "none"
+        language = self.targets_language if len(self.directions) == 1 else ""
+        return translations.choose_tokenizer(language, self.dev_references())
 
     def use_both_directions(self) -> None:
         """Adds the swapped pairs to every split, and "_both" to the name.
@@ -350,7 +353,9 @@ class Problem(GeneratedData):
             names to floats; `text`, a report of a few lines to print; and
             `lines`, a list of strings to keep in the run's directory.
         """
-        return bleu_report(hypotheses, references, self.bleu_tokenizer)
+        return translations.bleu_report(
+            hypotheses, references, self.bleu_tokenizer
+        )
 
     def score(
         self, hypotheses: list[str], references: list[str]
@@ -369,7 +374,9 @@ class Problem(GeneratedData):
         """
         scores = check_scores(self.score(hypotheses, references), self.name)
         if self._adds_ter(measure):
-            ter = ter_score(hypotheses, references)
+            ter = translations.ter_score(
+                hypotheses, references, self.bleu_tokenizer
+            )
             scores = {**scores, ter.name: ter.value}
         return scores
 
@@ -384,7 +391,9 @@ class Problem(GeneratedData):
         # A signature does not depend on the text.
         lines = list(self.report(["a"], ["a"]).lines)
         if self._adds_ter(measure):
-            lines.append(ter_score(["a"], ["a"]).line)
+            lines.append(
+                translations.ter_score(["a"], ["a"], self.bleu_tokenizer).line
+            )
         return [line.partition(" = ")[0] for line in lines]
 
     def _adds_ter(self, measure):

@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "markdown": "",
     "processor": "",
     "schedules": "serialization",
-    "scoring": "fields",
+    "scoring": "fields token_ids",
     "serialization": "",
     "serving": "files scoring",
     "token_ids": "",

@@ -53,6 +53,30 @@ class DevScoresTest:
         assert [names[start] for start in starts] == list(scores)
 
 
+class BleuTokenizerTest:
+    CHINESE = [
+        ("A b c d e", "我们今天去商店买东西。"),
+        ("F", "猫在房子里睡觉。"),
+    ]
+
+    @pytest.mark.parametrize(
+        "reverse, tokenizer", [(False, "zh"), (True, "13a")]
+    )
+    def test_the_script_of_the_dev_text_decides(
+        self, tmp_path, reverse, tokenizer
+    ):
+        with_pairs(tmp_path, dev=self.CHINESE).generate(None)
+        problem = Numbers(tmp_path, reverse)
+        assert problem.bleu_tokenizer == tokenizer
+        signatures = problem.dev_signatures("bleu")
+        assert f"|tok:{tokenizer}|" in signatures[0]
+        texts = problem.text_split("dev")[1]
+        assert problem.dev_scores(texts, texts, "bleu")["bleu"] > 99.9
+
+    def test_without_data_it_is_that_of_the_language(self, tmp_path):
+        assert Numbers(tmp_path).bleu_tokenizer == "13a"
+
+
 class BothDirectionsTest:
     @pytest.fixture(scope="class")
     def both(self, problem):

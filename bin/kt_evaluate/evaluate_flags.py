@@ -6,9 +6,12 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.text_io import check_output
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import check_reachable
+from keras_transformer.scoring.translations import check_tokenizer
 from keras_transformer.scoring.translations import is_language
 
 OF_A_RUN = "Scoring a run or an ensemble"  # a group of flags
+TOKENIZERS = ["13a", "none", "intl", "char", "zh", "ja-mecab", "ko-mecab"]
+TOKENIZERS += ["flores200", "spm"]
 OF_TEXT = ("tokenize", "language", "lowercase", "compare")
 FLAGS = flags.define(
     flags.group(
@@ -62,9 +65,11 @@ FLAGS = flags.define(
     flags.group(
         "BLEU, chrF and TER",
         tokenize=flags.choice(
-            ["13a", "none", "intl", "char", "zh"],
-            "Tokenizer of the first BLEU: 13a, none, intl, char or zh. "
-            "Default: 13a, or none if the problem's text is tokenised.",
+            TOKENIZERS,
+            f"Tokenizer of the first BLEU: one of {', '.join(TOKENIZERS)}. "
+            "Default: zh, ja-mecab, ko-mecab or char if the language or the "
+            "references need it, none if the problem's text is tokenised, or "
+            "else 13a.",
         ),
         language=flags.text(
             "Code of the language of the text, such as de, for the paper's "
@@ -92,6 +97,8 @@ def check_flags():
             "`--language` must be a code of two or three small letters. "
             f"Received: --language={FLAGS.language}. Write a code such as de."
         )
+    if FLAGS.tokenize in TOKENIZERS[-4:]:  # which need other packages or files
+        check_tokenizer(FLAGS.tokenize)
     if path := FLAGS.compare:
         check_reachable(path)
         if not os.path.exists(path):

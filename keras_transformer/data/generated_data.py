@@ -3,6 +3,7 @@
 import functools
 import os
 import typing
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -171,6 +172,11 @@ class GeneratedData(vocabularies.HasVocabularies):
             for sides in zip(*self.directions)
         )
         return sources, references
+
+    def dev_references(self) -> Iterator[str]:
+        """Yields the references of dev, none before they are generated."""
+        if self.data_dir and generation.read_manifest(self.directory):
+            yield from self.text_split("dev")[1]
 
     def update_positions(self, hparams: "HParams") -> int:
         """Returns `update_batches.update_positions` for these data."""

@@ -124,7 +124,7 @@ def _has_lost_case(matches, ranks, vocabulary):
 
 def _has_frequent_word(matches, ranks):
     """Returns whether a later word, in small letters, is a frequent one."""
-    words = [match[0].lower() for match in matches[1:]]
+    words = [_spell(match[0])[1] for match in matches[1:]]
     return any(
         len(word) > 1 and ranks[_CORE.search(word)[0]] <= (1, MAX_FREQUENT_ID)
         for word in words

@@ -2,14 +2,18 @@
 
 import codecs
 import functools
+import html.entities
 import io
 import itertools
+import logging
 import re
+import sys
 import xml.etree.ElementTree
 
 from keras_transformer.data import text_files
 from keras_transformer.errors import UserError
 
+_logger = logging.getLogger(__name__)
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _LINES_AT_ONCE = 100
 TAB = "\t"
@@ -123,11 +127,68 @@ def _describe(languages):
     return f"source_language={source} and target_language={target}"
 
 
+# Characters that XML forbids, references to characters in a row, and names.
+_FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_DOUBTFUL = re.compile(
+    rf"{_FORBIDDEN.pattern}|&(?P<name>[A-Za-z]\w*;)"
+    r"|(?P<references>(?:&#(?:x[\da-fA-F]{1,8}|\d{1,8});)+)"
+)
+_REFERENCE = re.compile("&#(?:x(.+?)|(.+?));")
+
+
+def _read_xml_lines(path):
+    """Yields the lines of an XML file, repaired where XML would refuse them.
+
+    Memories have control characters from the texts of other programs, which
+    become spaces, emoji as references to two halves, and names of HTML.
+    """
+    faulty = []  # numbers of lines
+
+    def repair(match):
+        text = match[0]
+        if match["name"]:
+            text = html.entities.html5.get(match["name"], "&")
+            if text == "&":  # or the name of an entity of the file
+                return match[0]
+        elif match["references"]:
+            text = "".join(map(_character, _REFERENCE.finditer(text)))
+        # Two halves in a row are one character.
+        text = text.encode("utf-16", "surrogatepass")
+        text = text.decode("utf-16", "surrogatepass")
+        allowed = _FORBIDDEN.sub(" ", text)
+        if allowed != text:
+            faulty.append(number)
+        return "".join(f"&#{ord(character)};" for character in allowed)
+
+    recode = functools.partial(_recode, path)
+    lines = text_files.read_lines(path, recode=recode)
+    for number, line in enumerate(lines, 1):
+        yield _DOUBTFUL.sub(repair, line) + "\n"
+    if faulty:
+        _warn_of_forbidden(path, len(faulty), faulty[0])
+
+
+def _character(reference):
+    hexadecimal, decimal = reference.groups()
+    code = int(hexadecimal, 16) if hexadecimal else int(decimal)
+    return chr(code) if code <= sys.maxunicode else "\0"
+
+
+@functools.cache  # a file is read more than once
+def _warn_of_forbidden(path, number, line):
+    _logger.warning(
+        "%s has characters that XML forbids, which are read as spaces: %d of "
+        "them, the first in line %d.",
+        path,
+        number,
+        line,
+    )
+
+
 def _translation_units(path):
     """Yields the `tu` elements of a TMX file as a stream."""
-    recode = functools.partial(_recode, path)
     # A parser that is fed with text ignores the declaration of the encoding.
-    lines = (line + "\n" for line in text_files.read_lines(path, recode=recode))
+    lines = _read_xml_lines(path)
     parser = xml.etree.ElementTree.XMLPullParser(["start", "end"])
     body, depth = None, 0
     num_lines = _LINES_AT_ONCE

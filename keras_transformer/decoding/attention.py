@@ -13,11 +13,14 @@ import numpy as np
 from keras_transformer.decoding.batching import pad
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import END_LABEL
+from keras_transformer.token_ids import UNSPACED
 
 START = "(start)"
 SPACED_WORD = re.compile(r"\S+")
+# A letter or a digit of a word between spaces.
+SPACED = rf"[^\W{UNSPACED}]"
 # A run of letters and digits, or any other character except a space.
-WORD = re.compile(r"\w+|[^\w\s]")
+WORD = re.compile(rf"{SPACED}+|\S")
 # The lowest alignment error on the toy language (`docs/attention.md`).
 LAYER = -1
 MAX_ROWS = 16  # sentences whose attention is in memory at once

@@ -36,7 +36,6 @@ class Sentences(typing.NamedTuple):
     prefixes: list | None = None  # of lists of ids without the end id
     terms: list | None = None  # of lists of encoded terms
     seeds: np.ndarray | None = None  # of the sampler, int32 (num_sentences,)
-    seed: int | None = None  # for samplers that take one seed for all sentences
 
     def make_arrays(self, batch, extra_length):
         """Returns the arguments of `compile_search`'s function for a batch."""

@@ -1,6 +1,7 @@
 """Parses sentences with a translator whose model writes trees."""
 
 import math
+import re
 from collections.abc import Iterable
 from collections.abc import Sequence
 
@@ -19,6 +20,7 @@ from keras_transformer.trees.target_text import read_tree
 from keras_transformer.trees.target_text import write_tree
 from keras_transformer.trees.tokenizer import tokenize
 from keras_transformer.trees.tree import escape
+from keras_transformer.trees.tree import join_spaces
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.trees.tree import replace_tags
 
@@ -26,7 +28,8 @@ from keras_transformer.trees.tree import replace_tags
 class Trees(Step):
     """Turns sentences into words, and symbols into trees over these words.
 
-    `num_malformed` counts the outputs so far that were not trees.
+    `num_outputs` counts the outputs so far, samples and all hypotheses of a
+    beam among them, and `num_malformed` those that were not trees.
     """
 
     def __init__(self, engine, tokenized):
@@ -34,7 +37,7 @@ class Trees(Step):
         self._tagger = engine.tagger
         self._normalize = engine.codec.normalize
         self._tokenized = tokenized
-        self.num_malformed = 0
+        self.num_outputs = self.num_malformed = 0
 
     def prepare(self, texts):
         words = list(map(self.split, texts))
@@ -61,7 +64,7 @@ class Trees(Step):
         # SentencePiece writes this character for a space.
         text = text.replace(WORD_START, " ")
         if self._tokenized:
-            words = map(escape, text.split())
+            words = map(escape, map(join_spaces, re.split(r"[ \t-\r]+", text)))
             # The model reads no word that consists of invisible marks.
             return [word for word in words if self._normalize(word).strip()]
         return tokenize(self._normalize(text))
@@ -77,6 +80,7 @@ class Trees(Step):
         """Returns the tree that the model wrote, repaired if necessary."""
         if not words:  # a blank text has no tree
             return ""
+        self.num_outputs += 1
         self.num_malformed += not is_tree(symbols, words, self._linearization)
         tree = read_tree(symbols, words, self._linearization)
         if tags:

@@ -81,11 +81,14 @@ class Scorer(Preparation):
         alarm_names = [
             alarms.find_alarms(text, one.text) for text, one in zip(texts, best)
         ]
-        if "word_links" not in self.engine.capabilities.supports:
-            return alarm_names
         if protect:
             mask = make_mask(protect, glossary, self.codec.normalize)
-            texts = [mask(text).text for text in texts]
+            all_masked = list(map(mask, texts))
+            texts = [masked.text for masked in all_masked]
+            for names, masked in zip(alarm_names, all_masked):
+                names += ["message"] if masked.has_message else []
+        if "word_links" not in self.engine.capabilities.supports:
+            return alarm_names
         # The texts as the model read and wrote them, before steps changed them.
         sources = self.prepare(texts)
         written = self.codec.vocabulary.decode([one.ids for one in best])

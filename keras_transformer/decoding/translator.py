@@ -279,7 +279,6 @@ class Translator(Scorer):
                 seeds=generator.integers(
                     2**31, size=len(sources), dtype="int32"
                 ),
-                seed=int(seed) + start,
                 scored=scored,
                 **dataclasses.asdict(searched),
             )
@@ -303,7 +302,6 @@ class Translator(Scorer):
         prefixes: list[list[int]] | None = None,
         seeds: np.ndarray | None = None,
         terms: list | None = None,
-        seed: int | None = None,
         scored: bool = True,
         **options,
     ) -> list[list[Hypothesis]]:
@@ -313,7 +311,7 @@ class Translator(Scorer):
         in `hypotheses`. A blank source has one empty hypothesis.
         """
         options = self.change_options(**options)
-        sentences = Sentences(sources, prefixes, terms, seeds, seed)
+        sentences = Sentences(sources, prefixes, terms, seeds)
         results = [[Hypothesis("", 0.0, [])] for _ in sources]
         for batch, hypotheses in self.engine.search(
             sentences, options.to_search_options(), scored

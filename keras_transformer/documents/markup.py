@@ -136,9 +136,9 @@ def pair_tags(pieces):
     return partners
 
 
-# A placeholder such as {name} or %s, a number, a word, or punctuation.
+# A placeholder such as {name}, ${name} or %s, a number, a word, or punctuation.
 WORD = re.compile(
-    r"\{[^{}\s]*\}|%(?:\(\w+\)[a-zA-Z]|[sdifgxu]\b)|\d+(?:[.,:]\d+)+|\w+|[^\w\s]"
+    r"[#$%@]?\{{1,3}[^{}\s]*\}{1,3}|%(?:\(\w+\)[a-zA-Z]|[sdifgxu]\b)|\d+(?:[.,:]\d+)+|\w+|[^\w\s]"
 )
 
 # Markup that shows nothing, or the mark of a footnote beside a word.

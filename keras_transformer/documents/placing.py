@@ -246,9 +246,10 @@ def _separate_from_words(gaps, marks, space, is_first):
         gaps[after] = space
 
 
-# A start, end or empty tag of XML or HTML, a comment, or an entity.
+# A start, end or empty tag of XML or HTML, such a tag with a number for a name,
+# or a comment.
 TAG = re.compile(
-    r"</?[A-Za-z][\w:.-]*(?:\s+[^<>\s=]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'"
+    r"</?\d+\s*/?>|</?[A-Za-z][\w:.-]*(?:\s+[^<>\s=]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'"
     r"|[^\s<>\"']+))?)*\s*/?>|<!--.{0,2000}?-->"
 )
 _NAME = re.compile(r"</?([\w:.-]+)")

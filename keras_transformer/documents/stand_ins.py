@@ -23,8 +23,8 @@ _TEMPLATES = re.compile(
     + r"|\{#(?=\s)(?:(?!#\}).){0,%d}#\}" % _MAX_SIZE
     + r"|<%%(?:(?!%%>).){0,%d}%%>" % _MAX_SIZE
     + r"|<\?(?:php|=)(?:(?!\?>).){0,%d}\?>" % _MAX_SIZE
-    # ${name} of JSP and Thymeleaf, but not the start of a formula
-    + r"|\$\{[A-Za-z_][\w.]{0,100}\}(?![^\s$]{0,100}\$)",
+    # ${name} of JSP, %{name} or #{name}, but not the start of a formula
+    + r"|[$%#]\{[A-Za-z_][\w.]{0,100}\}(?![^\s$]{0,100}\$)",
     re.DOTALL,
 )
 # These show no text, so they may separate sentences.

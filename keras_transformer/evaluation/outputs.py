@@ -67,7 +67,7 @@ def decode(translator, problem, sources, **options):
         hypotheses = [best for best, *_ in n_best]
     # A parser returns trees already. Other outputs may need a conversion.
     if translator.linearization:
-        _report_trees(translator, len(hypotheses))
+        _report_trees(translator)
         return hypotheses
     return [
         one._replace(text=problem.output(source, one.text))
@@ -101,11 +101,11 @@ def _write_evalb_files(texts, outputs, output_dir):
         )
 
 
-def _report_trees(parser, num_sentences):
-    num_malformed = parser.trees.num_malformed
-    share = num_malformed / num_sentences
+def _report_trees(parser):
+    trees = parser.trees
+    share = trees.num_malformed / max(1, trees.num_outputs)
     print(
-        f"Malformed and repaired: {num_malformed} of {num_sentences} "
+        f"Malformed and repaired: {trees.num_malformed} of {trees.num_outputs} "
         f"({share:.1%}).",
         file=sys.stderr,
     )

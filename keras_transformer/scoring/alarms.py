@@ -15,6 +15,7 @@ REASONS = {
     "much_longer": "has a translation that is far too long",
     "much_shorter": "has a translation that is far too short",
     "uncovered": "has a translation that leaves out a part of it",
+    "message": "has a plural or select of ICU, which is kept untranslated",
     "low_score": "has a translation with an unusually low score",
 }
 # A text and its translation differ in length by less than this factor.
@@ -47,8 +48,9 @@ _DENSE = re.compile("[\u2e80-\uffef]")
 def find_alarms(source, translation):
     """Returns the names of the `REASONS` to doubt a translation, a list.
 
-    It never returns "uncovered", which needs attention (see `leaves_out`), nor
-    "low_score", which needs the `evaluation.quality` of a run.
+    It never returns "uncovered", which needs attention (see `leaves_out`),
+    "message", which needs placeholders, nor "low_score", which needs the
+    `evaluation.quality` of a run.
 
     >>> find_alarms("fragmentation", "frammenti di frammenti di frammenti")
     ['loop']

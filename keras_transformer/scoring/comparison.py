@@ -6,6 +6,7 @@ import os
 
 from keras_transformer.scoring.report import align_columns
 from keras_transformer.scoring.translations import bleu_metric
+from keras_transformer.scoring.translations import ter_metric
 
 NUM_SAMPLES = 1000
 SEED = 12345  # sacreBLEU's default
@@ -81,13 +82,12 @@ def compare(
     variable SACREBLEU_SEED is replaced.
     """
     from sacrebleu.metrics import CHRF
-    from sacrebleu.metrics import TER
     from sacrebleu.significance import PairedTest
 
     metrics = {
         f"BLEU {tokenize}": bleu_metric(tokenize, lowercase),
         "chrF2": CHRF(lowercase=lowercase),
-        "TER": TER(),
+        "TER": ter_metric(tokenize),
     }
     # sacreBLEU reads its seed from there, and reports each step of its work.
     os.environ["SACREBLEU_SEED"] = str(SEED)

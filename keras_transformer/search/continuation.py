@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import ArrayLike
 
+from keras_transformer import fields
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beams import NEVER
 from keras_transformer.search.options import DecodeOptions
@@ -54,7 +55,7 @@ def generate(
             with the first axis `batch`, and has a `reorder` as `DecoderCache`.
         prompts: Integer ids of shape `(batch, prompt_len)`, padded with 0 at
             their ends, each with at least one id.
-        seed: Integer seed of the samples. Defaults to 0.
+        seed: Integer seed of the samples, at least 0. Defaults to 0.
         **options: Fields of `DecodeOptions`: beam_size, alpha, num_hypotheses,
             extra_length, temperature, top_k and top_p, with its defaults.
 
@@ -82,10 +83,6 @@ def generate(
     # Only TensorFlow's loops can change the shapes of their tensors.
     grows = keras.backend.backend() == "tensorflow"
     fixed_length = None if grows else int(limits.max())
-    sampler = None
-    if options.temperature:
-        seeds = ops.convert_to_tensor(seed + np.arange(batch), dtype="int32")
-        sampler = make_sampler(options, seeds, (PAD_ID,))
     # The search starts without an id, but this model needs the first id of a
     # prompt. So the step inserts the first id, and the rest is a prefix.
     hypotheses = beam_search(
@@ -100,7 +97,7 @@ def generate(
         options.alpha,
         num_hypotheses=options.num_hypotheses,
         prefixes=prompts[:, 1:],
-        sampler=sampler,
+        sampler=_make_sampler(options, seed, batch),
         forbidden=(PAD_ID,),
         fixed_length=fixed_length,
     )
@@ -110,6 +107,16 @@ def generate(
     is_cut = np.arange(sequences.shape[2]) >= limits[:, None, None]
     sequences = np.where(is_cut, PAD_ID, sequences).astype("int32")
     return sequences, ops.convert_to_numpy(hypotheses.scores)
+
+
+def _make_sampler(options, seed, num_rows):
+    fields.check_seed(seed)
+    if not options.temperature:
+        return None
+    # The seed of a row does not depend on the number of rows.
+    generator = np.random.default_rng(seed)
+    seeds = generator.integers(2**31, size=num_rows, dtype="int32")
+    return make_sampler(options, seeds, (PAD_ID,))
 
 
 def _count_ids(prompts):

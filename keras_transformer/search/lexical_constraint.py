@@ -10,10 +10,12 @@ from keras_transformer.search.beams import NEVER
 from keras_transformer.search.beams import select
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
+from keras_transformer.token_ids import UNSPACED
 
 # Subtracted from the score for each id of a term that the hypothesis lacks.
 # Only a hypothesis that has reached its limit can lack one.
 MISSING_ID = 1_000.0
+_SPACED = re.compile(rf"[^\W_{UNSPACED}]")  # of words between spaces
 _BYTE = re.compile("<0x(..)>")  # how SentencePiece spells a byte
 
 
@@ -128,8 +130,8 @@ def find_word_boundaries(vocabulary):
     pieces = vocabulary.all_pieces()
     texts = [_BYTE.sub(_character, piece) for piece in pieces]
     return (
-        np.array([text[:1].isalnum() for text in texts]),
-        np.array([text[-1:].isalnum() for text in texts]),
+        np.array([bool(_SPACED.match(text[:1])) for text in texts]),
+        np.array([bool(_SPACED.match(text[-1:])) for text in texts]),
     )
 
 

@@ -8,11 +8,12 @@ import re
 from keras_transformer.data.text_files import make_encoding_error
 from keras_transformer.errors import UserError
 
-# A bracket around a tag and its word; an opening bracket with its label, which
-# only the root may lack; a closing bracket; a word that touches a bracket; a
-# word without a bracket.
+# A bracket around a tag and its word, which may have no-break spaces inside; an
+# opening bracket with its label, which only the root may lack; a closing
+# bracket; a word that touches a bracket; a word without a bracket.
+_WORD = r"[^\s()]+(?:[^\S \t-\r]+[^\s()]+)*"
 _TOKEN = re.compile(
-    r"\(\s*(?:(?P<tag>[^\s()]+)\s+(?P<word>[^\s()]+)\s*\)|(?P<label>[^\s()]*))"
+    rf"\(\s*(?:(?P<tag>[^\s()]+)\s+(?P<word>{_WORD})\s*\)|(?P<label>[^\s()]*))"
     r"|(?P<close>\))|(?P<glued>(?<=\))[^\s()]+|[^\s()]+(?=\())"
     r"|(?P<stray>[^\s()]+)"
 )

@@ -117,10 +117,10 @@ def estimate_f1(tree, trees, weights, chart=()):
         for gold, weight in zip(trees, weights, strict=True)
     )
     mean = total / sum(weights)
-    if not chart:
-        return mean
     is_counted = [tag not in DELETED for tag in tree.tags()]
     shares = _share_chart(chart, is_counted)
+    if not shares:  # no chart, or one of punctuation alone
+        return mean
     brackets = [bracket for bracket, *_ in _brackets(tree, is_counted)]
     matched = sum(shares[bracket] for bracket in brackets)
     of_chart = 200 * matched / (len(brackets) + sum(shares.values()))

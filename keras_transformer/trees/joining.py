@@ -2,16 +2,19 @@
 
 import itertools
 import math
-import os
+import re
 
 from keras_transformer import fields
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.errors import UserError
+from keras_transformer.trees.brackets import split_blocks
 from keras_transformer.trees.consensus import find_consensus
 from keras_transformer.trees.tree import clean
 from keras_transformer.trees.tree import parse_tree
-from keras_transformer.trees.treebank import clean_trees
-from keras_transformer.trees.treebank import read_treebank
+from keras_transformer.trees.treebank import list_treebank_files
+
+# Brackets without a word, as Collins' parser, Berkeley's and EVALB write them.
+_FAILED = re.compile(r"\s*\(?\s*(?:TOP|ROOT|S1|VROOT)?[\s()]*")
 
 
 def join_parses(paths):
@@ -36,27 +39,34 @@ def join_parses(paths):
 
 
 def read_best_parses(path, number):
-    """Returns the best parse of each sentence, None for a blank line.
+    """Returns the best parse of each sentence, None for a failed one.
 
     The path leads to a treebank, or to a file or pipe with a line for each of
     the `number` sentences. The rest of a line after a tab is ignored, so lines
-    may have scores of any kind.
+    may have scores of any kind. See `is_failed_parse`.
     """
-    if not os.path.exists(path) or os.path.isdir(path):
-        return list(read_treebank([path]))
-    # A pipe can be read only once.
-    lines = list(read_lines(path, errors="surrogateescape"))
-    if len(lines) == number:
-        parses = [line.partition("\t")[0] for line in lines]
-        return [
-            _read_tree(parse, path, line) if parse.strip() else None
-            for line, parse in enumerate(parses, 1)
+    parses = []
+    for file in list_treebank_files([path]):
+        # A pipe can be read only once.
+        lines = list(read_lines(file, errors="surrogateescape"))
+        blocks = split_blocks(lines)
+        if file == path and len(lines) == number:
+            blocks = enumerate((line.partition("\t")[0] for line in lines), 1)
+        parses += [
+            None if is_failed_parse(text) else _read_tree(text, file, line)
+            for line, text in blocks
         ]
-    trees = list(clean_trees(lines, path))
-    for fault in trees:
-        if isinstance(fault, ValueError):
-            raise fault
-    return trees
+    return parses
+
+
+def is_failed_parse(text):
+    """Returns whether a parser wrote no parse, but a blank text or brackets.
+
+    >>> [is_failed_parse(text) for text in ("(())", "(TOP )", "", "(NN a)")]
+    [True, True, True, False]
+    """
+    is_balanced = text.count("(") == text.count(")")
+    return is_balanced and bool(_FAILED.fullmatch(text))
 
 
 def read_parses(path):
@@ -65,7 +75,7 @@ def read_parses(path):
     A line has the parses of a sentence, separated by tabs, such as the output
     of `kt-decoder`. After each there may be its score, the logarithm of its
     probability; otherwise parses have the same weight. The weights of a line
-    have the sum 1. A blank line stands for a sentence without a parse.
+    have the sum 1. A line that `is_failed_parse` has none.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "parses.tsv")
@@ -80,8 +90,8 @@ def read_parses(path):
         scores = ["0"] * len(trees)
         if len(trees) > 1 and not trees[1].lstrip().startswith("("):
             trees, scores = trees[::2], trees[1::2]
-        is_blank = not trees[0].strip()
-        yield [] if is_blank else _weight_trees(trees, scores, path, line)
+        is_failed = is_failed_parse(trees[0])
+        yield [] if is_failed else _weight_trees(trees, scores, path, line)
 
 
 def _weight_trees(texts, scores, path, line):

@@ -150,9 +150,8 @@ def build_trees(all_steps):
 def parse_tree(text, name="the text", first_line=1):
     """Returns the one tree that a text holds, unchanged.
 
-    Words are separated by brackets and by white space as `str.split` defines
-    it, no-break spaces included. So the words of a tree, joined by spaces and
-    split again, are the same words. The root may lack a label. A `UserError`
+    Words are separated by brackets and by white space. A no-break space or the
+    like inside a word belongs to it. The root may lack a label. A `UserError`
     calls the text `name` and counts its lines from `first_line`.
     """
     (tree,) = build_trees(read_steps(text, name, first_line))
@@ -187,13 +186,14 @@ def clean(tree):
       S1, VROOT) is renamed; any other tree gets TOP above it. TOP holds several
       trees where the treebank has several.
 
-    Words keep the treebank's escapes, such as `-LRB-` and `\\/`. Unary chains
-    of one label (`NP` over `NP`) stay too, because EVALB counts them.
+    Words keep the treebank's escapes, such as `-LRB-` and `\\/`, but have no
+    spaces; see `join_spaces`. Unary chains of one label (`NP` over `NP`) stay
+    too, because EVALB counts them.
     """
     children = (child for child in tree.children if not _is_number(child))
     tree = Tree(tree.label, tuple(children))
     kept = build_trees(
-        (step, cut(label), word)
+        (step, cut(label), word and join_spaces(word))
         for step, label, word in walk(tree)
         if not (step == "leaf" and label in _NO_WORDS)
     )
@@ -228,6 +228,17 @@ def cut(label):
         return label
     # The first character belongs to the label even if it is a separator.
     return label[:1] + re.split(r"[-=|]", label[1:], maxsplit=1)[0]
+
+
+def join_spaces(word):
+    """Returns a word with "_" for the no-break spaces in it.
+
+    So the words of a tree, joined by spaces and split again, are the same.
+
+    >>> join_spaces("10\u00a0000")
+    '10_000'
+    """
+    return word if word.isascii() else "_".join(word.split())
 
 
 def escape(word):

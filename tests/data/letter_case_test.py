@@ -48,6 +48,11 @@ class RestoreCaseTest:
     def test_other_texts_stay(self, text, vocabulary):
         assert restore_case([text], vocabulary) == [text]
 
+    def test_a_letter_whose_small_form_is_longer_stays(self, vocabulary):
+        assert len("İ".lower()) == 2
+        (restored,) = restore_case(["The Dog Sees İda."], vocabulary)
+        assert restored == "The dog sees İda."
+
     def test_a_vocabulary_of_capitals_keeps_them(self, tmp_path_factory):
         texts = [text.upper() for text in TEXTS]
         vocabulary = train(texts, tmp_path_factory)

@@ -141,6 +141,28 @@ class TmxTest:
         path = tmx(tmp_path, unit(en=segment, de="x"))
         assert read_tmx(path) == [(text, "x")]
 
+    @pytest.mark.parametrize(
+        "segment, text, is_lossy",
+        [
+            ("Price\x0blist", "Price list", True),
+            ("a\x1fb\ufffec&#x1F;d&#0;e", "a b c d e", True),
+            ("&#xD83D;&#xDE00;a&#55357;&#56832;", "😀a😀", False),
+            ("&#xD83D;a &#xDE00;&#xD83D;", "a", True),
+            ("&#x110000;a&#99999999;", "a", True),
+            (
+                "a&nbsp;b&eacute; &lt;&amp;nbsp;&#169;&#xd7;",
+                "a\xa0bé <&nbsp;©×",
+                False,
+            ),
+        ],
+    )
+    def test_what_xml_forbids_costs_no_unit(
+        self, tmp_path, caplog, segment, text, is_lossy
+    ):
+        path = tmx(tmp_path, unit(en="a", de="b"), unit(en=segment, de="x"))
+        assert read_tmx(path) == [("a", "b"), (text, "x")]
+        assert ("forbids, which are read as spaces" in caplog.text) == is_lossy
+
     def test_a_variant_without_a_segment_is_no_text(self, tmp_path):
         empty = '<tu><tuv xml:lang="en"/><tuv xml:lang="de"/></tu>'
         half = '<tu><tuv xml:lang="en"/><tuv xml:lang="de"><seg>b</seg></tuv>'
@@ -238,7 +260,7 @@ class TmxTest:
             (HEAD + "<tu>", "line 7 .*no element found"),
             (HEAD + "<tu></tuv>", "line 6 .*mismatched tag"),
             (HEAD + unit(en="R&D", de="b") + TAIL, "not well-formed"),
-            (HEAD + unit(en="&nbsp;", de="b") + TAIL, "undefined entity"),
+            (HEAD + unit(en="&none;", de="b") + TAIL, "undefined entity"),
             ("", "line 1 .*no element found"),
             ("one\teins\n", "line 1 .*syntax error"),
             ("<html><p>404</p></html>", "the file has none"),

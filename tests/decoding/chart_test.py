@@ -21,6 +21,7 @@ from keras_transformer.token_ids import WORD_START
 from keras_transformer.trees.consensus import LabelledSpan
 from keras_transformer.trees.consensus import find_consensus
 from keras_transformer.trees.span_targets import find_labels
+from keras_transformer.trees.tokenizer import tokenize
 from keras_transformer.trees.tree import find_spans
 from keras_transformer.trees.tree import parse_tree
 
@@ -144,6 +145,27 @@ class ParserTest:
             trees = [parse_tree(one.text) for one in each]
             assert tree.text == str(find_consensus(trees, weights, chart))
             assert 0 <= tree.score <= 100
+
+    @pytest.mark.parametrize(
+        "options", [{"beam_size": 1}, {"beam_size": 4}, {"mbr_samples": 4}]
+    )
+    def test_lines_of_punctuation_have_trees(self, runs, options):
+        texts = ["?", "a dog", "...", "! !", "", ", .", "two women"]
+        trees = load(runs[0].path)(texts, **options)
+        words = [parse_tree(tree).words() if tree else [] for tree in trees]
+        assert words == list(map(tokenize, texts))
+
+    def test_a_no_break_space_separates_no_tokens(self, runs):
+        parser = load(runs[0].path, tokenized=True)
+        (tree,) = parser(["10\u00a0000 dogs\u3000 run\t."])
+        assert parse_tree(tree).words() == ["10_000", "dogs", "run", "."]
+
+    @pytest.mark.parametrize("options", [{"beam_size": 3}, {"mbr_samples": 3}])
+    def test_all_joined_outputs_are_counted(self, runs, options):
+        parser = load(runs[0].path, tokenized=True)
+        parser(TEXTS, constrained=False, **options)
+        assert parser.trees.num_outputs == 3 * sum(map(bool, TEXTS))
+        assert parser.trees.num_malformed <= parser.trees.num_outputs
 
     def test_a_chart_can_change_the_tree(self, runs):
         with_chart = load(runs[0].path, tokenized=True)(TEXTS)

@@ -165,10 +165,15 @@ class CTranslate2EngineTest:
 
     @pytest.mark.parametrize("seed", [2**32 - 1, 2**40, np.int32(2**31 - 1)])
     def test_large_seeds_are_seeds(self, theirs, texts, seed):
-        for start in (0, 1024):  # the second window adds to the seed
+        for start in (0, 1024):
             options = {"temperature": 1.5, "seed": seed, "start": start}
             first = list(theirs.hypotheses(texts[:5], **options))
             assert list(theirs.hypotheses(texts[:5], **options)) == first
+
+    def test_windows_and_seeds_share_no_samples(self, theirs, texts):
+        options = {"temperature": 1.5, "num_hypotheses": 2}
+        later = list(theirs.hypotheses(texts, seed=0, start=1024, **options))
+        assert later != list(theirs.hypotheses(texts, seed=1024, **options))
 
     def test_result_depends_on_no_other_sentence(self, theirs, texts):
         together, scores = theirs(texts, return_scores=True)

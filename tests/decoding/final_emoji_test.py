@@ -4,17 +4,35 @@ import pathlib
 
 import numpy as np
 import pytest
+from growth import assert_linear
 from small_translators import TEXTS
 from small_translators import make_translator
 from small_translators import make_vocabulary
 
 from keras_transformer import load
+from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.steps.affixes import FinalEmoji
 from keras_transformer.decoding.translator import Translator
 
 RUN = pathlib.Path(__file__).parents[1] / "fixtures/v0.1/run"
-# A skin tone, a joined family, a flag, and a heart with its variant.
-ENDS = [" 😀", "👋🏽 🔥", " 👩‍👩‍👧", " 🇮🇹", " ❤️", ""]
+# A skin tone, a joined family, a flag, a heart with its variant, stars, clocks,
+# arrows, keycaps, the flag of Wales, a flag in colours, and signs as emoji.
+ENDS = [
+    " 😀",
+    "👋🏽 🔥",
+    " 👩‍👩‍👧",
+    " 🇮🇹",
+    " ❤️",
+    "",
+    " ⭐",
+    " ⌚⏰ ⏳",
+    " ↗️⬅⤴️ →",
+]
+ENDS += [
+    " 1️⃣ #⃣",
+    " 🏴\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f",
+]
+ENDS += [" 🏳️‍🌈", "🫶🏿", " ™️ ㊗️‼️ ℹ️"]
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +72,38 @@ class FinalEmojiTest:
             np.testing.assert_array_equal(ours.cross, other.cross)
 
     @pytest.mark.parametrize(
-        "text", ["a 😀 book", "a book™", "50 %", "a book \u200d", " \t"]
+        "text",
+        ["a 😀 book", "a book™", "50 %", "a book \u200d", " \t", "10", "→ a"],
     )
     def test_what_does_not_end_in_an_emoji_stays(self, text):
-        assert FinalEmoji().prepare([text]) == ([text], [""])
+        texts, ((_, end),) = FinalEmoji().prepare([text])
+        assert (texts, end) == ([text], "")
+
+    @pytest.mark.parametrize(
+        "source, translation, expected",
+        [
+            ("chat 😀 now", "habla", "habla 😀"),
+            ("a 👩‍👩‍👧 → (1️⃣!) 😀", "un (1️⃣!)", "un (1️⃣!) 👩‍👩‍👧 😀"),
+            ("❤️ a ❤", "❤ a", "❤ a ❤"),
+            ("😀, 😀 x", "😀, x", "😀, x 😀"),
+        ],
+    )
+    def test_a_translation_gets_the_emoji_that_it_lacks(
+        self, source, translation, expected
+    ):
+        step = FinalEmoji()
+        _, memory = step.prepare([source])
+        hypotheses = [[Hypothesis(translation, 0.0, [])]]
+        ((best,),) = step.finish(hypotheses, memory)
+        assert best.text == expected
+
+    @pytest.mark.parametrize(
+        "unit", ["😀 a", "😀", "1", " ", "\u200d😀", "a\ufe0f"]
+    )
+    def test_texts_are_read_in_linear_time(self, unit):
+        assert_linear(
+            lambda size: FinalEmoji().prepare([unit * size + "a"]), 9000
+        )
 
     def test_a_text_of_emoji_is_its_own_translation(self, translator):
         assert translator([" 😀 🔥 "]) == ["😀 🔥"]

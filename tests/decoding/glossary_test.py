@@ -91,6 +91,33 @@ class GlossaryTest:
         )
         assert glossary.find(text) == targets
 
+    @pytest.mark.parametrize(
+        "terms, text, targets",
+        [
+            ({"猫": "cat"}, "猫が好きです。", ["cat"]),
+            (
+                {"猫": "cat", "子猫": "kitten"},
+                "白い子猫と猫",
+                ["kitten", "cat"],
+            ),
+            (
+                {"Tシャツ": None, "Wi-Fi": "w"},
+                "このTシャツはWi-Fiの",
+                ["Tシャツ", "w"],
+            ),
+            ({"แมว": "cat"}, "ฉันชอบแมวมาก", ["cat"]),
+            ({"ກິນ": "eat", "ឆ្មា": "cat"}, "ຂ້ອຍກິນ ខ្ញុំស្រលាញ់ឆ្មា", ["eat", "cat"]),
+            # Before a vowel sign, each would be a part of another word.
+            ({"กา": "crow", "แม": "x"}, "กาแม่", ["crow"]),
+            ({"बिल": "bill"}, "बिल्ली बिल", ["bill"]),
+            ({"고양이": "cat"}, "고양이 고양이가", ["cat"]),
+        ],
+    )
+    def test_scripts_without_spaces_have_terms_anywhere(
+        self, terms, text, targets
+    ):
+        assert Glossary(terms).find(text) == targets
+
     def test_a_tag_is_not_a_part_of_the_text(self):
         glossary = Glossary({"cat": "felino", "no": "nei"})
         assert glossary.find("<no> Cat food, no?") == ["felino", "nei"]
@@ -135,6 +162,10 @@ class HoldsTest:
             ("a protein kinase", ["protein kinase", "kinase"], False),
             ("New York City", ["New York", "York City"], True),
             ("C++ and C+", ["C++"], True),
+            ("私は猫が好き", ["猫"], True),
+            ("Wi-Fiを使う", ["Wi-Fi"], True),
+            ("Tシャツ", ["シャツ", "T"], True),
+            ("ฉันชอบแมวมาก", ["แมว", "แมว"], False),
         ],
     )
     def test_terms_are_counted_as_whole_words(

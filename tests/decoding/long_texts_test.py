@@ -58,6 +58,18 @@ class SplitLongTest:
     def test_a_part_ends_at_the_best_place(self, text, parts):
         assert split_long(text, 4, num_words) == parts
 
+    @pytest.mark.parametrize(
+        "parts",
+        [
+            ["我买东西。我看书。", "猫在房子里睡觉。"],
+            ["猫が好きで、", "犬も好きです。"],
+        ],
+    )
+    def test_text_without_spaces_is_divided_at_its_punctuation(self, parts):
+        text = "".join(parts)
+        longest = 1 + max(num_characters(parts))  # two pieces have two ends
+        assert split_long(text, longest, num_characters) == parts
+
     def test_text_without_spaces_is_divided_anywhere(self):
         parts = split_long("x" * 10, 4, num_characters)
         assert parts == ["xx", "xxx", "xx", "xxx"]

@@ -19,9 +19,21 @@ from keras_transformer.documents.placing import TAG
 
 KEPT = [
     *("{name}", "{0}", "%(count)d"),
+    *("{{name}}", "{{ user.name }}", "${name}", "%{name}", "#{a b}", "${{a}}"),
+    *("{ name }", "{{{raw}}}", "<%= name %>", "%<name>s"),
+    *("{0, number, #.#}", "%@", "%1$@"),
     *("%s", "%d", "%.2f", "%1$s", "%8lu", "%-10s", "%#10lx", "%*.*f", "%zu"),
 ]
 ADDRESSES = ["https://example.org/a?b=c&d=1#e", "me.you@example.org"]
+MESSAGES = [
+    "{count, plural, one {The dog barks.} other {The dogs bark.}}",
+    "{n,plural,=0{no dog}one{{name} has a dog}other{{name} has # dogs}}",
+    "{sex, select, male {He runs} other {{n, plural, other {They run}}}}",
+    "{n, selectordinal, one {#st} other {#th '{' dog}}",
+    "{0,choice,0#no dog|1#a dog|1<{0} dogs}",
+    "{n, plural, one {It''s '{n}' dog} other {# dogs}}",
+    "{count, plural, one {a dog",  # the rest is on other lines
+]
 TEMPLATES = [
     "https://example.org/users/{id}",
     "https://example.org/{id}/edit",
@@ -65,8 +77,24 @@ class MaskTest:
         assert masked.stand_ins["Tom"].piece.raw == kept
         assert restore(masked, "Ya tienes (Tom).") == f"Ya tienes ({kept})."
 
+    @pytest.mark.parametrize("message", MESSAGES)
+    def test_a_message_of_icu_is_one_placeholder(self, message):
+        masked = Placeholders([r"\d"]).mask(f"You see {message}")
+        assert masked.text == "You see Tom"
+        assert masked.has_message
+        assert restore(masked, "Ves Tom") == f"Ves {message}"
+
     @pytest.mark.parametrize(
-        "text", ["50 % of it", "a < b > c", "a@b", "{a b}", "1%", "", "  "]
+        "text", [*MESSAGES, *KEPT, "{a}: {b}!", "<1>{a}</1> (%d)", "<0/>"]
+    )
+    def test_a_text_without_words_beside_them_is_copied(self, text):
+        masked = Placeholders().mask(f" {text}\n")
+        assert (masked.text, restore(masked, "")) == ("", text)
+
+    @pytest.mark.parametrize(
+        "text",
+        ["50 % of it", "1 <2 and 3> 1", "{plural, of a}", "a < b > c", "a@b"]
+        + ["{a b}", "1%", "", "  "],
     )
     def test_other_text_stays(self, text):
         masked = Placeholders().mask(text)
@@ -113,9 +141,10 @@ class MaskTest:
         assert text == f"https://a.org/{kept}"
 
     def test_tags_leave_single_spaces(self):
-        masked = Placeholders().mask("A <br/> <b>dog </b> runs<hr>")
+        masked = Placeholders().mask("{% a %}A <br/> <b>dog </b> runs<hr>")
         assert masked.text == "A dog runs"
         assert [tag.piece.raw for tag in masked.tags] == [
+            "{% a %}",
             "<br/>",
             "<b>",
             "</b>",
@@ -124,12 +153,14 @@ class MaskTest:
 
 
 class RestoreTest:
-    def test_tags_follow_their_words(self):
-        source = 'the <b>red</b> <a href="x">house</a>.'
+    @pytest.mark.parametrize("red, house", [("b", 'a href="x"'), ("0", "1")])
+    def test_tags_follow_their_words(self, red, house):
+        end = house[0]
+        source = f"the <{red}>red</{red}> <{house}>house</{end}>."
         masked = Placeholders().mask(source)
         links = links_of(masked.text, "la casa roja.", [0, 2, 1, 3])
         assert restore(masked, "la casa roja.", links) == (
-            'la <a href="x">casa</a> <b>roja</b>.'
+            f"la <{house}>casa</{end}> <{red}>roja</{red}>."
         )
 
     def test_inner_tags_stay_inside(self):
@@ -182,6 +213,7 @@ class RestoreTest:
             ("Toms Hund und Tom", "{n}s Hund und "),
             ("Tom und Toms Hund", "{n} und  Hund"),
             ("Tomaten , Tom !", "Tomaten , {n} !"),
+            ("これはTomの犬です。", "これは{n}の犬です。"),
         ],
     )
     def test_a_name_may_have_the_ending_of_a_case(self, written, restored):
@@ -290,6 +322,13 @@ class TranslatorTest:
             for kept in ("{street}", "%d", *TAG.findall(text)):
                 assert translation.count(kept) == text.count(kept)
 
+    def test_a_message_of_icu_raises_an_alarm(self, translator):
+        texts = ["a dog", f"a {MESSAGES[0]}", "a {dog}"]
+        protect = Placeholders()
+        hypotheses = list(translator.hypotheses(texts, protect=protect))
+        alarms = translator.find_alarms(texts, hypotheses, protect)
+        assert ["message" in each for each in alarms] == [False, True, False]
+
     def test_all_hypotheses_keep_them(self, translator):
         (hypotheses,) = translator(
             ["a {dog}"], num_hypotheses=3, protect=Placeholders()
@@ -348,7 +387,7 @@ class HostileTextTest:
     @pytest.mark.parametrize(
         "unit",
         ["<!--", "a.", "a<b>", '<a b="', "<a b", "{", "%(", "http://{"]
-        + ["%0", "0"],
+        + ["%0", "0", "{{", "{{ a", "${", "{ ", "{a,plural,", "'{", "<1", "<%"],
     )
     def test_texts_are_masked_in_linear_time(self, unit):
         def mask(size):

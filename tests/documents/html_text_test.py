@@ -160,6 +160,7 @@ class HtmlTest:
             ),
             ("Hi <%= a > b %> you.", "Hi you.", "HI <%= a > b %> YOU."),
             ("Hi ${a.b}, it is $5.", "Hi , it is $5.", "HI ${a.b}, IT IS $5."),
+            ("Hi %{a}, it is 5%.", "Hi , it is 5%.", "HI %{a}, IT IS 5%."),
         ],
     )
     def test_notes_formulas_and_templates_stay(self, text, sentence, result):

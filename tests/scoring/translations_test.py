@@ -1,4 +1,5 @@
 import collections
+import importlib.util
 import math
 import re
 
@@ -7,6 +8,8 @@ import sacrebleu
 
 from keras_transformer.scoring import translations
 from keras_transformer.scoring.translations import bleu_report
+from keras_transformer.scoring.translations import check_tokenizer
+from keras_transformer.scoring.translations import choose_tokenizer
 from keras_transformer.scoring.translations import tokenize_as_paper
 from keras_transformer.scoring.translations import translation_report
 
@@ -189,6 +192,91 @@ class TranslationReportTest:
         assert ends[-1] == len(bleu)
         for end in ends:
             assert bleu[end - 1].isdigit() and bleu[end : end + 1] in (" ", "")
+
+
+CHINESE = ["我们今天去超市买东西。", "那只猫在房子里睡觉。"]
+JAPANESE = ["猫が家の中で寝ています。", "犬は公園を走る。"]
+THAI = ["แมวนอนอยู่ในบ้าน"]
+KOREAN = ["고양이가 집에서 자고 있다."]
+
+
+@pytest.fixture(params=[True, False], ids=["with MeCab", "without MeCab"])
+def has_mecab(request, monkeypatch):
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: request.param or None
+    )
+    return request.param
+
+
+class ChooseTokenizerTest:
+    @pytest.mark.parametrize(
+        "language, texts, tokenizer, replacement",
+        [
+            ("zh", [], "zh", "zh"),
+            ("yue", [], "zh", "zh"),
+            (None, CHINESE, "zh", "zh"),
+            ("target", ["TCP 协议的三次握手"], "zh", "zh"),
+            ("ja", [], "ja-mecab", "char"),
+            (None, JAPANESE, "ja-mecab", "char"),
+            ("ja", ["東京都"], "ja-mecab", "char"),
+            ("ko", [], "ko-mecab", "13a"),
+            (None, KOREAN, "ko-mecab", "13a"),
+            ("th", [], "char", "char"),
+            (None, THAI, "char", "char"),
+            ("de", CHINESE, "13a", "13a"),
+            (None, REFERENCES, "13a", "13a"),
+            (None, ["Das Zeichen 猫 heißt Katze."], "13a", "13a"),
+            (None, ["?", ""], "13a", "13a"),
+        ],
+    )
+    def test_the_language_or_else_the_script_decides(
+        self, has_mecab, language, texts, tokenizer, replacement
+    ):
+        expected = tokenizer if has_mecab else replacement
+        assert choose_tokenizer(language, texts) == expected
+
+    @pytest.mark.parametrize(
+        "references, titles, note",
+        [
+            (CHINESE, ["BLEU zh", "chrF2", "TER"], "none between words"),
+            (JAPANESE, ["BLEU char", "chrF2"], r"install 'sacrebleu\[ja\]'"),
+            (THAI, ["BLEU char", "chrF2"], "none between words"),
+            (
+                KOREAN,
+                ["BLEU 13a", "BLEU intl", "chrF2", "TER"],
+                r"install 'sacrebleu\[ko\]'",
+            ),
+        ],
+    )
+    @pytest.mark.parametrize("has_mecab", [False], indirect=True)
+    def test_no_score_divides_at_spaces_that_are_missing(
+        self, has_mecab, references, titles, note
+    ):
+        tokenize = choose_tokenizer(None, references)
+        report = translation_report(references, references, None, tokenize)
+        assert [row.title for row in report.rows] == titles
+        assert re.search(note, report.left_out)
+        assert f"tok:{tokenize}" in report.rows[0].signature
+        expected = {"bleu": 100, "chrf": 100, "ter": 0}
+        for name, score in report.scores.items():
+            assert score == pytest.approx(expected.get(name, 100))
+
+    def test_one_edit_of_chinese_is_that_of_a_character(self):
+        changed = [CHINESE[0].replace("今", "明"), CHINESE[1]]
+        report = translation_report(changed, CHINESE, "zh", "zh")
+        num_characters = sum(map(len, CHINESE))
+        assert report.scores["ter"] == pytest.approx(100 / num_characters)
+
+    def test_a_tokenizer_for_spaces_is_named_as_the_fault(self):
+        report = translation_report(CHINESE, CHINESE, "zh", "13a")
+        assert "means little here" in report.left_out
+        assert "--tokenize=zh" in report.left_out
+
+    def test_a_missing_tokenizer_is_an_error(self):
+        if importlib.util.find_spec("MeCab"):
+            pytest.skip("MeCab is here")
+        with pytest.raises(ValueError, match=r"tokenize=ja-mecab: .*\[ja\]"):
+            check_tokenizer("ja-mecab")
 
 
 class SeveralReferencesTest:

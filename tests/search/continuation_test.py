@@ -110,6 +110,27 @@ class GenerateTest:
             first[:, :, 0], np.repeat(PROMPTS[:, :1], 8, axis=1)
         )
 
+    def test_rows_and_seeds_share_no_samples(self, language_model):
+        options = {"temperature": 1.0, "num_hypotheses": 8, "extra_length": 4}
+        prompts = [[5, 2, 3]] * 4
+        samples = np.concatenate(
+            [
+                language_model.generate(prompts, seed=seed, **options)[0]
+                for seed in (0, 1, 2**32)
+            ]
+        )
+        assert len(np.unique(samples, axis=0)) == len(samples) == 12
+
+    def test_a_row_does_not_depend_on_the_number_of_rows(self, language_model):
+        options = {"temperature": 1.0, "num_hypotheses": 3, "seed": 3}
+        together, _ = language_model.generate([[5, 2]] * 3, **options)
+        alone, _ = language_model.generate([[5, 2]], **options)
+        np.testing.assert_array_equal(together[:1], alone)
+
+    def test_a_negative_seed_is_an_error(self, language_model):
+        with pytest.raises(ValueError, match="`seed` must be .*seed=-1"):
+            language_model.generate(temperature=1.0, seed=-1)
+
     @pytest.mark.parametrize(
         "prompts", [[5, 2], [[0, 5]], [[5, 1]], [[]], [[5.0]]]
     )

@@ -207,6 +207,8 @@ class FindWordBoundariesTest:
             "▁dog": (False, True),
             "n't": (True, True),
             "'": (False, False),
+            "▁猫": (False, False),  # Japanese has no spaces between words
+            "が": (False, False),
             "s'": (True, False),
             "<0x61>": (True, True),  # a
             "<0x2E>": (False, False),  # .

@@ -6,6 +6,7 @@ import re
 import pytest
 import tree_examples
 
+from keras_transformer.trees.tree import clean
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.trees.tree import read_trees
 
@@ -26,9 +27,11 @@ class ParseTreeTest:
         (tree,) = {parse_tree(text) for text in texts}
         assert tree.label == ""
 
-    def test_no_break_space_separates_as_it_does_in_split(self):
-        with pytest.raises(ValueError, match=r"stand alone.*'1\\xa0000\)'"):
-            parse_tree("(CD 1\u00a0000)")
+    @pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u3000\u2009"])
+    def test_a_no_break_space_in_a_word_separates_nothing(self, space):
+        tree = parse_tree(f"(NP (CD 1{space}000){space}(NN\u00a0a))")
+        assert tree.words() == [f"1{space}000", "a"]
+        assert clean(tree).words() == ["1_000", "a"]
 
     @pytest.mark.parametrize(
         "text, message",

@@ -158,11 +158,30 @@ class ReadParsesTest:
 
 
 class ReadBestParsesTest:
-    def test_a_blank_line_is_a_sentence_without_a_parse(self, tmp_path):
+    @pytest.mark.parametrize(
+        "line",
+        ["", "\u00a0", "(())", "( ( ) )", "()", "( )\t0", "(TOP)", "(S1 ())"],
+    )
+    def test_a_line_without_words_is_a_failed_parse(self, tmp_path, line):
         path = tmp_path / "parses"
-        path.write_text(f"{NOUN}\n\n{VERB}\t{NOUN}\n")
+        path.write_text(f"{NOUN}\n{line}\n{VERB}\t{NOUN}\n")
         noun, verb = map(parse_tree, (NOUN, VERB))
         assert read_best_parses(str(path), 3) == [noun, None, verb]
+        first, failed, last = read_parses(path)
+        assert (failed, len(first), len(last)) == ([], 1, 2)
+
+    def test_an_empty_tree_of_a_treebank_is_a_failed_parse(self, tmp_path):
+        path = tmp_path / "parses"
+        path.write_text(f"{NOUN}\n\n(())\n\n{VERB}\n")
+        noun, verb = map(parse_tree, (NOUN, VERB))
+        assert read_best_parses(str(path), 3) == [noun, None, verb]
+
+    @pytest.mark.parametrize("line", ["((", "(NP)", "(TOP (NP))", "null"])
+    def test_another_line_without_a_tree_is_a_fault(self, tmp_path, line):
+        path = tmp_path / "parses"
+        path.write_text(f"{NOUN}\n{line}\n")
+        with pytest.raises(ValueError, match="parses, line 2, "):
+            read_best_parses(str(path), 2)
 
     def test_what_follows_the_first_parse_does_not_matter(self, tmp_path):
         path = tmp_path / "parses"

@@ -112,8 +112,9 @@ class CTranslate2Engine:
         may be None; see `CTranslate2Search`.
         """
         search = self._search
-        if options.temperature and sentences.seed is not None:
-            search = self._new_search(sentences.seed)
+        if options.temperature and sentences.seeds is not None:
+            # One seed for all sentences, that of the first one.
+            search = self._new_search(*sentences.seeds[:1])
         sources, prefixes = sentences.sources, sentences.prefixes
         batch = [i for i, source in enumerate(sources) if source]
         requests = []
@@ -179,8 +180,7 @@ class CTranslate2Engine:
         if seed is not None:
             # A thread reads the seed when it draws its first sample. A new
             # engine with a single thread makes the samples repeatable.
-            # 2**32 - 1 would draw other samples at each call.
-            ctranslate2.set_random_seed(seed % (2**32 - 1))
+            ctranslate2.set_random_seed(int(seed))
             placement = {"inter_threads": 1, "intra_threads": 1}
         try:
             engine = ctranslate2.Translator(

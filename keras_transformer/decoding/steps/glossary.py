@@ -5,26 +5,30 @@ import json
 import os
 import re
 import typing
+import unicodedata
 
 from keras_transformer import fields
 from keras_transformer.data.normalization import normalize
 from keras_transformer.data.tags import find_tag_end
 from keras_transformer.data.text_files import read_lines
+from keras_transformer.decoding.attention import SPACED
 from keras_transformer.decoding.attention import WORD
 from keras_transformer.decoding.steps import check_translates
 from keras_transformer.errors import UserError
 from keras_transformer.formats.exported import MAX_TERM_TOKENS
+from keras_transformer.token_ids import UNSPACED
 
 
 class Glossary:
     """Translations that terms of the source must have.
 
     A term is found where all its words occur in a row, whatever spaces are
-    between them. The text is matched from left to right. At each position the
-    longest term wins, and matches do not overlap. Case matters, but the first
-    word of a text may begin with a capital letter where the glossary has a
-    small one. A translation is written exactly as the glossary spells it. Other
-    forms of a term, such as a plural, need separate lines.
+    between them. In a script without spaces, each character is a word. The text
+    is matched from left to right. At each position the longest term wins, and
+    matches do not overlap. Case matters, but the first word of a text may begin
+    with a capital letter where the glossary has a small one. A translation is
+    written exactly as the glossary spells it. Other forms of a term, such as a
+    plural, need separate lines.
 
     Args:
         terms: Dictionary of source term to target term, both str. None as a
@@ -37,6 +41,8 @@ class Glossary:
     ['felino', 'New York', 'felino']
     >>> glossary.find("Cats concatenate.")
     []
+    >>> Glossary({"猫": "cat"}).find("猫が好きです。")
+    ['cat']
     """
 
     def __init__(self, terms: dict[str, str | None]):
@@ -103,7 +109,8 @@ class Glossary:
 
     def _find_longest(self, words, start, is_first):
         """Returns where the longest term from `start` ends, and its target."""
-        # Without a term it ends at `start`.
+        # Without a term it ends at `start`. A mark after a term, such as a
+        # vowel sign, would make another word of it.
         word = words[start]
         spellings = [word]
         if is_first:
@@ -112,9 +119,14 @@ class Glossary:
             others = words[start + 1 : start + length]
             for spelling in spellings:
                 term = (spelling, *others)
-                if term in self._targets:
-                    return start + len(term), self._targets[term]
+                end = start + len(term)
+                if term in self._targets and not _is_mark(words[end : end + 1]):
+                    return end, self._targets[term]
         return start, None
+
+
+def _is_mark(words):
+    return any(unicodedata.category(word[0])[0] == "M" for word in words)
 
 
 def check_glossary(glossary, options, linearization):
@@ -198,6 +210,8 @@ def merge_hypotheses(constrained, free, terms):
 def holds(translation, terms):
     """Tells whether a translation has all terms as whole words.
 
+    A term in a script without spaces may be anywhere.
+
     A term that is part of another one is needed once more than that one.
 
     >>> holds("the kinase is a protein kinase", ["protein kinase", "kinase"])
@@ -213,8 +227,10 @@ def holds(translation, terms):
 
 def _count(term, text):
     words = r"\s+".join(map(re.escape, term.split()))
+    begins = rf"(?:(?<!{SPACED})|(?=[{UNSPACED}]))"
+    ends = rf"(?:(?!{SPACED})|(?<=[{UNSPACED}]))"
     # Occurrences may overlap, so the pattern consumes nothing.
-    return len(re.findall(rf"(?<!\w)(?={words}(?!\w))", text))
+    return len(re.findall(rf"{begins}(?={words}{ends})", text))
 
 
 def fill_rows(terms):

@@ -10,15 +10,17 @@ TOO_LONG = "too_long"  # the text is not translated
 SPLIT = "split"  # it is translated in parts
 REACHED_LIMIT = "reached_limit"  # a translation may be cut off
 # Where to divide a text, the best places first: after the end of a sentence,
-# between clauses, after a comma, before a conjunction, between words.
+# between clauses, after a comma, before a conjunction, between words. No space
+# follows the wide punctuation of Chinese and Japanese.
 _PLACES = [
-    r"(?<=[.!?…])\s+",
-    r"(?<=[;:])\s+",
-    r"(?<=,)\s+",
+    r"(?<=[.!?…])\s+|(?<=[。！？])\s*",
+    r"(?<=[;:])\s+|(?<=[；：])\s*",
+    r"(?<=,)\s+|(?<=[，、])\s*",
     r"\s+(?=(?:and|but|or|because|which|that|und|aber|oder|weil|sondern|y|e|o"
     r"|pero|porque|que|et|ou|mais|car)\s)",
     r"\s+",
 ]
+_WIDE = "。！？；：，、"
 
 
 class Translation(typing.NamedTuple):
@@ -146,7 +148,7 @@ def _pack(pieces, max_tokens, count_tokens):
             parts += split_long(piece, max_tokens, count_tokens)
             room = 0
         elif count <= room:
-            parts[-1] += f" {piece}"
+            parts[-1] += piece if parts[-1][-1] in _WIDE else f" {piece}"
             room -= count
         else:
             parts.append(piece)

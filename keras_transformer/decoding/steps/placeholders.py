@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from keras_transformer import fields
 from keras_transformer.data.text_files import read_lines
+from keras_transformer.decoding.attention import SPACED
 from keras_transformer.decoding.attention import WORD
 from keras_transformer.decoding.steps import Step
 from keras_transformer.decoding.steps import check_translates
@@ -16,17 +17,33 @@ from keras_transformer.documents.placing import TAG
 from keras_transformer.documents.placing import insert_marks
 from keras_transformer.documents.placing import make_mark
 from keras_transformer.errors import UserError
+from keras_transformer.token_ids import UNSPACED
 
 # Patterns that are protected by default, besides tags and addresses.
 PATTERNS = (
-    r"\{[^{}\s]*\}",  # {name}, {0}
-    r"%\(\w+\)[-+#0]*+\d*+(?:\.\d++)?[a-zA-Z]",  # %(name)s
+    r"\{(?:[^{}\s]*|\s*[\w.]+\s*)\}",  # {name}, {0}, { name }
+    r"[#$%@]\{[^{}]*\}",  # ${name}, %{name}, #{name}
+    r"[#$%@]?\{{2,3}[^{}]*\}{2,3}",  # {{name}}, {{ user.name }}, ${{name}}
+    r"<%=[^<>]*%>",  # <%= name %>
+    # {0, number, #.#}
+    r"\{\s*\w+\s*,\s*(?:date|duration|number|ordinal|spellout|time)\b[^{}]*\}",
+    # %(name)s, %<name>s
+    r"%(?:\(\w+\)|<\w+>)[-+#0]*+\d*+(?:\.\d++)?[a-zA-Z]",
+    r"%(?:\d++\$)?@",  # %@, %1$@
     # %s, %.2f, %-*s, %8lu, %1$s
     r"%(?:\d++\$)?[-+#0]*+[\d*]*+(?:\.[\d*]++)?(?:hh?|ll?|z)?[cdfgiopsuxGX]\b",
 )
+# Where a message of ICU begins: {count, plural, one {a dog} other {# dogs}}.
+_MESSAGE = re.compile(
+    r"\{\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,"
+)
+# A brace, or text between apostrophes, where braces are characters.
+_BRACE = re.compile(r"''|'[{}][^']*'|[{}]")
 # Braces and brackets belong to a URL in pairs: https://example.org/{id}_(new).
 _PAIRED = r"\{+[^{}\s]*\}+|\([^\s<>\"()]*\)"
-_ADDRESSES = (
+_TAKEN_OUT = (
+    TAG,
+    re.compile(r"\{%[^{}]*%\}|<%[^<>]*%>"),  # {% if name %}
     re.compile(
         rf"https?://(?:{_PAIRED}|[^\s<>\"{{}}()])*"
         rf"(?:{_PAIRED}|[^\s<>\"{{(.,;:!?)\]}}'])"
@@ -44,6 +61,12 @@ class Masked(typing.NamedTuple):
     stand_ins: dict  # the `Mark` of a placeholder by its stand-in
     tags: list  # of `Mark`; addresses are among them
 
+    @property
+    def has_message(self):
+        """Whether a plural or a select of ICU is among the parts."""
+        marks = [*self.stand_ins.values(), *self.tags]
+        return any(_MESSAGE.search(mark.piece.raw) for mark in marks)
+
 
 class Placeholders:
     """Recognises the parts that a translation must keep, and puts them back.
@@ -54,7 +77,8 @@ class Placeholders:
     are taken out, and put back around the translation of the words that they
     enclosed. URLs and e-mail addresses are taken out as well, since a sentence
     is usually complete without them. All are copied exactly, each as often as
-    in the text.
+    in the text, and a text without a word beside them is copied as a whole. A
+    plural or select of ICU is a placeholder with all of its branches.
 
     Args:
         patterns: Iterable of str, the regular expressions of placeholders.
@@ -98,7 +122,11 @@ class Placeholders:
             name for name in STAND_INS if name not in text and name not in taken
         ]
         masked, stand_ins, tags, done = "", {}, [], 0
-        for start, end, is_placeholder in self._find_spans(text):
+        spans = self._find_spans(text)
+        if spans and not _has_words(text, spans):
+            start = len(text) - len(text.lstrip())
+            spans = [(start, len(text.rstrip()), False)]
+        for start, end, is_placeholder in spans:
             masked = _append(masked, normalize(text[done:start]))
             done = end
             if is_placeholder and free:
@@ -117,10 +145,11 @@ class Placeholders:
         # placeholder that begins in it.
         spans = [
             (match.start(), order, match.end())
-            for order, pattern in enumerate([*self._compiled, TAG, *_ADDRESSES])
+            for order, pattern in enumerate([*self._compiled, *_TAKEN_OUT])
             for match in pattern.finditer(text)
             if match[0]
         ]
+        spans += [(start, -1, end) for start, end in _find_messages(text)]
         num_patterns = len(self._compiled)
         chosen = []
         for start, order, end in sorted(spans):
@@ -247,6 +276,29 @@ def check_protect(protect, linearization, **others):
             )
 
 
+def _find_messages(text):
+    """Yields the start and the end of each plural or select of ICU."""
+    end = 0
+    for match in _MESSAGE.finditer(text):
+        start, depth = match.start(), 0
+        if start < end:  # a message in a branch of another one
+            continue
+        end = len(text)  # if the braces do not balance
+        for brace in _BRACE.finditer(text, start):
+            depth += {"{": 1, "}": -1}.get(brace[0], 0)
+            if not depth:
+                end = brace.end()
+                break
+        yield start, end
+
+
+def _has_words(text, spans):
+    """Returns whether a text has a letter or a digit between the spans."""
+    starts, ends, _ = zip(*spans)
+    rest = [text[i:j] for i, j in zip((0, *ends), (*starts, len(text)))]
+    return any(map(str.isalnum, "".join(rest)))
+
+
 def _find_missing(masked, translation):
     return [
         placeholder
@@ -257,7 +309,9 @@ def _find_missing(masked, translation):
 
 def _name(name):
     # The ending marks a case, such as the genitive "Toms" in German.
-    return re.compile(rf"(?<!\w){name}(?P<ending>[^\W\d_]{{0,2}})(?!\w)")
+    return re.compile(
+        rf"(?<!{SPACED}){name}(?P<ending>[^\W\d_{UNSPACED}]{{0,2}})(?!{SPACED})"
+    )
 
 
 def _append(text, part):

@@ -213,6 +213,18 @@ for last in range(8):
             ([f"--export_dir={export_dir}/1"], "Use its parent directory"),
             ([f"--export_dir={tmp_path}", "--port=0", rest], "saved_model.pb"),
             (
+                [f"--export_dir={export_dir}", "--tls_certificate=", rest],
+                "`--tls_certificate` must be given",
+            ),
+            (
+                [f"--export_dir={export_dir}", "--tls_key=key.pem", rest],
+                "`--tls_certificate` must be given",
+            ),
+            (
+                [f"--export_dir={export_dir}", "--tls_key=", rest],
+                "`--tls_certificate` must be given",
+            ),
+            (
                 [f"--export_dir={export_dir}", "--port=0", "--rest_api_port=0"],
                 "`port` or `rest_api_port` must be on",
             ),

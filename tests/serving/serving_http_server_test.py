@@ -1,10 +1,12 @@
 import contextlib
 import json
 import socket
+import ssl
 import threading
 import time
 
 import pytest
+from certificates import make_certificate
 
 from keras_transformer.errors import UserError
 from keras_transformer.serving import limits
@@ -26,11 +28,11 @@ def start(tmp_path, monkeypatch):
     (tmp_path / "1").mkdir()
     with contextlib.ExitStack() as stack:
 
-        def start(**changed_limits):
+        def start(tls=None, **changed_limits):
             for name, value in changed_limits.items():
                 monkeypatch.setattr(limits, name, value)
             service = Service("toy", Versions(str(tmp_path), None), None)
-            server = HttpServer(RestApp(service), "localhost", 0)
+            server = HttpServer(RestApp(service), "localhost", 0, tls)
             server.start()
             stack.callback(server.stop, 5)
             return server
@@ -81,6 +83,38 @@ class HostTest:
     def test_a_host_without_an_address_is_refused(self, host):
         with pytest.raises(UserError, match="`host` must be.*Received"):
             bind(host, 0)
+
+
+class BodyTest:
+    @pytest.mark.parametrize(
+        "head",
+        [
+            b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n",
+            b"POST / HTTP/1.0\r\n",
+            b"POST / HTTP/1.1\r\nHost: x\r\n",
+        ],
+    )
+    def test_a_client_that_sends_too_much_reads_why(self, start, connect, head):
+        # More than the buffers of the system hold.
+        body = bytes(4 * limits.MAX_BODY_BYTES)
+        client = connect(start())
+        client.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        assert receive(client)[0] == 413
+
+    def test_a_request_that_came_in_part_with_another_is_answered(
+        self, start, connect
+    ):
+        body = 100 * b" "
+        request = POST + b"Content-Length: %d\r\n\r\n" % len(body) + body
+        client = connect(start(), STATUS + request[:-50])
+        assert receive(client)[0] == 404
+        client.sendall(request[-50:])
+        assert receive(client)[0] == 400
+
+    def test_its_rest_has_to_come_in_time(self, start, connect):
+        request = POST + b"Content-Length: 99\r\n\r\n"
+        client = connect(start(REQUEST_SECONDS=0.5), STATUS + request)
+        assert [receive(client)[0] for _ in range(2)] == [404, 408]
 
 
 class TimeLimitTest:
@@ -164,6 +198,25 @@ class PlacesTest:
         time.sleep(0.5)
         assert len(open_connections(server)) <= 2 * PLACES
         del clients
+
+    def test_silent_clients_of_tls_have_places_like_others(
+        self, start, connect, tmp_path
+    ):
+        pair = make_certificate(tmp_path, "server")
+        server = start(pair, MIN_IDLE_SECONDS=0, REQUEST_SECONDS=2)
+        silent = [connect(server) for _ in range(10 * PLACES)]
+        context = ssl.create_default_context(cafile=pair[0])
+        for _ in range(3):
+            client = connect(server)
+            with context.wrap_socket(client, server_hostname="localhost") as s:
+                s.sendall(STATUS)
+                assert receive(s)[0] == 404
+        assert len(open_connections(server)) <= 2 * PLACES
+        # They are closed without a response, which they could not read.
+        for client in silent:
+            with contextlib.suppress(ConnectionResetError):
+                assert client.recv(1) == b""
+        wait_until(lambda: not open_connections(server))
 
     def test_stopping_ends_stalled_clients_at_once(self, start, connect):
         server = start()

@@ -41,6 +41,7 @@ class HttpServer:
             server_header=False,
             headers=[("server", name)],
             timeout_keep_alive=limits.IDLE_SECONDS,
+            backlog=limits.MAX_ACCEPTED_AT_ONCE,
             h11_max_incomplete_event_size=limits.MAX_HEADER_BYTES,
         )
         self._config.load()
@@ -57,7 +58,7 @@ class HttpServer:
     def start(self):
         """Starts to respond; until then the port is taken but refuses."""
         try:
-            self._socket.listen(limits.MAX_PENDING_CONNECTIONS)
+            self._socket.listen()
         # Several can bind a port, but only one can listen.
         except OSError as error:
             host, port = self._socket.getsockname()[:2]
@@ -271,6 +272,17 @@ def load_tls(certificate, key):
     return context
 
 
+class _Listener(socket.socket):
+    """A socket of which clients may wait for more than asyncio accepts.
+
+    asyncio has one number for how many connections wait, and how many it
+    accepts before it tells their protocols, which close those without a place.
+    """
+
+    def listen(self, backlog=None):
+        super().listen(limits.MAX_PENDING_CONNECTIONS)
+
+
 def bind(host, port):
     """Returns a socket that is bound to an address but does not listen.
 
@@ -288,7 +300,7 @@ def bind(host, port):
         addresses, key=lambda info: info[0] != socket.AF_INET
     )
     # asyncio sends small responses at once only if it knows the protocol.
-    bound = socket.socket(family, kind, protocol)
+    bound = _Listener(family, kind, protocol)
     # A port stays in TIME_WAIT after its last use.
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,12 +1,16 @@
 import contextlib
 import json
+import signal
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
 from certificates import make_certificate
+from processes import environment
 
 from keras_transformer.errors import UserError
 from keras_transformer.serving import limits
@@ -19,6 +23,21 @@ from keras_transformer.serving.versions import Versions
 STATUS = b"GET /v1/models/none HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\n"
 PLACES = 4
+# A server with few descriptors, which ends with its standard input.
+SMALL_SERVER = """
+import resource, sys
+from keras_transformer.serving import limits
+from keras_transformer.serving.http_server import HttpServer
+from keras_transformer.serving.rest import RestApp
+
+limits.MAX_CONNECTIONS = 16
+resource.setrlimit(resource.RLIMIT_NOFILE, (112, 112))
+server = HttpServer(RestApp(None), "localhost", 0, sys.argv[1:])
+server.start()
+print(server.port, flush=True)
+sys.stdin.read()
+server.stop(1)
+"""
 
 
 @pytest.fixture
@@ -205,6 +224,7 @@ class PlacesTest:
         pair = make_certificate(tmp_path, "server")
         server = start(pair, MIN_IDLE_SECONDS=0, REQUEST_SECONDS=2)
         silent = [connect(server) for _ in range(10 * PLACES)]
+        time.sleep(0.5)
         context = ssl.create_default_context(cafile=pair[0])
         for _ in range(3):
             client = connect(server)
@@ -217,6 +237,25 @@ class PlacesTest:
             with contextlib.suppress(ConnectionResetError):
                 assert client.recv(1) == b""
         wait_until(lambda: not open_connections(server))
+
+    def test_a_burst_of_them_leaves_descriptors(self, tmp_path):
+        pair = make_certificate(tmp_path, "server")
+        process = subprocess.Popen(
+            [sys.executable, "-c", SMALL_SERVER, *pair],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(__file__),
+        )
+        address = "localhost", int(process.stdout.readline())
+        with contextlib.ExitStack() as stack:
+            # So that all of them wait when it accepts the first one.
+            process.send_signal(signal.SIGSTOP)
+            for _ in range(120):
+                stack.enter_context(socket.create_connection(address))
+            process.send_signal(signal.SIGCONT)
+            assert process.communicate(timeout=30) == ("", "")
 
     def test_stopping_ends_stalled_clients_at_once(self, start, connect):
         server = start()

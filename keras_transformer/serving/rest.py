@@ -17,12 +17,12 @@ from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 
-# Case is ignored as in TF Serving. Versions of up to 18 digits fit into the
-# 64-bit integers of its protocol.
+# Case is ignored as in TF Serving. Versions are 64-bit integers, which have at
+# most 19 digits.
 _PATH = re.compile(
     "(?:https?://[^/]*)?"  # a client that goes through a proxy sends the URL
     "/v1/models/(?P<name>[^/:]+)"
-    "(?:/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[^/:]+))?"
+    "(?:/versions/(?P<version>[0-9]{1,19})|/labels/(?P<label>[^/:]+))?"
     "(?:/(?P<metadata>metadata)|:(?P<method>classify|regress|predict))?",
     re.IGNORECASE,
 )
@@ -198,7 +198,8 @@ async def read_body(scope, receive):
             "A request must have a Content-Length or a Transfer-Encoding, not "
             "both."
         )
-    _check_size(int(dict(scope["headers"]).get(b"content-length", 0)))
+    headers = dict(scope["headers"])
+    _check_size(int(headers.get(b"content-length", 0)))
     body = bytearray()
     while True:
         message = await receive()
@@ -207,7 +208,16 @@ async def read_body(scope, receive):
         body += message["body"]
         _check_size(len(body))
         if not message["more_body"]:
-            return body
+            break
+    encoding = headers.get(b"content-encoding", b"identity").decode("latin-1")
+    if encoding.lower() != "identity":
+        raise RequestError(
+            "INVALID_ARGUMENT",
+            "A body must not be compressed. Received: Content-Encoding: "
+            f"{encoding}. Send the JSON as it is.",
+            415,
+        )
+    return body
 
 
 def _has_two_lengths(scope):

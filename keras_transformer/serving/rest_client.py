@@ -87,14 +87,12 @@ class RestClient:
             except (ConnectionError, h11.RemoteProtocolError):
                 # A server may close a connection that was idle.
                 self.close()
-        address = self._address
-        self._socket = socket.create_connection(
-            (address.hostname, address.port), _get_seconds_left(deadline)
-        )
-        if address.scheme == "https":
+        self._socket = _connect(self._address, deadline)
+        if self._address.scheme == "https":
             context = ssl.create_default_context()
+            self._socket.settimeout(_get_seconds_left(deadline))
             self._socket = context.wrap_socket(
-                self._socket, server_hostname=address.hostname
+                self._socket, server_hostname=self._address.hostname
             )
         return self._post_once(request, deadline)
 
@@ -149,5 +147,27 @@ class RestClient:
                 yield event
 
 
+def _connect(address, deadline):
+    """Returns a socket that is connected to one of the addresses of a host."""
+    # `socket.create_connection` would give each of them the whole time.
+    infos = socket.getaddrinfo(
+        address.hostname, address.port, type=socket.SOCK_STREAM
+    )
+    for number, (family, kind, protocol, _, place) in enumerate(infos, 1):
+        connection = socket.socket(family, kind, protocol)
+        try:
+            connection.settimeout(_get_seconds_left(deadline))
+            connection.connect(place)
+            return connection
+        except OSError:
+            connection.close()
+            if number == len(infos):
+                raise
+
+
 def _get_seconds_left(deadline):
-    return max(deadline - time.monotonic(), 0.001)  # 0 would mean not to wait
+    seconds = deadline - time.monotonic()
+    # A server that never pauses would otherwise not be interrupted.
+    if seconds <= 0:
+        raise TimeoutError
+    return seconds

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -281,6 +282,16 @@ class QueryTest:
         assert done.stdout == "".join(
             f"{toy.best(t)}\t{len(t) + 2:.6f}\n" for t in lines
         )
+
+    @pytest.mark.parametrize("protocol", ["rest", "grpc"])
+    def test_a_translation_cannot_send_commands_to_the_terminal(
+        self, served, protocol
+    ):
+        text = "a\x1b[2J b\x9b31m \x07\x1f\x7f \u200d\U0001f642\tc"
+        done = self.query(served, protocol, f"--text={text}")
+        assert (done.returncode, done.stderr) == (0, "")
+        shown = re.sub("[\x1b\x9b\x07\x1f\x7f]", "\ufffd", toy.best(text))
+        assert done.stdout == f"{shown}\n"
 
     @pytest.mark.parametrize("protocol", ["rest", "grpc"])
     def test_only_translations_without_their_terms_are_asked_for_again(

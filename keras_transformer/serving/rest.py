@@ -191,7 +191,7 @@ async def wait_for(future, receive):
         left.cancel()
 
 
-async def read_body(scope, receive):
+async def read_body(scope, receive, max_bytes=limits.MAX_BODY_BYTES):
     """Returns the body of a request, which is within the limits."""
     if _has_two_lengths(scope):
         raise InvalidRequest(
@@ -199,14 +199,14 @@ async def read_body(scope, receive):
             "both."
         )
     headers = dict(scope["headers"])
-    _check_size(int(headers.get(b"content-length", 0)))
+    _check_size(int(headers.get(b"content-length", 0)), max_bytes)
     body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ConnectionAbortedError
         body += message["body"]
-        _check_size(len(body))
+        _check_size(len(body), max_bytes)
         if not message["more_body"]:
             break
     encoding = headers.get(b"content-encoding", b"identity").decode("latin-1")
@@ -227,12 +227,12 @@ def _has_two_lengths(scope):
     return {b"content-length", b"transfer-encoding"} <= names
 
 
-def _check_size(num_bytes):
-    if num_bytes > limits.MAX_BODY_BYTES:
+def _check_size(num_bytes, max_bytes):
+    if num_bytes > max_bytes:
         raise RequestError(
             "INVALID_ARGUMENT",
-            f"A request must have at most {limits.MAX_BODY_BYTES} bytes. "
-            f"Received: {num_bytes}. Send several smaller requests.",
+            f"A request must have at most {max_bytes} bytes. Received: "
+            f"{num_bytes}. Send several smaller requests.",
             413,
         )
 

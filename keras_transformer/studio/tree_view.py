@@ -27,11 +27,17 @@ def draw_tree(studio, brackets: str):
     """Returns the `steps` through a tree in brackets; see `trees.tree.walk`."""
     if not brackets.strip():
         return {"brackets": "", "steps": []}
+    # Before the tree is built, which takes long for a hostile text.
+    _check_size(brackets.count("("))
     tree = parse_tree(brackets, "`brackets`")
     steps = list(walk(tree))
-    if len(steps) > MAX_NODES:
+    _check_size(len(steps))
+    return {"brackets": str(tree), "steps": steps}
+
+
+def _check_size(num_nodes):
+    if num_nodes > MAX_NODES:
         raise UserError(
             f"`brackets` must have at most {MAX_NODES:,} nodes. Received: "
-            f"{len(steps):,}. Use a smaller tree."
+            f"{num_nodes:,} or more. Use a smaller tree."
         )
-    return {"brackets": str(tree), "steps": steps}

@@ -207,8 +207,15 @@ function showControls() {
 function show() {
   const {kind, layer} = state;
   const reading = kind.values[layer] ? null : readLayer(kind, layer);
-  if (reading) reading.then(show);
+  if (reading) reading.then(show, fail);
   else showAll();
+}
+
+function fail(error) {
+  document.querySelector("main").replaceChildren(
+    make("p", {role: "alert"}, error.message));
+  find("controls").remove();
+  find("overview-view").remove();
 }
 
 function showAll() {

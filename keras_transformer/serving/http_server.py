@@ -77,10 +77,8 @@ class HttpServer:
 class _Connection(H11Protocol):
     """A connection of uvicorn with limits for clients that stall.
 
-    uvicorn waits for ever for requests to arrive and responses to be taken. It
-    gets connections of TLS after their handshake alone, so that silent clients
-    could take any number of them. Therefore `tls`, a context of TLS or None, is
-    used here.
+    uvicorn waits for ever for requests to arrive and responses to be taken, and
+    does not count connections before their handshake with `tls`, a context.
     """
 
     _deadline = None  # the timer of the request that is arriving
@@ -235,10 +233,7 @@ class _Connection(H11Protocol):
 
 
 class _Transport:
-    """A transport that closes after the client has read a refusal.
-
-    uvicorn closes it at once if the client asked for that.
-    """
+    """A transport that uvicorn cannot close before a refusal is read."""
 
     def __init__(self, transport, connection):
         self._transport = transport
@@ -273,11 +268,7 @@ def load_tls(certificate, key):
 
 
 class _Listener(socket.socket):
-    """A socket of which clients may wait for more than asyncio accepts.
-
-    asyncio has one number for how many connections wait, and how many it
-    accepts before it tells their protocols, which close those without a place.
-    """
+    """A socket where more clients may wait than asyncio accepts at once."""
 
     def listen(self, backlog=None):
         super().listen(limits.MAX_PENDING_CONNECTIONS)

@@ -49,8 +49,7 @@ MAX_CONNECTIONS = 256
 # A connection that has been idle for this time may be replaced by a new one.
 MIN_IDLE_SECONDS = 1
 MAX_PENDING_CONNECTIONS = 128  # a small number refuses bursts of clients
-# Connections that have no descriptor left for them end in an error.
-MAX_ACCEPTED_AT_ONCE = 16
+MAX_ACCEPTED_AT_ONCE = 16  # before those without a place are closed
 
 # gRPC.
 MAX_CALLS = 256  # each holds a thread

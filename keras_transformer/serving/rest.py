@@ -53,15 +53,10 @@ class RestApp:
                 await asyncio.sleep(limits.REFUSAL_SECONDS)
         except Exception as error:
             status, content = 500, format_error(f"Internal: {error!r}")
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", b"%d" % len(content)),
-        ]
+        headers = {"content-type": "application/json"}
         if _has_two_lengths(scope):
-            headers.append((b"connection", b"close"))
-        start = {"type": "http.response.start", "status": status}
-        await send({**start, "headers": headers})
-        await send({"type": "http.response.body", "body": content})
+            headers["connection"] = "close"
+        await send_response(send, status, content, headers)
 
     async def _respond(self, scope, body, receive):
         method, path = scope["method"], scope["raw_path"].decode()
@@ -171,6 +166,15 @@ def add_warnings(arrays, outputs, uncovered=itertools.repeat(False)):
 def format_error(error):
     """Returns the body of a response that reports an error."""
     return json_tensors.dump({"error": str(error)})
+
+
+async def send_response(send, status, content, headers):
+    """Sends a response whose headers are a dictionary of strings."""
+    headers["content-length"] = str(len(content))
+    pairs = [(k.encode(), v.encode()) for k, v in headers.items()]
+    start = {"type": "http.response.start", "status": status}
+    await send({**start, "headers": pairs})
+    await send({"type": "http.response.body", "body": content})
 
 
 async def wait_for(future, receive):

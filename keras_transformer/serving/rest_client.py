@@ -87,10 +87,14 @@ class RestClient:
             except (ConnectionError, h11.RemoteProtocolError):
                 # A server may close a connection that was idle.
                 self.close()
-        self._socket = _connect(self._address, deadline)
+        place = self._address.hostname, self._address.port
+        # `create_connection` gives the whole of its time to each address.
+        infos = socket.getaddrinfo(*place, type=socket.SOCK_STREAM)
+        seconds = _get_seconds_left(deadline) / len(infos)
+        self._socket = socket.create_connection(place, seconds)
+        self._socket.settimeout(_get_seconds_left(deadline))
         if self._address.scheme == "https":
             context = ssl.create_default_context()
-            self._socket.settimeout(_get_seconds_left(deadline))
             self._socket = context.wrap_socket(
                 self._socket, server_hostname=self._address.hostname
             )
@@ -145,24 +149,6 @@ class RestClient:
                 return
             else:
                 yield event
-
-
-def _connect(address, deadline):
-    """Returns a socket that is connected to one of the addresses of a host."""
-    # `socket.create_connection` would give each of them the whole time.
-    infos = socket.getaddrinfo(
-        address.hostname, address.port, type=socket.SOCK_STREAM
-    )
-    for number, (family, kind, protocol, _, place) in enumerate(infos, 1):
-        connection = socket.socket(family, kind, protocol)
-        try:
-            connection.settimeout(_get_seconds_left(deadline))
-            connection.connect(place)
-            return connection
-        except OSError:
-            connection.close()
-            if number == len(infos):
-                raise
 
 
 def _get_seconds_left(deadline):

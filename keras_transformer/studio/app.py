@@ -21,6 +21,7 @@ from keras_transformer.serving.json_reader import decode
 from keras_transformer.serving.json_reader import encode
 from keras_transformer.serving.rest import format_error
 from keras_transformer.serving.rest import read_body
+from keras_transformer.serving.rest import send_response
 from keras_transformer.serving.rest import wait_for
 from keras_transformer.studio import attention_view
 from keras_transformer.studio import comparison_view
@@ -102,11 +103,14 @@ class StudioApp:
             thread.shutdown(wait=False, cancel_futures=True)
 
     async def __call__(self, scope, receive, send):
-        status, kind, policy = 200, "application/json", None
+        status, headers = 200, {**HEADERS, "content-type": "application/json"}
         try:
             self._check_host(scope)
             body = await read_body(scope, receive, MAX_BODY_BYTES)
             content, kind, policy = await self._respond(scope, body, receive)
+            headers["content-type"] = kind
+            if policy:
+                headers["content-security-policy"] = policy
         except ConnectionAbortedError:
             return  # there is no client left to answer
         except asyncio.CancelledError:
@@ -117,17 +121,7 @@ class StudioApp:
             status, content = 400, format_error(error)
         except Exception as error:
             status, content = 500, format_error(f"Internal: {error!r}")
-        headers = {
-            **HEADERS,
-            "content-type": kind,
-            "content-length": str(len(content)),
-        }
-        if policy:
-            headers["content-security-policy"] = policy
-        start = {"type": "http.response.start", "status": status}
-        pairs = [(k.encode(), v.encode()) for k, v in headers.items()]
-        await send({**start, "headers": pairs})
-        await send({"type": "http.response.body", "body": content})
+        await send_response(send, status, content, headers)
 
     def _check_host(self, scope):
         host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
@@ -213,10 +207,7 @@ def list_files():
 
 
 def read_values(function, body):
-    """Returns the arguments that the body of a request states.
-
-    The first field that does not fit ends the reading.
-    """
+    """Returns the arguments in a body, or raises at the first fault."""
     reader = JsonReader(decode(body) or "{}")
     if reader.peek() != "{":
         raise InvalidRequest("The body must be a JSON object.")
@@ -240,10 +231,7 @@ def _read_value(reader, name, expected):
     begin = reader.position
     value = reader.read_scalar()
     if expected is float and type(value) is int:
-        try:
-            return float(value)
-        except OverflowError as error:
-            raise InvalidRequest(f"`{name}` is too large.") from error
+        value = float(str(value))  # infinity if it is too large
     if type(value) is not expected:
         reader.position = begin
         raise InvalidRequest(

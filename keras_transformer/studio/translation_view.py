@@ -87,7 +87,6 @@ def find_alternatives(
             "Search for trees instead."
         )
     (source,) = translator.encode([clean_text(translator, text)])
-    # An emoji has no ids: it is not translated.
     if not source:
         return {"alternatives": []}
     prefix = clean_text(translator, prefix, is_target=True)

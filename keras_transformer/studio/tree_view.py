@@ -28,16 +28,10 @@ def draw_tree(studio, brackets: str):
     if not brackets.strip():
         return {"brackets": "", "steps": []}
     # Before the tree is built, which takes long for a hostile text.
-    _check_size(brackets.count("("))
-    tree = parse_tree(brackets, "`brackets`")
-    steps = list(walk(tree))
-    _check_size(len(steps))
-    return {"brackets": str(tree), "steps": steps}
-
-
-def _check_size(num_nodes):
-    if num_nodes > MAX_NODES:
+    if (num_nodes := brackets.count("(")) > MAX_NODES:
         raise UserError(
             f"`brackets` must have at most {MAX_NODES:,} nodes. Received: "
-            f"{num_nodes:,} or more. Use a smaller tree."
+            f"{num_nodes:,}. Use a smaller tree."
         )
+    tree = parse_tree(brackets, "`brackets`")
+    return {"brackets": str(tree), "steps": list(walk(tree))}

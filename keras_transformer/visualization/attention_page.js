@@ -212,10 +212,8 @@ function show() {
 }
 
 function fail(error) {
-  document.querySelector("main").replaceChildren(
-    make("p", {role: "alert"}, error.message));
-  find("controls").remove();
-  find("overview-view").remove();
+  document.body.replaceChildren(
+    make("main", {}, make("p", {role: "alert"}, error.message)));
 }
 
 function showAll() {

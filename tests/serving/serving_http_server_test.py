@@ -130,6 +130,14 @@ class BodyTest:
         client.sendall(request[-50:])
         assert receive(client)[0] == 400
 
+    def test_a_compressed_one_is_named_as_such(self, start, connect):
+        head = POST + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n"
+        status, error = receive(connect(start(), head + b"{}"))
+        assert status == 415
+        assert (
+            "must not be compressed. Received: Content-Encoding: gzip" in error
+        )
+
     def test_its_rest_has_to_come_in_time(self, start, connect):
         request = POST + b"Content-Length: 99\r\n\r\n"
         client = connect(start(REQUEST_SECONDS=0.5), STATUS + request)

@@ -14,6 +14,7 @@ import mimetypes
 import re
 
 from keras_transformer.errors import UserError
+from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.json_reader import JsonReader
@@ -117,6 +118,8 @@ class StudioApp:
             status, content = 503, format_error("The server is stopping.")
         except RequestError as error:
             status, content = error.http_status, format_error(error)
+            if status == 413:  # reading the rest takes time, as in kt-serve
+                await asyncio.sleep(limits.REFUSAL_SECONDS)
         except (UserError, OSError) as error:
             status, content = 400, format_error(error)
         except Exception as error:

@@ -17,6 +17,7 @@ If the server is still loading its model, the command exits with an error.
 """
 
 import itertools
+import re
 import sys
 
 from keras_transformer.bin.shared import command
@@ -49,6 +50,8 @@ FLAGS = flags.define(
     glossary=flags.SHARED,
 )
 LINES_PER_REQUEST = 32  # the default --max_batch_size of kt-serve
+# A server could send commands to the terminal with them.
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 
 
 def main(argv):
@@ -69,7 +72,8 @@ def main(argv):
         for (best,) in _translate(server, texts, glossary):
             score_column = f"\t{best.score:.6f}" if FLAGS.write_scores else ""
             # A translation with line breaks would shift the lines after it.
-            print(" ".join(best.text.splitlines()) + score_column)
+            line = " ".join(best.text.splitlines())
+            print(_CONTROL_CHARACTERS.sub("\ufffd", line) + score_column)
         sys.stdout.flush()  # the next answer may take a while
     server.close()
 

@@ -79,7 +79,9 @@ def main(argv):
             "the flag out for `translate`."
         )
     tls = None
-    if FLAGS.tls_certificate or FLAGS.tls_key:
+    # Empty values, as of variables that are not set, are refused, since serving
+    # without encryption would go unnoticed.
+    if {FLAGS.tls_certificate, FLAGS.tls_key} != {None}:
         flags.require(FLAGS, "tls_certificate", "tls_key")
         tls = FLAGS.tls_certificate, FLAGS.tls_key
     # From here on, a signal during the slow start stops the server cleanly.

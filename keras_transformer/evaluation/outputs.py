@@ -37,9 +37,10 @@ def read_others(path, texts):
     """Returns another model's outputs for the text, from a file or a run."""
     if os.path.isdir(path):
         run, path = path, outputs_path(path, texts.name)
-        if not os.path.exists(path):
+        # Only a user's own path may be a pipe, for which we would wait here.
+        if not os.path.isfile(path):
             raise UserError(
-                f"{run} has not decoded the same text: {path} does not exist. "
+                f"{run} has not decoded the same text: {path} is not a file. "
                 f"Decode it with kt-evaluate --output_dir={run} first."
             )
     return text_files.read_parallel_lines(

@@ -26,6 +26,7 @@ def make_server(service, host, port, tls=None):
         "grpc.max_send_message_length": -1,
         "grpc.max_allowed_incoming_connections": limits.MAX_GRPC_CONNECTIONS,
         "grpc.max_concurrent_streams": limits.MAX_CALLS_OF_CONNECTION,
+        "grpc.server_handshake_timeout_ms": 1000 * limits.REQUEST_SECONDS,
         "grpc.max_connection_idle_ms": 1000 * limits.IDLE_SECONDS,
         "grpc.max_connection_age_ms": 1000 * limits.GRPC_SECONDS,
         "grpc.max_connection_age_grace_ms": 1000 * limits.GRPC_GRACE_SECONDS,
@@ -136,7 +137,8 @@ class _Responder(grpc.GenericRpcHandler):
         return copy, version, model, output_names, arrays
 
     def _get_metadata(self, content, context):
-        request = _parse(messages.GetModelMetadataRequest, content)
+        with self._parsing:
+            request = _parse(messages.GetModelMetadataRequest, content)
         # TF Serving knows no other field either.
         fields = list(request.metadata_field)
         if fields != ["signature_def"]:
@@ -154,7 +156,8 @@ class _Responder(grpc.GenericRpcHandler):
         return response
 
     def _get_status(self, content, context):
-        request = _parse(messages.GetModelStatusRequest, content)
+        with self._parsing:
+            request = _parse(messages.GetModelStatusRequest, content)
         return self._service.get_status(
             *_get_requested_model(request.model_spec)
         )
@@ -162,13 +165,14 @@ class _Responder(grpc.GenericRpcHandler):
 
 def _parse(message_class, content):
     # Protobuf takes 100 times as long for many names as for one tensor, and
-    # meanwhile nothing else runs in Python.
-    sizes = limits.MAX_FIELDS, limits.MAX_TEXTS
-    if messages.has_more_fields(content, *sizes):
+    # meanwhile nothing else runs in Python. Only this request has texts.
+    has_texts = message_class is messages.PredictRequest
+    max_items = limits.MAX_TEXTS if has_texts else limits.MAX_FIELDS
+    if messages.has_more_fields(content, limits.MAX_FIELDS, max_items):
         raise errors.InvalidRequest(
             f"A request must have at most {limits.MAX_FIELDS} inputs and names "
-            f"of outputs, and an input at most {limits.MAX_TEXTS} texts. "
-            "Received: more. Send fewer."
+            f"of outputs, an input at most {limits.MAX_TEXTS} texts, and all "
+            "inputs at most twice as many. Received: more. Send fewer."
         )
     try:
         request = message_class.FromString(content)

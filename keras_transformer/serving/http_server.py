@@ -1,7 +1,10 @@
 """An HTTP server: uvicorn with limits for each client."""
 
+import contextlib
+import functools
 import logging
 import socket
+import ssl
 import sys
 import threading
 
@@ -24,10 +27,10 @@ class HttpServer:
     """
 
     def __init__(self, app, host, port, tls=None, name="kt-serve"):
-        certificate, key = tls or (None, None)
+        context = tls and load_tls(*tls)
         self._config = uvicorn.Config(
             app,
-            http=_Connection,
+            http=functools.partial(_Connection, context),  # type: ignore[arg-type]
             ws="none",
             loop="asyncio",
             lifespan="off",
@@ -38,9 +41,8 @@ class HttpServer:
             server_header=False,
             headers=[("server", name)],
             timeout_keep_alive=limits.IDLE_SECONDS,
+            backlog=limits.MAX_ACCEPTED_AT_ONCE,
             h11_max_incomplete_event_size=limits.MAX_HEADER_BYTES,
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
         )
         self._config.load()
         self._server = uvicorn.Server(self._config)
@@ -56,7 +58,7 @@ class HttpServer:
     def start(self):
         """Starts to respond; until then the port is taken but refuses."""
         try:
-            self._socket.listen(limits.MAX_PENDING_CONNECTIONS)
+            self._socket.listen()
         # Several can bind a port, but only one can listen.
         except OSError as error:
             host, port = self._socket.getsockname()[:2]
@@ -75,23 +77,49 @@ class HttpServer:
 class _Connection(H11Protocol):
     """A connection of uvicorn with limits for clients that stall.
 
-    uvicorn waits for ever for requests to arrive and responses to be taken.
+    uvicorn waits for ever for requests to arrive and responses to be taken, and
+    does not count connections before their handshake with `tls`, a context.
     """
 
     _deadline = None  # the timer of the request that is arriving
     _stuck = None  # the timer of a response that the client does not take
     _is_over = False  # whether what still arrives is dropped
 
+    def __init__(self, tls, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self._tls = tls  # until the connection is encrypted
+        self._arrived = b""  # right after the handshake
+
     def connection_made(self, transport):
-        super().connection_made(transport)
-        # Python then calls `pause_writing` as soon as bytes have to wait.
-        transport.set_write_buffer_limits(high=1)
+        super().connection_made(_Transport(transport, self))
         self._waits_since = self.loop.time()
         self._begin_request()
         if len(self.connections) > 2 * limits.MAX_CONNECTIONS:
             transport.abort()
         elif len(self.connections) > limits.MAX_CONNECTIONS:
             self._take_place()
+        if self._tls:
+            self._handshake = self.loop.create_task(self._encrypt(transport))
+        else:
+            # Python calls `pause_writing` as soon as bytes have to wait.
+            transport.set_write_buffer_limits(high=1)
+
+    async def _encrypt(self, transport):
+        """Shakes hands, and begins anew with an encrypted transport."""
+        encrypted = None
+        if not transport.is_closing():
+            with contextlib.suppress(OSError):  # the client did not speak TLS
+                encrypted = await self.loop.start_tls(
+                    transport, self, self._tls, server_side=True
+                )
+        self._tls = None
+        if encrypted is None or self not in self.connections:
+            self.connection_lost(None)
+            return
+        super().connection_made(_Transport(encrypted, self))
+        encrypted.set_write_buffer_limits(high=1)
+        if self._arrived:
+            self.data_received(self._arrived)
 
     def connection_lost(self, error):
         super().connection_lost(error)
@@ -99,7 +127,9 @@ class _Connection(H11Protocol):
         self.resume_writing()
 
     def data_received(self, data):
-        if self._is_over:
+        if self._tls:
+            self._arrived += data
+        if self._tls or self._is_over:
             return
         self._begin_request()
         super().data_received(data)
@@ -107,10 +137,13 @@ class _Connection(H11Protocol):
             self._end_request()
 
     def on_response_complete(self):
+        if self.conn.their_state is h11.SEND_BODY:
+            self._linger()  # the request was refused before all of it arrived
+            return
         self._waits_since = self.loop.time()
         super().on_response_complete()
         if self.conn.their_state is h11.SEND_BODY:
-            self._linger()  # the request was refused before all of it arrived
+            self._begin_request()  # a part of the next one came along
 
     def pause_writing(self):
         super().pause_writing()
@@ -170,6 +203,9 @@ class _Connection(H11Protocol):
 
     def _refuse(self, status, message):
         """Sends an error without the application, and closes the connection."""
+        if self._tls:
+            self.transport.abort()  # the client could not read it
+            return
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             content = format_error(message)
             headers = {
@@ -190,9 +226,52 @@ class _Connection(H11Protocol):
         # Bytes that have not been read would destroy the response on its way.
         self._is_over = True
         self._end_request()
+        self.flow.resume_reading()
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(limits.LINGER_SECONDS, self.transport.abort)
+
+
+class _Transport:
+    """A transport that uvicorn cannot close before a refusal is read."""
+
+    def __init__(self, transport, connection):
+        self._transport = transport
+        self._connection = connection
+
+    def __getattr__(self, name):
+        return getattr(self._transport, name)
+
+    def close(self):
+        if self._connection.conn.their_state is h11.SEND_BODY:
+            self._connection._linger()
+        else:
+            self._transport.close()
+
+
+def load_tls(certificate, key):
+    """Returns the context of TLS for the paths of a PEM key pair."""
+    for path in (certificate, key):
+        open(path).close()  # names the file if it cannot be read
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        # The empty password keeps OpenSSL from asking for one.
+        context.load_cert_chain(certificate, key, password="")
+    except ssl.SSLError as error:
+        raise UserError(
+            "`tls_certificate` and `tls_key` must be a certificate and its "
+            "private key in PEM, without a password. Received: "
+            f"tls_certificate={certificate!r}, tls_key={key!r} "
+            f"({error.reason or error}). Use the files of one pair."
+        ) from error
+    return context
+
+
+class _Listener(socket.socket):
+    """A socket where more clients may wait than asyncio accepts at once."""
+
+    def listen(self, backlog=None):
+        super().listen(limits.MAX_PENDING_CONNECTIONS)
 
 
 def bind(host, port):
@@ -212,7 +291,7 @@ def bind(host, port):
         addresses, key=lambda info: info[0] != socket.AF_INET
     )
     # asyncio sends small responses at once only if it knows the protocol.
-    bound = socket.socket(family, kind, protocol)
+    bound = _Listener(family, kind, protocol)
     # A port stays in TIME_WAIT after its last use.
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

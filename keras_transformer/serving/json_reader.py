@@ -5,6 +5,7 @@ wait, and a body of `[],[],[],` would take thirty times its size.
 """
 
 import base64
+import itertools
 import json
 import re
 
@@ -12,6 +13,7 @@ from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
 
 PART_SIZE = 2**14  # characters, or values, that are converted at a time
+REPEATED_NAME = "'signature_name' must be given once, without escapes."
 MAX_SHOWN = 100  # characters of a wrong value that an error quotes
 _SPACE = re.compile(r"[ \t\n\r]*")
 _BRACKETS = re.compile(r"(?:\[[ \t\n\r]*)*")
@@ -55,12 +57,16 @@ class JsonReader:
     def read_keys(self):
         """Yields each key of an object, before its value."""
         for _ in self.read_items("{}"):
-            if self.peek() != '"':
-                raise self.make_error("a name is missing")
-            key = self.read_scalar()
-            encode(key)
-            self.take(":")
-            yield key
+            yield self.read_key()
+
+    def read_key(self):
+        """Reads a key of an object and the colon after it."""
+        if self.peek() != '"':
+            raise self.make_error("a name is missing")
+        key = self.read_scalar()
+        encode(key)
+        self.take(":")
+        return key
 
     def is_at_names(self):
         """Returns whether the next value is an object, but not binary."""
@@ -169,17 +175,39 @@ class JsonReader:
 
 
 def find_signature_name(text):
-    """Returns the name of the signature, which may follow the values.
+    """Returns the name of the signature, "" if the body does not have one.
 
-    It is found without reading the values. A quotation mark within a text has
-    a backslash, so that no text can look like this key.
+    It may follow the values, which are not read to find it. A quotation mark
+    within a text has a backslash, so that no text can look like this key.
     """
     # Finding the key is ten times as fast as searching for the pattern.
     start = text.find('"signature_name"')
-    match = start >= 0 and _SIGNATURE_NAME.search(text, start)
-    if not match:
+    if start < 0:
         return ""
-    reader = JsonReader(text, match.end())
+    matches = _SIGNATURE_NAME.finditer(text, start)
+    places = [match.end() for match in itertools.islice(matches, 2)]
+    if len(places) > 1:
+        raise InvalidRequest(REPEATED_NAME)
+    reader = JsonReader(text)
+    if reader.peek() != "{":
+        return ""
+    for key in reader.read_keys():
+        if key == "signature_name":
+            return _read_signature_name(reader)
+        if key in ("inputs", "instances"):
+            break
+        reader.skip_unused(key)
+    # Another object may have this key, and does not end where the body does.
+    if not places or places[0] < reader.position:
+        return ""
+    reader.position = places[0]
+    name = _read_signature_name(reader)
+    while reader.take(",}") == ",":
+        reader.skip_unused(reader.read_key())
+    return "" if reader.peek() else name
+
+
+def _read_signature_name(reader):
     if reader.peek() != '"':
         raise InvalidRequest(
             f"'signature_name' must be a string: {reader.quote()}."
@@ -195,7 +223,7 @@ def decode(body):
         return body.decode()
     except UnicodeDecodeError as error:
         raise InvalidRequest(
-            f"JSON must be UTF-8. Received: {error}."
+            f"JSON must be UTF-8 that is not compressed. Received: {error}."
         ) from error
 
 

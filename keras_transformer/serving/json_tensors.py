@@ -15,6 +15,7 @@ from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.json_reader import MAX_SHOWN
 from keras_transformer.serving.json_reader import PART_SIZE
+from keras_transformer.serving.json_reader import REPEATED_NAME
 from keras_transformer.serving.json_reader import JsonReader
 from keras_transformer.serving.json_reader import encode
 from keras_transformer.serving.json_reader import find_signature_name
@@ -68,9 +69,7 @@ def read_arrays(text, inputs, max_sizes=()):
         elif key != "signature_name":
             reader.skip_unused(key)
         elif reader.read_scalar() != find_signature_name(text):
-            raise InvalidRequest(
-                "'signature_name' must be given once, without escapes."
-            )
+            raise InvalidRequest(REPEATED_NAME)
     if len(formats) != 1:
         raise InvalidRequest(
             "A request must have one of the keys 'instances' and 'inputs'. "
@@ -246,11 +245,9 @@ class _Column:
         )
 
     def _read_scalar(self, reader):
-        reader.peek()
+        is_binary = reader.peek() == "{" and self._tensor.dtype == object
         begin = reader.position
-        value = reader.read_scalar()
-        if value is None and self._tensor.dtype == object:
-            value = reader.read_base64()
+        value = reader.read_base64() if is_binary else reader.read_scalar()
         if value is None:
             reader.position = begin
             raise self._make_type_error(reader.quote())

@@ -22,6 +22,7 @@ MAX_FIELDS = 512
 # while numbers are read many at a time.
 MAX_ITEMS = 2**16
 # The texts of an input in a message of gRPC, eight times as many as may wait.
+# All inputs together may have twice as many.
 MAX_TEXTS = 2**14
 # A tensor's message may hold one value that stands for many equal ones. Without
 # a limit, a request of a few bytes could fill the memory.
@@ -48,13 +49,15 @@ MAX_CONNECTIONS = 256
 # A connection that has been idle for this time may be replaced by a new one.
 MIN_IDLE_SECONDS = 1
 MAX_PENDING_CONNECTIONS = 128  # a small number refuses bursts of clients
+MAX_ACCEPTED_AT_ONCE = 16  # before those without a place are closed
 
 # gRPC.
 MAX_CALLS = 256  # each holds a thread
 # HTTP/2 recommends no fewer. Two stalled clients cannot take all of the places.
 MAX_CALLS_OF_CONNECTION = 100
-# gRPC has no thread for a connection, so this limits only file descriptors.
-MAX_GRPC_CONNECTIONS = 512
+# gRPC has no thread for a connection, so this limits only file descriptors. A
+# process often has 1,024 of them, of which REST takes up to 512 for a moment.
+MAX_GRPC_CONNECTIONS = 384
 # gRPC limits neither the time for a request to arrive nor the time for the
 # client to take the response. A connection therefore takes no new calls after
 # this time (clients open another one transparently), and its last calls end

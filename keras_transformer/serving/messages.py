@@ -126,8 +126,9 @@ def has_more_fields(content, max_fields, max_items):
     """Returns whether parsing the bytes of a `PredictRequest` takes too long.
 
     The limits are `max_fields` fields and, for each tensor, `max_items` values
-    that are fields, such as texts, and `max_items` axes. Up to these numbers,
-    each field takes a microsecond. The parser deals with malformed messages.
+    that are fields, such as texts, and `max_items` axes. All tensors together
+    may have twice as many. Up to these numbers, each field takes a microsecond.
+    The parser deals with malformed messages.
     """
     levels = [
         (_INPUTS, max_fields),
@@ -136,24 +137,25 @@ def has_more_fields(content, max_fields, max_items):
         (None, max_items),
     ]
     try:
-        return _has_more_than(levels, content)
+        return _has_more_than(levels, iter(range(2 * max_items)), content)
     except IndexError:
         return False
 
 
-def _has_more_than(levels, content, *place):
+def _has_more_than(levels, rest, content, *place):
     """Returns whether a message, or one inside it, has too many fields.
 
     For each level of messages, `levels` holds the number of the field with the
-    messages of the next level, and the maximum number of fields.
+    messages of the next level, and the maximum number of fields. `rest` has an
+    item for each field that may still follow on any level.
     """
     (inner_field, maximum), *inner_levels = levels
     fields = _list_fields(content, *place)
     for number, (field, *inner_place) in enumerate(fields):
-        if number >= maximum:
+        if number >= maximum or next(rest, None) is None:
             return True
         if field == inner_field and _has_more_than(
-            inner_levels, content, *inner_place
+            inner_levels, rest, content, *inner_place
         ):
             return True
     return False

@@ -17,12 +17,12 @@ from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 
-# Case is ignored as in TF Serving. Versions of up to 18 digits fit into the
-# 64-bit integers of its protocol.
+# Case is ignored as in TF Serving. Versions are 64-bit integers, which have at
+# most 19 digits.
 _PATH = re.compile(
     "(?:https?://[^/]*)?"  # a client that goes through a proxy sends the URL
     "/v1/models/(?P<name>[^/:]+)"
-    "(?:/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[^/:]+))?"
+    "(?:/versions/(?P<version>[0-9]{1,19})|/labels/(?P<label>[^/:]+))?"
     "(?:/(?P<metadata>metadata)|:(?P<method>classify|regress|predict))?",
     re.IGNORECASE,
 )
@@ -53,15 +53,10 @@ class RestApp:
                 await asyncio.sleep(limits.REFUSAL_SECONDS)
         except Exception as error:
             status, content = 500, format_error(f"Internal: {error!r}")
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", b"%d" % len(content)),
-        ]
+        headers = {"content-type": "application/json"}
         if _has_two_lengths(scope):
-            headers.append((b"connection", b"close"))
-        start = {"type": "http.response.start", "status": status}
-        await send({**start, "headers": headers})
-        await send({"type": "http.response.body", "body": content})
+            headers["connection"] = "close"
+        await send_response(send, status, content, headers)
 
     async def _respond(self, scope, body, receive):
         method, path = scope["method"], scope["raw_path"].decode()
@@ -173,6 +168,15 @@ def format_error(error):
     return json_tensors.dump({"error": str(error)})
 
 
+async def send_response(send, status, content, headers):
+    """Sends a response whose headers are a dictionary of strings."""
+    headers["content-length"] = str(len(content))
+    pairs = [(k.encode(), v.encode()) for k, v in headers.items()]
+    start = {"type": "http.response.start", "status": status}
+    await send({**start, "headers": pairs})
+    await send({"type": "http.response.body", "body": content})
+
+
 async def wait_for(future, receive):
     """Waits until a future is done, but at most `PREDICT_SECONDS`.
 
@@ -191,23 +195,33 @@ async def wait_for(future, receive):
         left.cancel()
 
 
-async def read_body(scope, receive):
+async def read_body(scope, receive, max_bytes=limits.MAX_BODY_BYTES):
     """Returns the body of a request, which is within the limits."""
     if _has_two_lengths(scope):
         raise InvalidRequest(
             "A request must have a Content-Length or a Transfer-Encoding, not "
             "both."
         )
-    _check_size(int(dict(scope["headers"]).get(b"content-length", 0)))
+    headers = dict(scope["headers"])
+    _check_size(int(headers.get(b"content-length", 0)), max_bytes)
     body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ConnectionAbortedError
         body += message["body"]
-        _check_size(len(body))
+        _check_size(len(body), max_bytes)
         if not message["more_body"]:
-            return body
+            break
+    encoding = headers.get(b"content-encoding", b"identity").decode("latin-1")
+    if encoding.lower() != "identity":
+        raise RequestError(
+            "INVALID_ARGUMENT",
+            "A body must not be compressed. Received: Content-Encoding: "
+            f"{encoding}. Send the JSON as it is.",
+            415,
+        )
+    return body
 
 
 def _has_two_lengths(scope):
@@ -217,12 +231,12 @@ def _has_two_lengths(scope):
     return {b"content-length", b"transfer-encoding"} <= names
 
 
-def _check_size(num_bytes):
-    if num_bytes > limits.MAX_BODY_BYTES:
+def _check_size(num_bytes, max_bytes):
+    if num_bytes > max_bytes:
         raise RequestError(
             "INVALID_ARGUMENT",
-            f"A request must have at most {limits.MAX_BODY_BYTES} bytes. "
-            f"Received: {num_bytes}. Send several smaller requests.",
+            f"A request must have at most {max_bytes} bytes. Received: "
+            f"{num_bytes}. Send several smaller requests.",
             413,
         )
 

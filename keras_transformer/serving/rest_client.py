@@ -87,14 +87,16 @@ class RestClient:
             except (ConnectionError, h11.RemoteProtocolError):
                 # A server may close a connection that was idle.
                 self.close()
-        address = self._address
-        self._socket = socket.create_connection(
-            (address.hostname, address.port), _get_seconds_left(deadline)
-        )
-        if address.scheme == "https":
+        place = self._address.hostname, self._address.port
+        # `create_connection` gives the whole of its time to each address.
+        infos = socket.getaddrinfo(*place, type=socket.SOCK_STREAM)
+        seconds = _get_seconds_left(deadline) / len(infos)
+        self._socket = socket.create_connection(place, seconds)
+        self._socket.settimeout(_get_seconds_left(deadline))
+        if self._address.scheme == "https":
             context = ssl.create_default_context()
             self._socket = context.wrap_socket(
-                self._socket, server_hostname=address.hostname
+                self._socket, server_hostname=self._address.hostname
             )
         return self._post_once(request, deadline)
 
@@ -150,4 +152,8 @@ class RestClient:
 
 
 def _get_seconds_left(deadline):
-    return max(deadline - time.monotonic(), 0.001)  # 0 would mean not to wait
+    seconds = deadline - time.monotonic()
+    # A server that never pauses would otherwise not be interrupted.
+    if seconds <= 0:
+        raise TimeoutError
+    return seconds

@@ -1,13 +1,12 @@
 """The server of exported models, over REST and gRPC."""
 
 import gc
-import ssl
 
-from keras_transformer.errors import UserError
 from keras_transformer.serving import grpc_service
 from keras_transformer.serving.batcher import Batcher
 from keras_transformer.serving.errors import format_address
 from keras_transformer.serving.http_server import HttpServer
+from keras_transformer.serving.http_server import load_tls
 from keras_transformer.serving.loaded_model import LoadedModel
 from keras_transformer.serving.rest import RestApp
 from keras_transformer.serving.service import Service
@@ -41,7 +40,7 @@ class Server:
         tls=None,
     ):
         if tls is not None:
-            _check_tls(*tls)
+            load_tls(*tls)  # for gRPC, which names no fault
         self._host = host
         self._tls = tls
         self._open_model = open_model
@@ -119,20 +118,3 @@ class Server:
         # take in the requests that arrive meanwhile.
         self._batcher.ensure_threads(model.num_parallel)
         return model
-
-
-def _check_tls(certificate, key):
-    """Raises a `UserError` if these are not the paths of a PEM key pair."""
-    for path in (certificate, key):
-        open(path).close()  # names the file if it cannot be read
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        # The empty password keeps OpenSSL from asking for one.
-        context.load_cert_chain(certificate, key, password="")
-    except ssl.SSLError as error:
-        raise UserError(
-            "`tls_certificate` and `tls_key` must be a certificate and its "
-            "private key in PEM, without a password. Received: "
-            f"tls_certificate={certificate!r}, tls_key={key!r} "
-            f"({error.reason or error}). Use the files of one pair."
-        ) from error

@@ -5,6 +5,7 @@ in a request, and shows pages inside the page.
 """
 
 import asyncio
+import collections
 import concurrent.futures
 import importlib.resources
 import inspect
@@ -13,12 +14,15 @@ import mimetypes
 import re
 
 from keras_transformer.errors import UserError
+from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.json_reader import JsonReader
 from keras_transformer.serving.json_reader import decode
 from keras_transformer.serving.json_reader import encode
 from keras_transformer.serving.rest import format_error
 from keras_transformer.serving.rest import read_body
+from keras_transformer.serving.rest import send_response
 from keras_transformer.serving.rest import wait_for
 from keras_transformer.studio import attention_view
 from keras_transformer.studio import comparison_view
@@ -28,7 +32,8 @@ from keras_transformer.studio import training_view
 from keras_transformer.studio import translation_view
 from keras_transformer.studio import tree_view
 
-MAX_WAITING = 32  # requests that wait for the model
+MAX_WAITING = 32  # requests that wait for a thread
+MAX_BODY_BYTES = 2**18  # far more than a sentence or a tree on the page has
 # Functions that need no model, and do not wait for it.
 QUICK = {
     "runs": training_view.describe_runs,
@@ -77,9 +82,11 @@ class StudioApp:
     def __init__(self, studio, is_local=True):
         self._studio = studio
         self._is_local = is_local
-        self._model_thread = concurrent.futures.ThreadPoolExecutor(1, "model")
-        self._quick_thread = concurrent.futures.ThreadPoolExecutor(1, "quick")
-        self._num_waiting = 0
+        self._threads = {
+            name: concurrent.futures.ThreadPoolExecutor(1, name)
+            for name in ("model", "quick")
+        }
+        self._num_waiting = collections.Counter()  # for each thread
         self._files = list_files()
 
     def open_model(self, prepare):
@@ -87,40 +94,37 @@ class StudioApp:
 
         The function `prepare` is called first. Requests wait meanwhile.
         """
-        self._model_thread.submit(prepare)
+        self._threads["model"].submit(prepare)
         function = FUNCTIONS["parse" if self._studio.parses[0] else "translate"]
-        self._model_thread.submit(function, self._studio, "a")
+        self._threads["model"].submit(function, self._studio, "a")
 
     def close(self):
         """Drops the requests that still wait."""
-        self._model_thread.shutdown(wait=False, cancel_futures=True)
-        self._quick_thread.shutdown(wait=False, cancel_futures=True)
+        for thread in self._threads.values():
+            thread.shutdown(wait=False, cancel_futures=True)
 
     async def __call__(self, scope, receive, send):
-        status, kind, policy = 200, "application/json", None
+        status, headers = 200, {**HEADERS, "content-type": "application/json"}
         try:
             self._check_host(scope)
-            body = await read_body(scope, receive)
+            body = await read_body(scope, receive, MAX_BODY_BYTES)
             content, kind, policy = await self._respond(scope, body, receive)
+            headers["content-type"] = kind
+            if policy:
+                headers["content-security-policy"] = policy
         except ConnectionAbortedError:
             return  # there is no client left to answer
+        except asyncio.CancelledError:
+            status, content = 503, format_error("The server is stopping.")
         except RequestError as error:
             status, content = error.http_status, format_error(error)
+            if status == 413:  # reading the rest takes time, as in kt-serve
+                await asyncio.sleep(limits.REFUSAL_SECONDS)
         except (UserError, OSError) as error:
             status, content = 400, format_error(error)
         except Exception as error:
             status, content = 500, format_error(f"Internal: {error!r}")
-        headers = {
-            **HEADERS,
-            "content-type": kind,
-            "content-length": str(len(content)),
-        }
-        if policy:
-            headers["content-security-policy"] = policy
-        start = {"type": "http.response.start", "status": status}
-        pairs = [(k.encode(), v.encode()) for k, v in headers.items()]
-        await send({**start, "headers": pairs})
-        await send({"type": "http.response.body", "body": content})
+        await send_response(send, status, content, headers)
 
     def _check_host(self, scope):
         host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
@@ -142,13 +146,15 @@ class StudioApp:
             if content_type.partition(b";")[0] != b"application/json":
                 raise InvalidRequest("The body must be application/json.")
             return await self._call(name, body, receive), "application/json", ""
-        if method == "GET" and path == "/":
+        is_read = method in ("GET", "HEAD")
+        if is_read and path == "/":
             folder, name = "page", "index.html"
-        if method == "GET" and folder == "page" and name in self._files:
+        if is_read and folder == "page" and name in self._files:
             kind = mimetypes.guess_type(name)[0]
             return self._files[name].read_bytes(), kind, PAGE_POLICY
-        if method == "GET" and folder == "frame":
-            return self._show_frame(*name.partition("/")[::2])
+        if is_read and folder == "frame":
+            place = name.partition("/")[::2]
+            return await self._run("quick", receive, self._show_frame, *place)
         raise RequestError("NOT_FOUND", f"There is no {method} {path}.")
 
     def _show_frame(self, name, part):
@@ -166,32 +172,33 @@ class StudioApp:
         function = FUNCTIONS.get(name) or QUICK.get(name)
         if not function:
             raise RequestError("NOT_FOUND", f"There is no function {name}.")
-        values = _read_values(function, body)
-        if name in QUICK:
-            return await self._run(self._quick_thread, function, values)
-        if self._num_waiting >= MAX_WAITING:
-            raise RequestError(
-                "RESOURCE_EXHAUSTED", "Too many requests wait. Try again later."
-            )
-        work = self._run(self._model_thread, function, values)
-        task = asyncio.ensure_future(work)
-        self._num_waiting += 1
-        try:
-            await wait_for(task, receive)
-            if task.done():
-                return task.result()
-            raise RequestError("DEADLINE_EXCEEDED", "The model took too long.")
-        finally:
-            task.cancel()  # drops work that has not begun
-            self._num_waiting -= 1
+        values = await self._run("quick", receive, read_values, function, body)
 
-    async def _run(self, thread, function, values):
         def compute():
             results = function(self._studio, **values)
             return json.dumps(results, allow_nan=False).encode()
 
+        thread = "quick" if name in QUICK else "model"
+        return await self._run(thread, receive, compute)
+
+    async def _run(self, thread, receive, function, *arguments):
+        """Runs a function in a thread, unless the client leaves before."""
+        if self._num_waiting[thread] >= MAX_WAITING:
+            raise RequestError(
+                "RESOURCE_EXHAUSTED", "Too many requests wait. Try again later."
+            )
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(thread, compute)
+        executor = self._threads[thread]
+        work = loop.run_in_executor(executor, function, *arguments)
+        self._num_waiting[thread] += 1
+        try:
+            await wait_for(work, receive)
+            if work.done():
+                return work.result()
+            raise RequestError("DEADLINE_EXCEEDED", "The model took too long.")
+        finally:
+            work.cancel()  # drops work that has not begun
+            self._num_waiting[thread] -= 1
 
 
 def list_files():
@@ -202,33 +209,38 @@ def list_files():
     return {file.name: file for file in files}
 
 
-def _read_values(function, body):
-    """Returns the arguments that the body of a request states."""
-    try:
-        values = json.loads(decode(body) or "{}")
-    except (ValueError, RecursionError) as error:
-        raise InvalidRequest(f"JSON Parse error: {error}.") from error
-    if not isinstance(values, dict):
+def read_values(function, body):
+    """Returns the arguments in a body, or raises at the first fault."""
+    reader = JsonReader(decode(body) or "{}")
+    if reader.peek() != "{":
         raise InvalidRequest("The body must be a JSON object.")
     parameters = dict(inspect.signature(function).parameters)
     del parameters["studio"]
-    for name, value in values.items():
+    values = {}
+    for name in reader.read_keys():
         if name not in parameters:
             raise InvalidRequest(f"Unknown field: {name!r}.")
-        expected = parameters[name].annotation
-        if expected is float and type(value) is int:
-            try:
-                values[name] = value = float(value)
-            except OverflowError as error:
-                raise InvalidRequest(f"`{name}` is too large.") from error
-        if type(value) is not expected:
-            raise InvalidRequest(
-                f"`{name}` must be of type {expected.__name__}. Received: "
-                f"{type(value).__name__}."
-            )
-        if expected is str:
-            encode(value)
+        values[name] = _read_value(reader, name, parameters[name].annotation)
+    if reader.peek():
+        raise reader.make_error("Extra data")
     for name, parameter in parameters.items():
         if parameter.default is parameter.empty and name not in values:
             raise InvalidRequest(f"`{name}` is missing.")
     return values
+
+
+def _read_value(reader, name, expected):
+    reader.peek()
+    begin = reader.position
+    value = reader.read_scalar()
+    if expected is float and type(value) is int:
+        value = float(str(value))  # infinity if it is too large
+    if type(value) is not expected:
+        reader.position = begin
+        raise InvalidRequest(
+            f"`{name}` must be of type {expected.__name__}. Received: "
+            f"{reader.quote()}."
+        )
+    if expected is str:
+        encode(value)
+    return value

@@ -21,6 +21,9 @@ def show_attention(
 
     def read_layer(name):
         kind, number = name.split("/")
+        # `int` would also take spaces, signs and digits of other scripts.
+        if number != str(int(number)):
+            raise ValueError(number)
         return pack_layer(attention, kind, int(number))
 
     page = attention_page(attention, title, on_demand=True)
@@ -39,7 +42,8 @@ def _attend(studio, text, target, run, step):
     """Returns the `Attention` and a title; both None without a sentence."""
     model = studio.get_model(run, step)
     text = clean_text(model.exact, text)
-    if not text:
+    source = model.exact.encode([text])
+    if source == [[]]:
         return None, None
     target = clean_text(model.exact, target, is_target=True)
     if target:
@@ -47,5 +51,5 @@ def _attend(studio, text, target, run, step):
     else:
         ((best, *_),) = model.fast.hypotheses([text])
         ids, target = best.ids, best.text
-    (attention,) = model.exact.engine.attend(model.exact.encode([text]), [ids])
+    (attention,) = model.exact.engine.attend(source, [ids])
     return attention, f"{text}\n→ {target}"

@@ -23,7 +23,7 @@ def list_texts(studio, run: int = 0, other: int = 0):
             name
             for name in SPLITS
             if all(
-                os.path.exists(outputs.outputs_path(each.path, name))
+                os.path.isfile(outputs.outputs_path(each.path, name))
                 for each in pair
             )
         ]

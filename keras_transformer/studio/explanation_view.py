@@ -7,7 +7,7 @@ from keras_transformer.studio.models import clean_text
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import END_LABEL
 
-MAX_EXPLAINED = 24  # tokens whose numbers fit on a page
+MAX_SHOWN = 24  # tokens whose numbers fit on a page
 MAX_POSITIONS = 64  # rows of the picture of positions
 DIGITS = 3
 
@@ -25,20 +25,19 @@ def explain_head(
     They follow equation 1 of Vaswani et al. (2017): `queries`, `keys` and
     `values` of shape `(length, d_k)` and `(length, d_v)`, `scores` before the
     softmax and `weights` after it of shape `(length, length)`, and the
-    `output`, `(length, d_v)`. The layer and the head count from 1. Also
-    returned are the `tokens`, and `positions`, the vectors that are added to
-    the embeddings of the first positions, `(MAX_POSITIONS, d_model)`; they
-    follow the paper's equation if `is_sinusoidal`.
+    `output`, `(length, d_v)`. They are those of the first tokens of the
+    sentence, of which `num_tokens` are read. The layer and the head count from
+    1. Also returned are the `tokens`, and `positions`, the vectors that are
+    added to the embeddings of the first positions, `(MAX_POSITIONS, d_model)`;
+    they follow the paper's equation if `is_sinusoidal`.
     """
     from keras import ops
 
     translator = studio.get_model(run, step).exact
-    text = clean_text(translator, text)
-    if not text:
+    (ids,) = translator.encode([clean_text(translator, text)])
+    if not ids:
         return {"tokens": []}
     model = translator.engine.model
-    (ids,) = translator.encode([text])
-    ids = ids[:MAX_EXPLAINED]
     _check_number("layer", layer, model.encoder.num_layers)
     attention = model.encoder.stack[layer - 1].self_attention
     if not hasattr(attention, "query_kernel"):
@@ -49,13 +48,17 @@ def explain_head(
     _check_number("head", head, attention.num_heads)
     vectors = ops.convert_to_numpy(_read_inputs(model, ids, layer - 1))
     numbers = compute_head(attention, vectors, head - 1)
-    pieces = translator.codec.source_vocabulary.pieces(ids)
+    for name in ("scores", "weights"):
+        numbers[name] = numbers[name][:, :MAX_SHOWN]
+    shown = ids[:MAX_SHOWN]
+    pieces = translator.codec.source_vocabulary.pieces(shown)
     return {
         "tokens": [
             END_LABEL if id_ == END_ID else piece
-            for id_, piece in zip(ids, pieces)
+            for id_, piece in zip(shown, pieces)
         ],
-        **{name: _round(array) for name, array in numbers.items()},
+        "num_tokens": len(ids),
+        **{name: _round(array[:MAX_SHOWN]) for name, array in numbers.items()},
         "positions": _round(_read_positions(model)),
         "is_sinusoidal": model.positional_encoding == "sinusoidal",
         "d_model": attention.d_model,

@@ -47,11 +47,11 @@ def search(
             f"beam_size={beam_size}. Use a value such as 4."
         )
     translator = studio.get_model(run, step).exact
-    text = clean_text(translator, text)
-    if not text:
+    (source,) = translator.encode([clean_text(translator, text)])
+    if not source:
         return {"steps": []}
     options = translator.change_options(beam_size=beam_size, alpha=alpha)
-    sentences = Sentences(translator.encode([text]))
+    sentences = Sentences([source])
     inputs, limits, *_ = sentences.make_arrays([0], options.extra_length)
     constraint = make_constraint(options, *translator.codec.vocabularies)
     observed = []

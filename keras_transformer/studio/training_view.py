@@ -22,7 +22,8 @@ def describe_runs(studio):
                 "problem": run.problem_name,
                 "parses": studio.parses[number],
                 "step": step,
-                "steps": run.checkpoints.steps,
+                # The trainer may have deleted the one that the page opened.
+                "steps": sorted({*run.checkpoints.steps, step}),
                 "beam_size": run.hparams.beam_size,
                 "alpha": run.hparams.alpha,
                 "num_layers": run.hparams.num_layers,

@@ -5,6 +5,7 @@ import numpy as np
 from keras_transformer.decoding.attention import WORD
 from keras_transformer.decoding.attention import find_words
 from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.errors import UserError
 from keras_transformer.studio.models import MAX_BEAM
 from keras_transformer.studio.models import clean_text
 from keras_transformer.token_ids import END_ID
@@ -50,8 +51,8 @@ def rate_words(
 ):
     """Computes how probable a model finds each word of a translation.
 
-    Returns the `words`: the places where each begins and ends in the
-    translation, and its log-probability.
+    Returns the `words`: the places where each begins and ends in the `text`,
+    which is the translation as it was read, and its log-probability.
     """
     translator = studio.get_model(run, step).exact
     text = clean_text(translator, text)
@@ -66,7 +67,8 @@ def rate_words(
         "words": [
             {"start": word.start, "stop": word.stop, "log_prob": log_prob}
             for word, log_prob in zip(links.target_words, links.scores)
-        ]
+        ],
+        "text": translation,
     }
 
 
@@ -79,11 +81,15 @@ def find_alternatives(
     token and the `text` that the model writes after choosing it.
     """
     fast, translator = studio.get_model(run, step)
-    text = clean_text(translator, text)
-    if not text:
+    if translator.linearization:
+        raise UserError(
+            "`run` must be one that translates. Received: one that parses. "
+            "Search for trees instead."
+        )
+    (source,) = translator.encode([clean_text(translator, text)])
+    if not source:
         return {"alternatives": []}
     prefix = clean_text(translator, prefix, is_target=True)
-    (source,) = translator.encode([text])
     (ids,) = translator.codec.encode_prefixes([prefix])
     probabilities = _predict_next(translator.engine.model, source, ids)
     probabilities[[*NEVER_WRITTEN, END_ID]] = 0.0

@@ -207,8 +207,13 @@ function showControls() {
 function show() {
   const {kind, layer} = state;
   const reading = kind.values[layer] ? null : readLayer(kind, layer);
-  if (reading) reading.then(show);
+  if (reading) reading.then(show, fail);
   else showAll();
+}
+
+function fail(error) {
+  document.body.replaceChildren(
+    make("main", {}, make("p", {role: "alert"}, error.message)));
 }
 
 function showAll() {

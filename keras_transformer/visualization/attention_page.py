@@ -73,6 +73,8 @@ def pack_layer(attention, kind, number):
     The `kind` is as in `Attention.select`, and the `number` counts from 1.
     Raises a `KeyError` or an `IndexError` if there is no such layer.
     """
+    if number < 1:
+        raise IndexError(number)
     return _pack(attention.select(kind)[2][number - 1])
 
 

@@ -218,8 +218,7 @@ function showMatrix() {
   const heads = chosenHeads();
   const cell = cellSize();
   const size = Math.min(12, cell - 0.5);
-  const short = (text) => text.length > SHOWN
-    ? `${text.slice(0, SHOWN - 1)}\u2026` : text;
+  const short = (text) => shorten(text, SHOWN);
   const room = (tokens) => 12 + 0.62 * size * Math.max(
     ...tokens.map((token) => short(parts(token)[1]).length));
   const [left, top] = [room(queries), room(keys)];

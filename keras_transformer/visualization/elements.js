@@ -20,6 +20,10 @@ export function fill(element, attributes, children = []) {
   return element;
 }
 
+// The start of a text. Its characters may be longer than JavaScript's.
+export const shorten = (text, size) => [...text].length > size
+  ? `${[...text].slice(0, size - 1).join("")}\u2026` : text;
+
 export const make = (name, attributes = {}, ...children) =>
   fill(document.createElement(name), attributes, children);
 export const draw = (name, attributes = {}, ...children) =>

@@ -179,6 +179,18 @@ class CommandsTest:
                 assert text[0].isupper(), name
                 assert text.endswith("."), name
 
+    def test_the_page_on_security_names_every_server_and_its_encryption(self):
+        page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+        sections = page.split("\n## ")
+        parts = [part for part in sections if " checked\n" in part]
+        servers = [one for one in commands() if "host" in one.FLAGS]
+        assert len(parts) == len(servers) == 2
+        for command in servers:
+            name = f"`kt-{command.__name__.split('.')[-1]}`"
+            assert all(name in part for part in parts)
+            for flag in command.FLAGS:
+                assert not flag.startswith("tls_") or f"`--{flag}`" in page
+
     def test_a_flag_states_its_default_once(self):
         # The manual adds the default of a flag that has one.
         for command in commands():

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -213,6 +214,18 @@ for last in range(8):
             ([f"--export_dir={export_dir}/1"], "Use its parent directory"),
             ([f"--export_dir={tmp_path}", "--port=0", rest], "saved_model.pb"),
             (
+                [f"--export_dir={export_dir}", "--tls_certificate=", rest],
+                "`--tls_certificate` must be given",
+            ),
+            (
+                [f"--export_dir={export_dir}", "--tls_key=key.pem", rest],
+                "`--tls_certificate` must be given",
+            ),
+            (
+                [f"--export_dir={export_dir}", "--tls_key=", rest],
+                "`--tls_certificate` must be given",
+            ),
+            (
                 [f"--export_dir={export_dir}", "--port=0", "--rest_api_port=0"],
                 "`port` or `rest_api_port` must be on",
             ),
@@ -269,6 +282,16 @@ class QueryTest:
         assert done.stdout == "".join(
             f"{toy.best(t)}\t{len(t) + 2:.6f}\n" for t in lines
         )
+
+    @pytest.mark.parametrize("protocol", ["rest", "grpc"])
+    def test_a_translation_cannot_send_commands_to_the_terminal(
+        self, served, protocol
+    ):
+        text = "a\x1b[2J b\x9b31m \x07\x1f\x7f \u200d\U0001f642\tc"
+        done = self.query(served, protocol, f"--text={text}")
+        assert (done.returncode, done.stderr) == (0, "")
+        shown = re.sub("[\x1b\x9b\x07\x1f\x7f]", "\ufffd", toy.best(text))
+        assert done.stdout == f"{shown}\n"
 
     @pytest.mark.parametrize("protocol", ["rest", "grpc"])
     def test_only_translations_without_their_terms_are_asked_for_again(

@@ -18,6 +18,7 @@ pytest.importorskip("tensorflow_serving")
 from tensorflow_serving.apis import predict_pb2  # noqa: E402
 from tensorflow_serving.apis import prediction_service_pb2_grpc  # noqa: E402
 
+from keras_transformer.serving import grpc_service  # noqa: E402
 from keras_transformer.serving import messages  # noqa: E402
 
 CODES = grpc.StatusCode
@@ -88,6 +89,41 @@ class MessageTest:
     def test_a_message_that_is_too_large_is_refused(self, channel):
         content = b"x" * (limits.MAX_BODY_BYTES + 1)
         assert code_of(channel, PREDICT, content)[0] == CODES.RESOURCE_EXHAUSTED
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_few_messages_are_parsed_at_a_time(
+        self, channel, method, monkeypatch
+    ):
+        running, most = [], []
+
+        def parse(*arguments, parse=grpc_service._parse):
+            running.append(method)
+            most.append(len(running))
+            time.sleep(0.01)
+            try:
+                return parse(*arguments)
+            finally:
+                running.pop()
+
+        monkeypatch.setattr(grpc_service, "_parse", parse)
+        content = request("a").SerializeToString()
+        call = channel.unary_unary(f"/{method}")
+        for future in [call.future(content) for _ in range(20)]:
+            future.exception()
+        assert len(most) == 20
+        assert max(most) <= limits.MAX_PARSED_AT_ONCE
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_a_message_of_many_parts_is_refused_soon(self, channel, method):
+        # Parts that are no inputs at all, and that the parser would skip.
+        message = request("a")
+        message.ClearField("inputs")
+        content = message.SerializeToString()
+        content += 500 * (b"\x12\xc0\x3e" + 4000 * b"\x50\x00")
+        begin = time.process_time()
+        code, words = code_of(channel, method, content)
+        assert time.process_time() - begin < 0.5
+        assert (code, "at most" in words) == (CODES.INVALID_ARGUMENT, True)
 
     @pytest.mark.parametrize(
         "method", ["tensorflow.serving.PredictionService/Train", "a/b", "x"]

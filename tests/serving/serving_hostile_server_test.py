@@ -135,6 +135,32 @@ class RestTest:
         assert "within 0.3 s" in error_of(port, timeout_secs=0.3)
         assert time.monotonic() - start < 2
 
+    def test_all_addresses_of_a_host_share_the_time(self, monkeypatch):
+        with contextlib.ExitStack() as stack:
+            busy = stack.enter_context(
+                socket.create_server(("localhost", 0), backlog=0)
+            )
+            place = busy.getsockname()
+            for _ in range(2):  # the system accepts no more
+                client = stack.enter_context(socket.socket())
+                client.setblocking(False)
+                client.connect_ex(place)
+            kind = (socket.AF_INET, socket.SOCK_STREAM, 0, "", place)
+            monkeypatch.setattr(
+                socket, "getaddrinfo", lambda *_, **__: 9 * [kind]
+            )
+            start = time.monotonic()
+            assert "within 0.3 s" in error_of(place[1], timeout_secs=0.3)
+            assert time.monotonic() - start < 1.5
+
+    def test_an_answer_without_a_pause_ends_in_time(self, serve):
+        begin = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+        # Small chunks take the client longer than they take to arrive.
+        port = serve([begin] + [b"1\r\n1\r\n" * 10_000] * 50)
+        start = time.monotonic()
+        assert "within 0.3 s" in error_of(port, timeout_secs=0.3)
+        assert time.monotonic() - start < 2
+
     @pytest.mark.parametrize(
         "begin",
         [

@@ -1,10 +1,16 @@
 import contextlib
 import json
+import signal
 import socket
+import ssl
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
+from certificates import make_certificate
+from processes import environment
 
 from keras_transformer.errors import UserError
 from keras_transformer.serving import limits
@@ -17,6 +23,21 @@ from keras_transformer.serving.versions import Versions
 STATUS = b"GET /v1/models/none HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\n"
 PLACES = 4
+# A server with few descriptors, which ends with its standard input.
+SMALL_SERVER = """
+import resource, sys
+from keras_transformer.serving import limits
+from keras_transformer.serving.http_server import HttpServer
+from keras_transformer.serving.rest import RestApp
+
+limits.MAX_CONNECTIONS = 16
+resource.setrlimit(resource.RLIMIT_NOFILE, (112, 112))
+server = HttpServer(RestApp(None), "localhost", 0, sys.argv[1:])
+server.start()
+print(server.port, flush=True)
+sys.stdin.read()
+server.stop(1)
+"""
 
 
 @pytest.fixture
@@ -26,11 +47,11 @@ def start(tmp_path, monkeypatch):
     (tmp_path / "1").mkdir()
     with contextlib.ExitStack() as stack:
 
-        def start(**changed_limits):
+        def start(tls=None, **changed_limits):
             for name, value in changed_limits.items():
                 monkeypatch.setattr(limits, name, value)
             service = Service("toy", Versions(str(tmp_path), None), None)
-            server = HttpServer(RestApp(service), "localhost", 0)
+            server = HttpServer(RestApp(service), "localhost", 0, tls)
             server.start()
             stack.callback(server.stop, 5)
             return server
@@ -81,6 +102,46 @@ class HostTest:
     def test_a_host_without_an_address_is_refused(self, host):
         with pytest.raises(UserError, match="`host` must be.*Received"):
             bind(host, 0)
+
+
+class BodyTest:
+    @pytest.mark.parametrize(
+        "head",
+        [
+            b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n",
+            b"POST / HTTP/1.0\r\n",
+            b"POST / HTTP/1.1\r\nHost: x\r\n",
+        ],
+    )
+    def test_a_client_that_sends_too_much_reads_why(self, start, connect, head):
+        # More than the buffers of the system hold.
+        body = bytes(4 * limits.MAX_BODY_BYTES)
+        client = connect(start())
+        client.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        assert receive(client)[0] == 413
+
+    def test_a_request_that_came_in_part_with_another_is_answered(
+        self, start, connect
+    ):
+        body = 100 * b" "
+        request = POST + b"Content-Length: %d\r\n\r\n" % len(body) + body
+        client = connect(start(), STATUS + request[:-50])
+        assert receive(client)[0] == 404
+        client.sendall(request[-50:])
+        assert receive(client)[0] == 400
+
+    def test_a_compressed_one_is_named_as_such(self, start, connect):
+        head = POST + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n"
+        status, error = receive(connect(start(), head + b"{}"))
+        assert status == 415
+        assert (
+            "must not be compressed. Received: Content-Encoding: gzip" in error
+        )
+
+    def test_its_rest_has_to_come_in_time(self, start, connect):
+        request = POST + b"Content-Length: 99\r\n\r\n"
+        client = connect(start(REQUEST_SECONDS=0.5), STATUS + request)
+        assert [receive(client)[0] for _ in range(2)] == [404, 408]
 
 
 class TimeLimitTest:
@@ -164,6 +225,45 @@ class PlacesTest:
         time.sleep(0.5)
         assert len(open_connections(server)) <= 2 * PLACES
         del clients
+
+    def test_silent_clients_of_tls_have_places_like_others(
+        self, start, connect, tmp_path
+    ):
+        pair = make_certificate(tmp_path, "server")
+        server = start(pair, MIN_IDLE_SECONDS=0, REQUEST_SECONDS=2)
+        silent = [connect(server) for _ in range(10 * PLACES)]
+        time.sleep(0.5)
+        context = ssl.create_default_context(cafile=pair[0])
+        for _ in range(3):
+            client = connect(server)
+            with context.wrap_socket(client, server_hostname="localhost") as s:
+                s.sendall(STATUS)
+                assert receive(s)[0] == 404
+        assert len(open_connections(server)) <= 2 * PLACES
+        # They are closed without a response, which they could not read.
+        for client in silent:
+            with contextlib.suppress(ConnectionResetError):
+                assert client.recv(1) == b""
+        wait_until(lambda: not open_connections(server))
+
+    def test_a_burst_of_them_leaves_descriptors(self, tmp_path):
+        pair = make_certificate(tmp_path, "server")
+        process = subprocess.Popen(
+            [sys.executable, "-c", SMALL_SERVER, *pair],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(__file__),
+        )
+        address = "localhost", int(process.stdout.readline())
+        with contextlib.ExitStack() as stack:
+            # So that all of them wait when it accepts the first one.
+            process.send_signal(signal.SIGSTOP)
+            for _ in range(120):
+                stack.enter_context(socket.create_connection(address))
+            process.send_signal(signal.SIGCONT)
+            assert process.communicate(timeout=30) == ("", "")
 
     def test_stopping_ends_stalled_clients_at_once(self, start, connect):
         server = start()

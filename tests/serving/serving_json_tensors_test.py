@@ -179,6 +179,32 @@ class RequestTest:
         two = {"x": {"signature_name": "a"}, "signature_name": "b"}
         refused({**two, "inputs": ["a"]}, TEXT, "given once")
 
+    @pytest.mark.parametrize(
+        "body, name",
+        [
+            ('{"options": {"signature_name": "ids"}, "inputs": ["a"]}', ""),
+            ('{"inputs": ["a"], "options": {"signature_name": "ids"}}', ""),
+            ('{"inputs": ["a"], "x": [{"signature_name": "a"}], "y": 1}', ""),
+            ('{"inputs": {"signature_name": "ids"}}', ""),
+            ('{"inputs": ["signature_name"], "signature_name": "b"}', "b"),
+            ('{"signature_name": "b", "inputs": ["signature_name"]}', "b"),
+            ('{"inputs": ["a"], "signature_name": "b", "x": [{}]} ', "b"),
+            ('{"x": {}, "signature_name": "b", "inputs": ["a"]}', "b"),
+        ],
+    )
+    def test_only_the_body_itself_names_the_signature(self, body, name):
+        assert json_reader.find_signature_name(body) == name
+
+    @pytest.mark.parametrize("inputs", [TEXT, IDS])
+    @pytest.mark.parametrize(
+        "values",
+        ['[null{"b64":"QQ=="}]', '[null"a"]', "[null[]]", '[{"b64":"QQ=="}1]']
+        + ["[1 2]", "[[null[1]]]", "[[1 2]]", "[[1[2]]]", "[[1]null]"],
+    )
+    def test_values_without_a_comma_are_refused(self, values, inputs):
+        for body in (f'{{"inputs": {values}}}', f'{{"instances": {values}}}'):
+            refused(body.encode(), inputs, ".")
+
     def test_several_inputs_must_be_named(self):
         refused({"inputs": ["a"]}, PAIR, "must be named")
         refused({"instances": ["a"]}, PAIR, "must be named")

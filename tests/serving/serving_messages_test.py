@@ -117,6 +117,14 @@ class FieldsTest:
         ]
         assert not any(messages.has_more_fields(x, 7, 10) for x in many)
 
+    def test_those_of_all_inputs_together_are_counted_too(self):
+        request = messages.PredictRequest()
+        for number in range(5):
+            request.inputs[str(number)].string_val.extend(20 * [b"text"])
+        content = request.SerializeToString()
+        assert messages.has_more_fields(content, 7, 50)
+        assert not messages.has_more_fields(content, 7, 70)
+
     @pytest.mark.parametrize(
         "content", [b"", b"\xff" * 100_000, b"\x0a", b"\x08", b"\x0a\xff"]
     )

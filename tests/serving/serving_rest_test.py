@@ -123,6 +123,8 @@ class PredictTest:
         body = {"signature_name": "ids", "inputs": [[1, 2]]}
         _, answer = ask("POST", path, body)
         assert answer["outputs"]["outputs"] == [[[1, 2], [-1, -2]]]
+        body = {"options": {"signature_name": "ids"}, "inputs": ["x"]}
+        assert ask("POST", path, body)[1]["outputs"]["scores"] == [[3, 1]]
 
     def test_a_name_is_unquoted_and_a_query_ignored(self, ask):
         path = "/V1/Models/%74oy:Predict?a=b"
@@ -169,6 +171,13 @@ class PredictTest:
             ),
             ("other", {"inputs": ["a"]}, 404, "Latest(other)"),
             ("toy/versions/9", {"inputs": ["a"]}, 404, "Specific(toy, 9)"),
+            (
+                "toy/versions/9223372036854775807",
+                {"inputs": ["a"]},
+                404,
+                "807)",
+            ),
+            ("toy", b"\x1f\x8b\x08\0", 400, "compressed"),
             ("toy/labels/stable", {"inputs": ["a"]}, 400, "label: stable"),
             ("toy/versions/x", {"inputs": ["a"]}, 400, "Unknown request"),
             ("toy/more", {"inputs": ["a"]}, 400, "Unknown request"),

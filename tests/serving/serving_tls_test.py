@@ -1,30 +1,14 @@
 """Encrypted connections, with a certificate that signs itself."""
 
 import contextlib
-import subprocess
 
 import pytest
 import toy_saved_model as toy
+from certificates import make_certificate
 
 from keras_transformer.errors import UserError
 from keras_transformer.serving import client
 from keras_transformer.serving.server import Server
-
-
-def make_certificate(folder, name):
-    """Writes a certificate and its key; returns their paths."""
-    paths = str(folder / f"{name}.pem"), str(folder / f"{name}.key")
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes"),
-            *("-subj", "/CN=localhost", "-days", "2"),
-            *("-addext", "subjectAltName=DNS:localhost"),
-            *("-out", paths[0], "-keyout", paths[1]),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return paths
 
 
 @pytest.fixture(scope="module")

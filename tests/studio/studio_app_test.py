@@ -1,6 +1,7 @@
 """The web application over HTTP: its files, its limits, hostile requests."""
 
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import re
@@ -64,6 +65,14 @@ class PageTest:
         assert "unsafe" not in policy and "http" not in policy
         assert headers["Server"] == "kt-studio"
 
+    def test_head_is_answered_as_get_without_a_body(self, ask):
+        for path in ("/", "/page/studio.js"):
+            status, headers, nothing = ask("HEAD", path, headers={})
+            content = ask("GET", path, headers={})[2]
+            assert (status, nothing) == (200, b"")
+            assert headers["Content-Length"] == str(len(content))
+        assert ask("HEAD", "/frame/none", headers={})[0] == 404
+
     def test_every_file_of_the_page_is_served_and_names_no_address(self, ask):
         for name in studio_app.list_files():
             status, headers, content = ask("GET", f"/page/{name}", headers={})
@@ -102,7 +111,10 @@ class PageTest:
         assert headers["Content-Security-Policy"] == "frame-ancestors 'self'"
         status, _, content = ask("GET", f"/frame/{name}/encoder/1", headers={})
         assert status == 200 and len(content) == 2 * 2 * 3 * 3
-        for part in ("encoder/9", "encoder", "self/1", "encoder/x", "/"):
+        parts = ["encoder", "self/1", "encoder/x", "/", "encoder/1/1"]
+        numbers = ["9", "0", "-1", "+1", "01", "%201", "1_0", "9" * 5000]
+        numbers.append("%EF%BC%91")  # another script's digit 1
+        for part in parts + [f"cross/{number}" for number in numbers]:
             response = ask("GET", f"/frame/{name}/{part}", headers={})
             assert error_of(response)[0] == 404
         for _ in range(8):
@@ -137,6 +149,10 @@ class RequestTest:
             (b'{"text": "a", "self": 1}', "Unknown field"),
             (b'{"text": "\\ud800"}', "surrogate"),
             (b'{"text": "a", "prefix": "\\ud800"}', "surrogate"),
+            (b'{"text": "a"} []', "Extra data"),
+            # What follows the fault is no JSON, and is not read.
+            (b'{"text": [],[],[],' + b"[],]" * 50_000, "Received: []."),
+            (b'{"other": [],[],[],' + b"[],]" * 50_000, "Unknown field"),
         ],
     )
     def test_a_wrong_body_is_refused_in_one_line(self, ask, body, words):
@@ -173,9 +189,18 @@ class RequestTest:
         response = ask("POST", "/api/runs", {}, {"Content-Type": kind})
         assert error_of(response) == (400, "The body must be application/json.")
 
-    def test_a_large_body_is_refused(self, ask):
-        body = b" " * (limits.MAX_BODY_BYTES + 1)
+    @pytest.mark.parametrize(
+        "size", [studio_app.MAX_BODY_BYTES, limits.MAX_BODY_BYTES]
+    )
+    def test_a_large_body_is_refused(self, ask, size):
+        body = b" " * (size + 1)
         assert error_of(ask("POST", "/api/translate", body))[0] == 413
+
+    def test_a_tree_that_is_too_large_is_refused_before_it_is_built(self, ask):
+        # As a tree, it would be refused for its missing brackets.
+        body = {"brackets": "(" * 200_000}
+        status, message = error_of(ask("POST", "/api/tree", body))
+        assert (status, "at most 2,000 nodes" in message) == (400, True)
 
     def test_the_work_of_a_client_that_left_is_dropped(
         self, server, ask, monkeypatch
@@ -207,8 +232,36 @@ class RequestTest:
 
     def test_too_many_waiting_requests_are_refused(self, ask, monkeypatch):
         monkeypatch.setattr(studio_app, "MAX_WAITING", 0)
-        response = ask("POST", "/api/translate", {"text": "a"})
-        assert error_of(response)[0] == 429
+        for name, body in (
+            ("translate", {"text": "a"}),
+            ("tree", {"brackets": "(S a)"}),
+        ):
+            assert error_of(ask("POST", f"/api/{name}", body))[0] == 429
+
+    def test_what_waits_when_the_server_stops_is_told_so(
+        self, studio, monkeypatch
+    ):
+        begun, go = threading.Event(), threading.Event()
+
+        def block(studio):
+            begun.set()
+            go.wait(30)
+
+        monkeypatch.setitem(studio_app.FUNCTIONS, "block", block)
+        app = StudioApp(studio)
+        server = HttpServer(app, "localhost", 0)
+        server.start()
+        with contextlib.closing(
+            http.client.HTTPConnection("localhost", server.port, 60)
+        ) as client:
+            client.request("POST", "/api/block", "{}", JSON)
+            begun.wait(30)
+            server.stop(0.1)
+            response = client.getresponse()
+            error = json.loads(response.read())["error"]
+        go.set()
+        app.close()
+        assert (response.status, error) == (503, "The server is stopping.")
 
     def test_a_bug_is_one_line(self, ask, monkeypatch):
         def fail(studio):

@@ -80,7 +80,8 @@ def visit(chromium, address):
     """
 
     def note(message):
-        if message.type == "error" and "(Bad Request)" not in message.text:
+        expected = ("(Bad Request)", "(Not Found)")
+        if message.type == "error" and not message.text.endswith(expected):
             faults.append(message.text)
 
     contexts, faults = [], []
@@ -195,6 +196,23 @@ class TranslateTest:
         page.keyboard.press("Escape")
         assert page.locator(".choices").count() == 0
 
+    def test_an_emoji_does_not_shift_the_words(self, visit):
+        page = visit("translate", "a b c d", waits=False)
+        page.wait_for_selector(".word", timeout=60_000)
+        page.route(
+            "**/api/translate",
+            lambda route: route.fulfill(
+                json={"hypotheses": [{"text": "x \U0001f600 yy z", "score": 0}]}
+            ),
+        )
+        page.fill("#text", "a b c")
+        page.wait_for_selector(".word:text('yy')", timeout=60_000)
+        words = page.locator(".word").all_text_contents()
+        assert words == ["x", "\U0001f600", "yy", "z"]
+        with page.expect_request("**/api/alternatives") as request:
+            page.click(".word:text('z')")
+        assert request.value.post_data_json["prefix"] == "x \U0001f600 yy "
+
 
 class SearchTest:
     def test_arrow_keys_move_and_tell_why(self, visit):
@@ -228,11 +246,45 @@ class TrainingTest:
 
 
 class AttentionTest:
+    def test_weights_that_are_gone_are_not_drawn(self, visit, address):
+        page = visit("attention")
+        frame = page.frames[1]
+        frame.wait_for_selector("#matrix image", timeout=60_000)
+        for _ in range(8):
+            page.request.post(f"{address}api/attention", data={"text": "a"})
+        frame.click("#kinds label >> nth=0")
+        alert = frame.wait_for_selector("[role=alert]", timeout=60_000)
+        assert "no longer kept" in alert.text_content()
+        assert not frame.locator("#matrix, #overview").count()
+
     def test_512_tokens_are_drawn(self, visit):
         page = visit("attention", "a b c d e f g h " * 63)
         frame = page.frames[1]
         frame.wait_for_selector("#matrix image", timeout=60_000)
         assert frame.locator("#queries .token").count() > 400
+
+
+class CompareTest:
+    def test_a_checkpoint_that_the_trainer_deleted_is_compared(
+        self, visit, serve, translation_runs, tmp_path
+    ):
+        paths = [
+            shutil.copytree(path, tmp_path / pathlib.Path(path).name)
+            for path in translation_runs
+        ]
+        at = serve(list(map(str, paths)))
+        page = visit("translate", at=at)
+        for checkpoint in (paths[0] / "checkpoints").glob("ckpt-*.npz"):
+            checkpoint.unlink()
+        page = visit("compare", at=at)
+        page.wait_for_selector(".grid .translation", timeout=60_000)
+        assert page.locator(".grid h2").count() == 2
+
+
+class ExplanationTest:
+    def test_a_long_sentence_is_shown_in_part(self, visit):
+        page = visit("explain", " ".join("abcdefgh" * 5))
+        assert "of 41 tokens are shown" in page.text_content("#view .faint")
 
 
 @pytest.mark.parametrize("name", VIEWS)

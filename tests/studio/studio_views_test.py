@@ -52,7 +52,9 @@ class TranslationTest:
 
     def test_words_are_rated_as_the_translation_is(self, studio):
         translation = "a b, c"
-        words = translation_view.rate_words(studio, TEXT, translation)["words"]
+        results = translation_view.rate_words(studio, TEXT, "a  b,\u00a0c")
+        words = results["words"]
+        assert results["text"] == translation
         found = [translation[word["start"] : word["stop"]] for word in words]
         assert found == ["a", "b", ",", "c"]
         (score,) = studio.get_model().exact.score([TEXT], [translation], 0)
@@ -83,6 +85,26 @@ class TranslationTest:
             assert search_view.search(studio, text) == {"steps": []}
             assert attention_view.show_attention(studio, text)["frame"] is None
             assert explanation_view.explain_head(studio, text)["tokens"] == []
+
+    @pytest.mark.parametrize("text", ["\U0001f600", "\u2581", "\ufeff"])
+    def test_a_text_without_tokens_is_like_a_blank_one(
+        self, studio, parsing_studio, text
+    ):
+        assert translation_view.find_alternatives(studio, text) == {
+            "alternatives": []
+        }
+        assert translation_view.translate(studio, text)["hypotheses"]
+        # A parser reads an emoji as a word.
+        others = [parsing_studio] if text != "\U0001f600" else []
+        for each in (studio, *others):
+            assert search_view.search(each, text) == {"steps": []}
+            assert explanation_view.explain_head(each, text) == {"tokens": []}
+            frame = attention_view.show_attention(each, text)["frame"]
+            assert frame is None
+
+    def test_a_parser_has_no_other_words(self, parsing_studio):
+        with pytest.raises(UserError, match="one that translates"):
+            translation_view.find_alternatives(parsing_studio, "a dog")
 
     @pytest.mark.parametrize(
         "function",
@@ -202,6 +224,19 @@ class ExplanationTest:
             atol=0.02,
         )
 
+    def test_a_long_sentence_is_read_whole(self, studio):
+        text = " ".join("abcdefgh" * 5)
+        results = explanation_view.explain_head(studio, text)
+        attention = studio.get_model().exact([text], return_attention=True)[1]
+        shown = len(results["tokens"])
+        assert shown < results["num_tokens"] == len(attention[0].source_tokens)
+        assert len(results["queries"]) == len(results["output"]) == shown
+        np.testing.assert_allclose(
+            results["weights"],
+            attention[0].encoder[0, 0, :shown, :shown],
+            atol=2e-3,
+        )
+
     @pytest.mark.parametrize(
         "options",
         [{}, {"neighbourhood_size": 3}, {"attention_bias": True, "d_v": 3}],
@@ -280,6 +315,19 @@ class ComparisonTest:
         page = studio.get_frame(results["frame"]).html
         assert "Two systems on test" in page and "p estimates" in page
 
+    def test_a_pipe_is_not_waited_for(self, translation_runs, tmp_path):
+        paths = [
+            str(shutil.copytree(path, tmp_path / str(number)))
+            for number, path in enumerate(translation_runs)
+        ]
+        pipe = os.path.join(paths[1], "decodes", "test.txt")
+        os.remove(pipe)
+        os.mkfifo(pipe)
+        studio = Studio(paths)
+        assert comparison_view.list_texts(studio, 0, 1) == {"names": []}
+        with pytest.raises(UserError, match="test.txt is not a file"):
+            comparison_view.compare_texts(studio, "test", 0, 1)
+
     def test_other_names_are_refused(self, studio):
         with pytest.raises(UserError, match="`name` must be"):
             comparison_view.compare_texts(studio, "../test", 0, 1)
@@ -310,6 +358,8 @@ class StudioTest:
         for step in studio.runs[0].checkpoints.steps:
             os.remove(studio.runs[0].checkpoints.path(step))
         assert studio.get_model(0) is model
+        (run,) = training_view.describe_runs(studio)["runs"]
+        assert run["step"] in run["steps"]
         assert translation_view.translate(studio, TEXT)["hypotheses"]
 
     def test_the_files_of_the_page_are_packaged(self):

@@ -77,6 +77,11 @@ export function markDifferences(first, second) {
   return marked;
 }
 
+// A part of a text by places of the server, which counts an emoji as one
+// character, while JavaScript counts two.
+export const cut = (text, start, stop) =>
+  [...text].slice(start, stop).join("");
+
 export const note = (text) => make("p", {class: "faint"}, text);
 
 // A list of names, each with what it stands for: the children of an element.

@@ -45,6 +45,9 @@ function explain(results) {
   const names = tokens.map(readable);
   const vectors = (key) => matrix(names, null, results[key]);
   return [
+    tokens.length < results.num_tokens ? note(`Numbers of the first `
+      + `${tokens.length} of ${results.num_tokens} tokens are shown. The head `
+      + "reads all of them.") : "",
     lesson("Positions", results.is_sinusoidal ? sinusoids() : null,
     `A vector of d_model = ${width} numbers is added to the embedding of each `
     + "token, and tells its position. Rows are positions from the top, columns "

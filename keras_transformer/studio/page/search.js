@@ -1,6 +1,7 @@
 // Beam search step by step, from left to right.
 
-import {draw, make, note, percent, readable, round, slider} from "./dom.js";
+import {draw, make, note, percent, readable, round, shorten, slider}
+  from "./dom.js";
 
 export const title = "Search";
 
@@ -139,13 +140,12 @@ function drawSearch({steps, path}) {
           + `C${middle},${py + HEIGHT / 2} ${middle},${to} ${x},${to}`}));
     }
     const token = readable(one.token);
-    const short = token.length > 9 ? `${token.slice(0, 8)}\u2026` : token;
     nodes.append(draw("g", {class: `node ${one.outcome} ${marks}`,
       "data-step": step, "data-place": row, role: "button",
       tabindex: step || row ? -1 : 0, transform: `translate(${x},${y})`,
       "aria-label": `${token}, ${one.outcome}, ${figure}`},
     draw("rect", {width: WIDTH, height: HEIGHT, rx: 6}),
-    draw("text", {x: 8, y: 16.5}, short),
+    draw("text", {x: 8, y: 16.5}, shorten(token, 9)),
     draw("text", {x: WIDTH - 7, y: 16, class: "figure", "text-anchor": "end"},
       figure)));
   }));

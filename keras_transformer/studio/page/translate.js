@@ -1,6 +1,6 @@
 // Translates while the sentence is typed.
 
-import {make, percent, round} from "./dom.js";
+import {cut, make, percent, round} from "./dom.js";
 
 export const title = "Translate";
 
@@ -49,7 +49,7 @@ export function open(context) {
     if (output.textContent !== text) return;
     const rated = await context.ask("words", {translation: text});
     if (rated && output.textContent === text) {
-      output.replaceChildren(...shaded(text, rated.words));
+      output.replaceChildren(...shaded(rated.text ?? text, rated.words));
     }
   }
 
@@ -59,17 +59,17 @@ export function open(context) {
     let place = 0;
     for (const {start, stop, log_prob: logProb} of words) {
       const probability = Math.exp(logProb);
-      const word = text.slice(start, stop);
+      const word = cut(text, start, stop);
       const button = make("button", {type: "button",
-        class: stop <= prefix.length ? "word fixed" : "word",
+        class: stop <= [...prefix].length ? "word fixed" : "word",
         "--share": ((1 - probability) ** 1.5).toFixed(3), "aria-expanded": "false",
         title: `probability ${percent(probability)}`,
-        onclick: () => offer(button, text.slice(0, start))}, word);
-      parts.push(text.slice(place, start), make("span", {class: "place"},
+        onclick: () => offer(button, cut(text, 0, start))}, word);
+      parts.push(cut(text, place, start), make("span", {class: "place"},
         button));
       place = stop;
     }
-    return [...parts, text.slice(place)];
+    return [...parts, cut(text, place)];
   }
 
   async function offer(button, beginning) {
@@ -82,7 +82,7 @@ export function open(context) {
     const list = make("ul", {class: "choices", "aria-label": "Other words",
       onkeydown: move}, ...results.alternatives.map((one) => make("li", {},
       make("button", {type: "button", title: one.text, onclick: () =>
-        translate(one.text.slice(0, one.start + one.word.length))},
+        translate(cut(one.text, 0, one.start + [...one.word].length))},
       one.word, make("small", {}, percent(one.probability))))));
     button.after(list);
     const {right} = list.getBoundingClientRect();

@@ -53,6 +53,29 @@ def compile_graphs_as_they_are():
         )
 
 
+PEAKS = []  # of the memory of the workers, in MiB
+
+
+def pytest_sessionfinish(session):
+    """Lets a worker of pytest-xdist report the peak of its memory."""
+    # Linux counts in KiB, and macOS in bytes.
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
+    getattr(session.config, "workeroutput", {})["peak"] = peak
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    PEAKS.append(getattr(node, "workeroutput", {}).get("peak", 0))
+
+
+def pytest_terminal_summary(terminalreporter):
+    if PEAKS:
+        terminalreporter.write_line(
+            f"Peak memory of a worker: {max(PEAKS):,} MiB"
+        )
+
+
 @pytest.fixture(scope="session", autouse=True)
 def vocabulary_sharing():
     """Makes tests share the vocabularies that they train."""

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.projection import add_bias
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.residual import make_layer_norm
 from keras_transformer.layers.sequence_layer import SequenceLayer
@@ -86,7 +87,7 @@ class SpanClassifier(SequenceLayer):
         summed = first[:, :, None] + last[:, None]
         hidden = ops.relu(self.norm_layer(summed, training=training))
         rows = ops.reshape(hidden, (-1, self.width))
-        logits = ops.add(ops.matmul(rows, self.labels), self.labels_bias)
+        logits = add_bias(ops.matmul(rows, self.labels), self.labels_bias)
         return ops.reshape(
             ops.cast(logits, "float32"), (-1, length, length, self.num_labels)
         )

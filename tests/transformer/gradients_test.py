@@ -20,7 +20,7 @@ from keras_transformer.losses import smoothed_cross_entropy
 IDS = np.random.default_rng(0).integers(2, 11, (512, 16)).astype("int32")
 SPANS = make_spans(IDS, num_labels=3)
 MODELS = [
-    {**MARIAN, "positional_encoding": "learned", "activation": "silu"},
+    {**MARIAN, "packed": True, "activation": "silu"},
     {"span_labels": 3, "norm": "pre", "output_bias": True},
 ]
 
@@ -28,7 +28,11 @@ MODELS = [
 def compute_gradients(options, precision):
     """Returns the gradient of each trainable variable, by its path."""
     model = make_transformer(
-        **options, num_layers=1, dropout=0.0, dtype=precision
+        **options,
+        positional_encoding="learned",
+        num_layers=1,
+        dropout=0.0,
+        dtype=precision,
     )
     randomize(model)
     weights = model.trainable_variables

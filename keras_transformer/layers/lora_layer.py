@@ -83,6 +83,12 @@ class LoraLayer(Quantizable, keras.layers.Layer):
                 f"`enable_lora` needs a layer that is built, once. {self.name} "
                 f"is {state}."
             )
+        if any(layer.quantization_mode for layer in self._flatten_layers()):
+            raise ValueError(
+                "A layer must be adapted before it is quantised, since "
+                f"`quantize` merges the adapters. Received: {self.name}, "
+                "quantised to int8. Call `enable_lora` and train it first."
+            )
         # A built layer takes no further weights unless, as in Keras' layers,
         # its tracker is unlocked.
         self._tracker.unlock()

@@ -185,10 +185,11 @@ class Transformer(Quantizable, keras.Model):
             lora_alpha: Float, the numerator of the factor on an adaptation.
                 Defaults to `rank`, which makes the factor 1.
         """
-        for weight in self.weights:
-            weight.trainable = False
+        weights = self.weights  # without the adapters
         for stack in (self.encoder, self.decoder):
             stack.enable_lora(rank, lora_alpha)
+        for weight in weights:
+            weight.trainable = False
         self.lora_rank, self.lora_alpha = rank, lora_alpha
 
     def quantize(self, mode=None, config=None, **kwargs):

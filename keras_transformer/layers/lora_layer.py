@@ -18,7 +18,7 @@ class Quantizable:
         return self.call(*args, **kwargs)
 
 
-class LoraLayer(Quantizable, keras.layers.Layer):
+class LoraLayer(keras.layers.Layer):
     """Adds `enable_lora` and `quantize` to a layer, as in `keras.layers.Dense`.
 
     Low-rank adaptation, Hu et al. (2021): a matrix `W` stays as it is, and
@@ -142,6 +142,9 @@ class LoraLayer(Quantizable, keras.layers.Layer):
         for layer in self._layers:
             if isinstance(layer, LoraLayer):
                 layer.quantize(mode)
+
+    def quantized_call(self, *args, **kwargs):
+        return self.call(*args, **kwargs)
 
     def _quantize_matrix(self, matrix):
         """Replaces a matrix by 8-bit integers."""

@@ -146,9 +146,16 @@ class Residual(SequenceLayer):
         self.norm_layer.build(input_shape)
 
     def call(self, x, sublayer, training=None):
+        return self.leave(x, sublayer(self.enter(x)), training)
+
+    def enter(self, x):
+        """Returns the input of the sub-layer, `x` or its normalisation."""
+        return self.norm_layer(x) if self.norm == "pre" else x
+
+    def leave(self, x, output, training=None):
+        """Adds the output of the sub-layer to `x`; both have one shape."""
         # Section 5.4 applies dropout to a sub-layer's output, before the sum.
-        normed = self.norm_layer(x) if self.norm == "pre" else x
-        summed = x + self.dropout_layer(sublayer(normed), training=training)
+        summed = x + self.dropout_layer(output, training=training)
         return self.norm_layer(summed) if self.norm == "post" else summed
 
     def get_config(self):

@@ -1,5 +1,7 @@
 """The Transformer: embeddings, encoder, decoder and softmax weights."""
 
+import dataclasses
+
 import keras
 from keras import ops
 
@@ -376,7 +378,7 @@ class Transformer(Quantizable, keras.Model):
         lora = lora if self.lora_rank else {}
         return {
             **super().get_config(),
-            **self.decoder.options,
+            **dataclasses.asdict(self.decoder.options),
             "num_layers": self.encoder.num_layers,
             "num_decoder_layers": self.decoder.num_layers,
             "vocab_size": self.vocab_size,

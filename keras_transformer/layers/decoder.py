@@ -2,7 +2,8 @@
 
 from keras import ops
 
-from keras_transformer.layers.sequence_layer import check_width
+from keras_transformer.layers.sequence_layer import check_masks
+from keras_transformer.layers.sequence_layer import check_sequence
 from keras_transformer.layers.transformer_layer import LayerStack
 from keras_transformer.layers.transformer_layer import TransformerLayer
 from keras_transformer.masks import visible_mask
@@ -97,6 +98,11 @@ class DecoderLayer(TransformerLayer):
         return_weights=False,
         training=None,
     ):
+        check_masks(
+            *(x, encoded),
+            padding_mask=padding_mask,
+            encoded_segments=encoded_segments,
+        )
         masks = self.select_masks(x, None, segments, attention_mask, True)
         # The whole input is known from the start, so it needs no causal mask.
         visible = visible_mask(padding_mask, segments, encoded_segments)
@@ -170,7 +176,7 @@ class Decoder(LayerStack):
 
     def build(self, x_shape, encoded_shape=None):
         # Files of version 0.1 contain the names of both arguments.
-        check_width(encoded_shape or x_shape, self.options.d_model)
+        check_sequence(encoded_shape or x_shape, self.options.d_model)
         super().build(x_shape)
 
     def compute_output_shape(self, x_shape, encoded_shape=None):

@@ -8,6 +8,7 @@ from keras import ops
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_choice
+from keras_transformer.layers.sequence_layer import check_vectors
 from keras_transformer.masks import check_padded
 from keras_transformer.serialization import serializable
 
@@ -96,6 +97,7 @@ class SharedEmbedding(SequenceLayer):
         d_model)`. The `bias` is a vector, `(vocab_size,)`. Returns `(batch,
         length, num_ids)`, by default for all rows.
         """
+        check_vectors(x, self.d_model)
         kernel = ops.convert_to_tensor(self.merge(matrix))[:num_ids]
         kernel = ops.transpose(kernel)  # (d_model, num_ids)
         # Without `autocast`, the largest product of the model would otherwise

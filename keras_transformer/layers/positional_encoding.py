@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_choice
-from keras_transformer.masks import check_padded
+from keras_transformer.layers.sequence_layer import check_vectors
 from keras_transformer.serialization import serializable
 
 POSITIONAL_ENCODINGS = ("sinusoidal", "tensor2tensor", "learned")
@@ -57,7 +57,7 @@ class SinusoidalPositionalEncoding(SequenceLayer):
             )
 
     def call(self, x, start=0, positions=None):
-        check_padded(x)
+        check_vectors(x)
         length, d_model = ops.shape(x)[1], x.shape[-1]
         # Float32 in every precision, since bfloat16 cannot count beyond 256.
         numbers = ops.cast(start + ops.arange(length), "float32")
@@ -122,7 +122,7 @@ class LearnedPositionalEncoding(SequenceLayer):
         )
 
     def call(self, x, start=0, positions=None):
-        check_padded(x)
+        check_vectors(x, self.d_model)
         if positions is None:
             zeros = ops.zeros_like(x[:, :, 0], dtype="int32")
             positions = zeros + ops.arange(ops.shape(x)[1], dtype="int32")

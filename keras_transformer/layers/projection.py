@@ -4,8 +4,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.masks import check_padded
-
 
 def project(x, kernel, bias=None, activation=None):
     """Multiplies `x` `(batch, length, rows)` by a `(rows, columns)` kernel.
@@ -13,7 +11,6 @@ def project(x, kernel, bias=None, activation=None):
     Adds the bias, `(columns,)`, and applies the activation. The `rows` of `x`
     may also be several axes, such as the heads and their widths.
     """
-    check_padded(x)
     rows, columns = kernel.shape
     length = _count_positions(x)
     # One product of two matrices. With three axes, or as an einsum, TensorFlow
@@ -66,7 +63,6 @@ def project_to_heads(x, kernels, num_heads, biases=None):
     with any width, and gives a tensor of shape `(batch, num_heads, length,
     width)`. The biases, if any, are one vector for each kernel.
     """
-    check_padded(x)
     length = _count_positions(x)
     x = ops.reshape(x, (-1, kernels[0].shape[0]))  # (batch x length, rows)
     # One product for all kernels: (batch x length, sum of their columns)

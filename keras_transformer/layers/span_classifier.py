@@ -8,6 +8,7 @@ from keras_transformer.layers.projection import add_bias
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.residual import make_layer_norm
 from keras_transformer.layers.sequence_layer import SequenceLayer
+from keras_transformer.layers.sequence_layer import check_vectors
 from keras_transformer.serialization import serializable
 
 # Otherwise the first updates would be spent on learning that a span rarely is a
@@ -79,6 +80,7 @@ class SpanClassifier(SequenceLayer):
         )
 
     def call(self, encoded, training=None):
+        check_vectors(encoded)
         length = ops.shape(encoded)[1]
         encoded = self.dropout_layer(encoded, training=training)
         first = project(encoded, self.first)  # (batch, length, width)

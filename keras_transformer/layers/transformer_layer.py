@@ -17,6 +17,7 @@ from keras_transformer.layers.residual import NORM_EPSILON
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.residual import make_layer_norm
 from keras_transformer.layers.sequence_layer import SequenceLayer
+from keras_transformer.layers.sequence_layer import check_masks
 from keras_transformer.masks import ancestor_mask
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import self_attention_mask
@@ -125,6 +126,7 @@ class TransformerLayer(SequenceLayer):
         They are those of the call of `MultiHeadAttention`.
         """
         masks = {"padding_mask": padding_mask, "segments": segments}
+        check_masks(x, x, attention_mask=attention_mask, **masks)
         masks["causal"] = causal
         if self.options.neighbourhood_size:
             # A mask of all pairs would be larger than the attention.

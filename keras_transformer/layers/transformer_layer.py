@@ -110,7 +110,7 @@ class TransformerLayer(SequenceLayer):
 
     def __init__(self, *args, **kwargs):
         names = [field.name for field in dataclasses.fields(self.options_class)]
-        options = {name: kwargs.pop(name) for name in names if name in kwargs}
+        options = take_options(kwargs, names)
         super().__init__(**kwargs)
         self.options = self.options_class(*args, **options)
 
@@ -155,16 +155,22 @@ def _find_registered_name(attention):
     return name
 
 
-def check_options(owner, options, layer_class):
+def take_options(options, names):
+    """Removes the options that have one of the names, and returns them."""
+    return {name: options.pop(name) for name in names if name in options}
+
+
+def check_options(owner, options, layer_class, *classes):
     """Raises a `ValueError` that names `owner` for an unknown option.
 
-    `layer_class` is the class of layers that take the options.
+    `layer_class` is the class of layers that take the options, which `owner`
+    and the constructors of the other `classes` may take as well.
     """
     fields = dataclasses.fields(layer_class.options_class)
     names = {field.name for field in fields}
-    for cls in (owner, keras.layers.Layer):
+    for cls in (owner, *classes, keras.layers.Layer):
         names |= inspect.signature(cls.__init__).parameters.keys()
-    names -= {"self", "args", "kwargs", "options", "layer_options"}
+    names -= {"self", "args", "kwargs", "options"}
     for name in options.keys() - names:
         raise ValueError(
             f"`{name}` must be an argument of {owner.__name__}. Received: "

@@ -1,4 +1,4 @@
-"""Vectors and masks of a wrong shape, each an error that names the right one."""
+"""Vectors and masks of a wrong shape are errors that name the right one."""
 
 import numpy as np
 import pytest

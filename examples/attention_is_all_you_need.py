@@ -288,7 +288,7 @@ def smoothed_cross_entropy(targets, logits, label_smoothing=0.1):
 
     The label of each is `(1 - eps) onehot + eps / vocab_size`.
     """
-    log_probs = ops.log_softmax(logits)
+    log_probs = ops.log_softmax(ops.cast(logits, "float32"))
     indices = ops.expand_dims(ops.cast(targets, "int32"), -1)
     gold = ops.take_along_axis(log_probs, indices, axis=-1)[:, :, 0]
     losses = -(1 - label_smoothing) * gold

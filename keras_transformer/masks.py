@@ -1,5 +1,6 @@
 """Boolean attention masks: True means "may attend"."""
 
+import keras
 from keras import ops
 
 from keras_transformer import serialization  # noqa: F401 (registers classes)
@@ -42,9 +43,13 @@ def average_tokens(x, padding_mask):
     Returns:
         Tensor of shape `(batch, d_model)`.
     """
-    weights = ops.expand_dims(ops.cast(padding_mask, x.dtype), -1)
+    # Sums over many tokens lose digits in low precision, and float16 overflows.
+    precision = keras.backend.result_type(x.dtype, "float32")
+    weights = ops.expand_dims(ops.cast(padding_mask, precision), -1)
     number = ops.sum(weights, axis=1)  # (batch, 1)
-    return ops.sum(x * weights, axis=1) / ops.maximum(number, 1)
+    total = ops.sum(ops.cast(x, precision) * weights, axis=1)
+    average = total / ops.maximum(number, 1)  # (batch, d_model)
+    return ops.cast(average, keras.backend.result_type(x.dtype, float))
 
 
 def causal_mask(length):

@@ -21,8 +21,8 @@ class ModelConfig:
 
     Defaults are the base model of Vaswani et al. (2017). Values are checked.
 
-    A new field is added here. It reaches `Transformer` and `TransformerLayer`
-    as the argument of its name, and the latter hands it on to its sub-layers.
+    A new field is added here. It reaches `Transformer` as the argument of its
+    name, or else `LayerOptions`, which hands it on to the sub-layers.
     Weights that it adds or reshapes belong in `list_weights`. An exporter
     refuses its values until it declares that it understands them.
 

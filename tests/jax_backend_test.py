@@ -35,7 +35,7 @@ MODEL += (
     "score_targets",
 )
 MODEL += ("ensemble", "ensembles", "schedules", "consistency", "objective")
-MODEL += ("guided_alignment", "span_loss")
+MODEL += ("guided_alignment", "span_loss", "gradients")
 
 
 def run_on_jax(names):

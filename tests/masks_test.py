@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from keras import ops
 from layer_checks import to_numpy
 
 from keras_transformer.masks import ancestor_mask
@@ -34,6 +35,14 @@ class MasksTest:
             expected = x[row, :length].mean(axis=0)
             np.testing.assert_allclose(averages[row], expected, rtol=1e-5)
         assert averages[3].tolist() == [0, 0]
+
+    @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+    @pytest.mark.parametrize("value", [3.0, 20.0])
+    def test_an_average_of_many_tokens_is_exact(self, value, dtype):
+        x = ops.full((1, 4096, 2), value, dtype)
+        averages = average_tokens(x, np.ones((1, 4096), bool))
+        assert keras.backend.standardize_dtype(averages.dtype) == dtype
+        assert to_numpy(averages).tolist() == [[value, value]]
 
     def test_causal_mask_is_the_lower_triangle(self):
         mask = to_numpy(causal_mask(4))

@@ -16,7 +16,9 @@ from keras_transformer.layers.local_attention import attend_to_neighbours
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.projection import project_to_heads
 from keras_transformer.layers.sequence_layer import SequenceLayer
-from keras_transformer.layers.sequence_layer import check_width
+from keras_transformer.layers.sequence_layer import check_masks
+from keras_transformer.layers.sequence_layer import check_sequence
+from keras_transformer.layers.sequence_layer import check_vectors
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import self_attention_mask
 from keras_transformer.serialization import serializable
@@ -124,7 +126,7 @@ class MultiHeadAttention(SequenceLayer):
 
     def build(self, query_shape, memory_shape=None):
         for shape in filter(None, (query_shape, memory_shape)):
-            check_width(shape, self.d_model)
+            check_sequence(shape, self.d_model)
         keys_width = self.num_heads * self.d_k
         values_width = self.num_heads * self.d_v
         # The projections of `memory`, which is `query` in self-attention.
@@ -166,6 +168,13 @@ class MultiHeadAttention(SequenceLayer):
         return_weights=False,
         training=None,
     ):
+        check_masks(
+            query,
+            query if memory is None else memory,
+            attention_mask=attention_mask,
+            padding_mask=padding_mask,
+            segments=segments,
+        )
         size, positions = 0, None
         if memory is None:
             projected = self._project_all(query)
@@ -332,6 +341,7 @@ class MultiHeadAttention(SequenceLayer):
         return self._project(query, "query", "key", "value")
 
     def _project(self, x, *names):
+        check_vectors(x, self.d_model)
         kernels = [
             self._cast(self.merge(getattr(self, f"{name}_kernel")))
             for name in names

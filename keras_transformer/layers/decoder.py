@@ -2,11 +2,10 @@
 
 from keras import ops
 
-from keras_transformer.layers.sequence_layer import check_width
+from keras_transformer.layers.sequence_layer import check_masks
+from keras_transformer.layers.sequence_layer import check_sequence
 from keras_transformer.layers.transformer_layer import LayerStack
 from keras_transformer.layers.transformer_layer import TransformerLayer
-from keras_transformer.layers.transformer_layer import attend_with_residual
-from keras_transformer.layers.transformer_layer import step_self_attention
 from keras_transformer.masks import visible_mask
 from keras_transformer.serialization import serializable
 
@@ -61,15 +60,18 @@ class DecoderLayer(TransformerLayer):
 
     def __init__(self, d_model, num_heads, d_ff, *args, **options):
         super().__init__(d_model, num_heads, d_ff, *args, **options)
-        self.self_attention = self.make_attention(
-            "self_attention", self.options["neighbourhood_size"]
+        options, dtype = self.options, self.dtype_policy
+        self.self_attention = options.make_attention(
+            "self_attention", dtype, options.neighbourhood_size
         )
-        self.cross_attention = self.make_attention("cross_attention")
-        self.feed_forward = self.make_feed_forward()
+        self.cross_attention = options.make_attention("cross_attention", dtype)
+        self.feed_forward = options.make_feed_forward(dtype)
         # Files of version 0.1 contain the names of these attributes.
-        self.self_residual = self.make_residual("self_attention")
-        self.cross_residual = self.make_residual("cross_attention")
-        self.feed_forward_residual = self.make_residual("feed_forward")
+        self.self_residual = options.make_residual("self_attention", dtype)
+        self.cross_residual = options.make_residual("cross_attention", dtype)
+        self.feed_forward_residual = options.make_residual(
+            "feed_forward", dtype
+        )
         self.freeze_parts()
 
     def build(self, x_shape, encoded_shape=None):
@@ -96,52 +98,51 @@ class DecoderLayer(TransformerLayer):
         return_weights=False,
         training=None,
     ):
-        options = {"return_weights": return_weights, "training": training}
-        x, self_weights = attend_with_residual(
-            self.self_attention,
-            self.self_residual,
-            x,
-            **self.select_masks(x, None, segments, attention_mask, causal=True),
-            **options,
+        check_masks(
+            *(x, encoded),
+            padding_mask=padding_mask,
+            encoded_segments=encoded_segments,
         )
+        masks = self.select_masks(x, None, segments, attention_mask, True)
         # The whole input is known from the start, so it needs no causal mask.
-        x, cross_weights = attend_with_residual(
-            self.cross_attention,
-            self.cross_residual,
-            x,
-            encoded,
-            attention_mask=visible_mask(
-                padding_mask, segments, encoded_segments
-            ),
+        visible = visible_mask(padding_mask, segments, encoded_segments)
+        options = {"return_weights": return_weights, "training": training}
+        query = self.self_residual.enter(x)
+        output, self_weights = self.attend(
+            self.self_attention, query, **masks, **options
+        )
+        x = self.self_residual.leave(x, output, training)
+        query = self.cross_residual.enter(x)
+        output, cross_weights = self.attend(
+            *(self.cross_attention, query, encoded),
+            attention_mask=visible,
             **options,
         )
-        x = self.feed_forward_residual(
-            x, sublayer=self.feed_forward, training=training
-        )
+        x = self.cross_residual.leave(x, output, training)
+        hidden = self.feed_forward_residual.enter(x)
+        output = self.feed_forward(hidden, training=training)
+        x = self.feed_forward_residual.leave(x, output, training)
         return (x, self_weights, cross_weights) if return_weights else x
 
     def step(self, x, cache, where, memory, padding_mask):
         """Decodes one position of each beam, given the cache of earlier ones.
 
-        `x`, `cache`, `where` and the result are as in `step_self_attention`.
+        `x`, `cache`, `where` and the result are as in `EncoderLayer.step`.
         The beams of a sentence share `memory`, the keys and values of `encoded`
         for cross-attention, and the boolean `padding_mask` of shape `(batch,
         input_len)`.
         """
-
-        def attend_to_encoded(query):
-            # The beams are on the axis of query positions, so the keys and
-            # values of the input are not repeated for each beam.
-            return self.cross_attention.attend(
-                query, *memory, ops.expand_dims(padding_mask, 1)
-            )
-
-        x, cache = step_self_attention(
-            self.self_attention, self.self_residual, x, cache, where
-        )
-        x = self.cross_residual(x, sublayer=attend_to_encoded)
-        x = self.feed_forward_residual(x, sublayer=self.feed_forward)
-        return x, cache
+        query = self.self_residual.enter(x)
+        output, cache = self.self_attention.step(query, cache, *where)
+        x = self.self_residual.leave(x, output)
+        # The beams are on the axis of query positions, so the keys and values
+        # of the input are not repeated for each beam.
+        visible = ops.expand_dims(padding_mask, 1)
+        query = self.cross_residual.enter(x)
+        output = self.cross_attention.attend(query, *memory, visible)
+        x = self.cross_residual.leave(x, output)
+        output = self.feed_forward(self.feed_forward_residual.enter(x))
+        return self.feed_forward_residual.leave(x, output), cache
 
 
 @serializable
@@ -175,7 +176,7 @@ class Decoder(LayerStack):
 
     def build(self, x_shape, encoded_shape=None):
         # Files of version 0.1 contain the names of both arguments.
-        check_width(encoded_shape or x_shape, self.options["d_model"])
+        check_sequence(encoded_shape or x_shape, self.options.d_model)
         super().build(x_shape)
 
     def compute_output_shape(self, x_shape, encoded_shape=None):

@@ -8,6 +8,7 @@ from keras import ops
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_choice
+from keras_transformer.layers.sequence_layer import check_vectors
 from keras_transformer.masks import check_padded
 from keras_transformer.serialization import serializable
 
@@ -89,18 +90,22 @@ class SharedEmbedding(SequenceLayer):
             return vectors
         return vectors * ops.cast(math.sqrt(self.d_model), self.compute_dtype)
 
-    def project(self, matrix, x, num_ids=None):
+    def project(self, matrix, x, num_ids=None, bias=None):
         """Projects vectors to one logit for each of the first rows of a matrix.
 
         `matrix` is `(vocab_size, d_model)`, and `x` is `(batch, length,
-        d_model)`. Returns `(batch, length, num_ids)`, by default for all rows.
+        d_model)`. The `bias` is a vector, `(vocab_size,)`. Returns `(batch,
+        length, num_ids)`, by default for all rows.
         """
+        check_vectors(x, self.d_model)
         kernel = ops.convert_to_tensor(self.merge(matrix))[:num_ids]
         kernel = ops.transpose(kernel)  # (d_model, num_ids)
         # Without `autocast`, the largest product of the model would otherwise
         # be computed in float32, as in `keras.layers.ReversibleEmbedding`.
         kernel = ops.cast(kernel, self.compute_dtype)
-        return project(ops.cast(x, self.compute_dtype), kernel)
+        if bias is not None:
+            bias = ops.convert_to_tensor(bias)[:num_ids]
+        return project(ops.cast(x, self.compute_dtype), kernel, bias)
 
     def get_config(self):
         return {
@@ -219,11 +224,7 @@ class TokenEmbeddings(SharedEmbedding):
         Returns:
             Tensor of shape `(batch, length, num_ids)`.
         """
-        logits = self.project(self.softmax_weights, states, num_ids)
-        if self.bias is None:
-            return logits
-        bias = ops.convert_to_tensor(self.bias)[:num_ids]
-        return logits + ops.cast(bias, logits.dtype)
+        return self.project(self.softmax_weights, states, num_ids, self.bias)
 
     def factors(self, states):
         """Returns two factors of the logits of states, bias included.

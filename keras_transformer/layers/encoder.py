@@ -1,10 +1,18 @@
 """The encoder: a stack of self-attention and feed-forward layers."""
 
+import dataclasses
+
+from keras_transformer.layers.transformer_layer import LayerOptions
 from keras_transformer.layers.transformer_layer import LayerStack
 from keras_transformer.layers.transformer_layer import TransformerLayer
-from keras_transformer.layers.transformer_layer import attend_with_residual
-from keras_transformer.layers.transformer_layer import step_self_attention
 from keras_transformer.serialization import serializable
+
+
+@dataclasses.dataclass(frozen=True)
+class EncoderOptions(LayerOptions):
+    """The settings of an `EncoderLayer`, which documents them."""
+
+    causal: bool = False
 
 
 @serializable
@@ -77,16 +85,20 @@ class EncoderLayer(TransformerLayer):
     TensorShape([1, 3, 8])
     """
 
-    def __init__(self, d_model, num_heads, d_ff, *args, causal=False, **kwargs):
-        super().__init__(d_model, num_heads, d_ff, *args, **kwargs)
-        self.options["causal"] = causal
-        self.self_attention = self.make_attention(
-            "self_attention", self.options["neighbourhood_size"]
+    options_class = EncoderOptions
+
+    def __init__(self, d_model, num_heads, d_ff, *args, **options):
+        super().__init__(d_model, num_heads, d_ff, *args, **options)
+        options, dtype = self.options, self.dtype_policy
+        self.self_attention = options.make_attention(
+            "self_attention", dtype, options.neighbourhood_size
         )
-        self.feed_forward = self.make_feed_forward()
+        self.feed_forward = options.make_feed_forward(dtype)
         # Files of version 0.1 contain the names of these attributes.
-        self.attention_residual = self.make_residual("self_attention")
-        self.feed_forward_residual = self.make_residual("feed_forward")
+        self.attention_residual = options.make_residual("self_attention", dtype)
+        self.feed_forward_residual = options.make_residual(
+            "feed_forward", dtype
+        )
         self.freeze_parts()
 
     def build(self, input_shape):
@@ -106,35 +118,34 @@ class EncoderLayer(TransformerLayer):
         training=None,
     ):
         # Padded queries are not hidden: later masks and the loss ignore them.
-        x, weights = attend_with_residual(
-            self.self_attention,
-            self.attention_residual,
-            x,
-            **self.select_masks(
-                x,
-                padding_mask,
-                segments,
-                attention_mask,
-                self.options["causal"],
-            ),
+        masks = self.select_masks(
+            x, padding_mask, segments, attention_mask, self.options.causal
+        )
+        query = self.attention_residual.enter(x)
+        output, weights = self.attend(
+            *(self.self_attention, query),
             return_weights=return_weights,
             training=training,
+            **masks,
         )
-        x = self.feed_forward_residual(
-            x, sublayer=self.feed_forward, training=training
-        )
+        x = self.attention_residual.leave(x, output, training)
+        hidden = self.feed_forward_residual.enter(x)
+        output = self.feed_forward(hidden, training=training)
+        x = self.feed_forward_residual.leave(x, output, training)
         return (x, weights) if return_weights else x
 
     def step(self, x, cache, where):
         """Applies the layer to the newest position of each beam.
 
-        Arguments and result are those of `step_self_attention`.
+        `x` is `(batch, beam, d_model)`, `cache` are the slots of the keys and
+        values, and `where` the last arguments of `MultiHeadAttention.step`.
+        Returns a tensor of the shape of `x`, and the new slots.
         """
-        x, cache = step_self_attention(
-            self.self_attention, self.attention_residual, x, cache, where
-        )
-        x = self.feed_forward_residual(x, sublayer=self.feed_forward)
-        return x, cache
+        query = self.attention_residual.enter(x)
+        output, cache = self.self_attention.step(query, cache, *where)
+        x = self.attention_residual.leave(x, output)
+        output = self.feed_forward(self.feed_forward_residual.enter(x))
+        return self.feed_forward_residual.leave(x, output), cache
 
 
 @serializable
@@ -199,7 +210,7 @@ class Encoder(LayerStack):
         Returns:
             A `DecoderCache` for the argument `cache` of `step`.
         """
-        if not self.options["causal"]:
+        if not self.options.causal:
             raise ValueError(
                 "Step-by-step decoding needs an encoder with `causal=True`, "
                 "since others attend to positions that do not exist yet. "

@@ -11,7 +11,8 @@ from keras_transformer.layers.initializer import make_branch_end_initializer
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_choice
-from keras_transformer.layers.sequence_layer import check_width
+from keras_transformer.layers.sequence_layer import check_sequence
+from keras_transformer.layers.sequence_layer import check_vectors
 from keras_transformer.serialization import serializable
 
 ACTIVATIONS = {
@@ -78,7 +79,7 @@ class FeedForward(SequenceLayer):
         )
 
     def build(self, input_shape):
-        check_width(input_shape, self.d_model)
+        check_sequence(input_shape, self.d_model)
         # Checkpoints store the weights under these names.
         self.inner_kernel = self.add_matrix(
             "inner", (self.d_model, self.d_ff), "glorot_uniform"
@@ -92,6 +93,7 @@ class FeedForward(SequenceLayer):
         self.outer_bias = self.add_bias("outer_bias", self.d_model)
 
     def call(self, x, training=None):
+        check_vectors(x, self.d_model)
         inner, outer = (
             ops.cast(self.merge(kernel), self.compute_dtype)
             for kernel in (self.inner_kernel, self.outer_kernel)

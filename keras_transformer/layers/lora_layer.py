@@ -18,7 +18,7 @@ class Quantizable:
         return self.call(*args, **kwargs)
 
 
-class LoraLayer(Quantizable, keras.layers.Layer):
+class LoraLayer(keras.layers.Layer):
     """Adds `enable_lora` and `quantize` to a layer, as in `keras.layers.Dense`.
 
     Low-rank adaptation, Hu et al. (2021): a matrix `W` stays as it is, and
@@ -83,6 +83,12 @@ class LoraLayer(Quantizable, keras.layers.Layer):
                 f"`enable_lora` needs a layer that is built, once. {self.name} "
                 f"is {state}."
             )
+        if any(layer.quantization_mode for layer in self._flatten_layers()):
+            raise ValueError(
+                "A layer must be adapted before it is quantised, since "
+                f"`quantize` merges the adapters. Received: {self.name}, "
+                "quantised to int8. Call `enable_lora` and train it first."
+            )
         # A built layer takes no further weights unless, as in Keras' layers,
         # its tracker is unlocked.
         self._tracker.unlock()
@@ -136,6 +142,9 @@ class LoraLayer(Quantizable, keras.layers.Layer):
         for layer in self._layers:
             if isinstance(layer, LoraLayer):
                 layer.quantize(mode)
+
+    def quantized_call(self, *args, **kwargs):
+        return self.call(*args, **kwargs)
 
     def _quantize_matrix(self, matrix):
         """Replaces a matrix by 8-bit integers."""

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_choice
-from keras_transformer.masks import check_padded
+from keras_transformer.layers.sequence_layer import check_vectors
 from keras_transformer.serialization import serializable
 
 POSITIONAL_ENCODINGS = ("sinusoidal", "tensor2tensor", "learned")
@@ -57,7 +57,7 @@ class SinusoidalPositionalEncoding(SequenceLayer):
             )
 
     def call(self, x, start=0, positions=None):
-        check_padded(x)
+        check_vectors(x)
         length, d_model = ops.shape(x)[1], x.shape[-1]
         # Float32 in every precision, since bfloat16 cannot count beyond 256.
         numbers = ops.cast(start + ops.arange(length), "float32")
@@ -73,7 +73,10 @@ class SinusoidalPositionalEncoding(SequenceLayer):
             axis=1 if self.tensor2tensor else 2,
         )
         table = ops.reshape(waves, (length, d_model))  # (length, d_model)
-        return _add_rows(x, table, positions)
+        table = ops.cast(table, x.dtype)  # sums keep the precision of `x`
+        if positions is not None:
+            table = ops.take(table, positions, 0)  # (batch, length, d_model)
+        return x + table
 
     def get_config(self):
         return {**super().get_config(), "tensor2tensor": self.tensor2tensor}
@@ -113,15 +116,20 @@ class LearnedPositionalEncoding(SequenceLayer):
             initializer=keras.initializers.RandomNormal(
                 stddev=self.d_model**-0.5
             ),
+            # The gradient of a vector adds up over all rows of a batch, which
+            # needs float32, so vectors are cast after the look-up.
+            autocast=False,
         )
 
     def call(self, x, start=0, positions=None):
-        check_padded(x)
-        numbers = start + ops.arange(ops.shape(x)[1])
-        numbers = ops.minimum(numbers, self.max_length - 1)
-        # (length, d_model)
-        table = ops.take(self.positions, numbers, axis=0)
-        return _add_rows(x, table, positions)
+        check_vectors(x, self.d_model)
+        if positions is None:
+            zeros = ops.zeros_like(x[:, :, 0], dtype="int32")
+            positions = zeros + ops.arange(ops.shape(x)[1], dtype="int32")
+        numbers = ops.minimum(start + positions, self.max_length - 1)
+        # (batch, length, d_model)
+        vectors = ops.take(self.positions, numbers, axis=0)
+        return x + ops.cast(vectors, x.dtype)
 
     def get_config(self):
         return {
@@ -143,10 +151,3 @@ def make_positions(positional_encoding, max_length, d_model, **options):
         return LearnedPositionalEncoding(max_length, d_model, **options)
     tensor2tensor = positional_encoding == "tensor2tensor"
     return SinusoidalPositionalEncoding(tensor2tensor, **options)
-
-
-def _add_rows(x, table, positions):
-    table = ops.cast(table, x.dtype)  # sums keep the precision of `x`
-    if positions is not None:
-        table = ops.take(table, positions, 0)  # (batch, length, d_model)
-    return x + table

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.lora_layer import Quantizable
+from keras_transformer.layers.projection import sum_rows
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_choice
 from keras_transformer.serialization import serializable
@@ -81,10 +82,7 @@ def _compute_slopes(slopes, normed, scale, gamma, dtype):
     # multiplication by `scale`, of shape `(rows, 1)`.
     slopes = ops.cast(slopes, normed.dtype)
     products = slopes * normed
-    # Sums as products with vectors, which are several times as fast.
-    ones = ops.reshape(ops.ones_like(scale), (1, -1))  # (1, rows)
-    by_gamma = ops.matmul(ones, products)  # (1, d_model)
-    by_beta = ops.matmul(ones, slopes)  # (1, d_model)
+    by_gamma, by_beta = sum_rows(products), sum_rows(slopes)  # (1, d_model)
     # The normalised vectors keep mean 0 and variance 1, so the parts of the
     # gradient that would change either are subtracted.
     mean = ops.transpose(gamma) / gamma.shape[-1]  # (d_model, 1)
@@ -148,9 +146,16 @@ class Residual(SequenceLayer):
         self.norm_layer.build(input_shape)
 
     def call(self, x, sublayer, training=None):
+        return self.leave(x, sublayer(self.enter(x)), training)
+
+    def enter(self, x):
+        """Returns the input of the sub-layer, `x` or its normalisation."""
+        return self.norm_layer(x) if self.norm == "pre" else x
+
+    def leave(self, x, output, training=None):
+        """Adds the output of the sub-layer to `x`; both have one shape."""
         # Section 5.4 applies dropout to a sub-layer's output, before the sum.
-        normed = self.norm_layer(x) if self.norm == "pre" else x
-        summed = x + self.dropout_layer(sublayer(normed), training=training)
+        summed = x + self.dropout_layer(output, training=training)
         return self.norm_layer(summed) if self.norm == "post" else summed
 
     def get_config(self):

@@ -3,8 +3,10 @@
 import warnings
 
 import keras
+import numpy as np
 
 from keras_transformer.layers.lora_layer import LoraLayer
+from keras_transformer.masks import check_padded
 
 
 class SequenceLayer(LoraLayer):
@@ -62,13 +64,61 @@ def check_choice(name, value, choices, paper_choice):
     )
 
 
-def check_width(shape, d_model):
-    """Raises a ValueError if an input has another width than `d_model`."""
+def check_sequence(shape, d_model=None):
+    """Raises a ValueError unless a shape is `(batch, length, d_model)`.
+
+    Without a `d_model`, any width is right.
+    """
+    if len(shape) != 3:
+        raise ValueError(
+            "Vectors must have the shape (batch, length, d_model). Received: "
+            f"{tuple(shape)}. Reshape them to three axes."
+        )
     width = shape[-1]
-    if width not in (None, d_model):
+    if None not in (width, d_model) and width != d_model:
         raise ValueError(
             "The vectors of the input must have the width `d_model`. Received: "
             f"vectors of width {width}, d_model={d_model}. Use "
             f"d_model={width}, or project them with "
             f"keras.layers.Dense({d_model})."
         )
+
+
+def check_vectors(x, d_model=None):
+    """Raises a ValueError unless a tensor is `(batch, length, d_model)`."""
+    check_padded(x)
+    check_sequence(x.shape, d_model)
+
+
+_MASK_AXES = {
+    "padding_mask": ("batch", "key_len"),
+    "segments": ("batch", "query_len"),
+    "encoded_segments": ("batch", "key_len"),
+    "attention_mask": ("batch", "query_len", "key_len"),
+}
+
+
+def check_masks(query, keys, **masks):
+    """Raises a ValueError unless the masks fit to two sequences of vectors.
+
+    A mask may be None. An axis of it may have the size 1, and an
+    `attention_mask` may lack the first axis.
+    """
+    check_vectors(query)
+    check_vectors(keys)
+    sizes = {"batch": query.shape[0], "query_len": query.shape[1]}
+    sizes["key_len"] = keys.shape[1]
+    for name, mask in masks.items():
+        if mask is None:
+            continue
+        axes, shape = _MASK_AXES[name], tuple(np.shape(mask))
+        expected = tuple(sizes[axis] for axis in axes)
+        pairs = zip(reversed(shape), reversed(expected))
+        if not 2 <= len(shape) <= len(axes) or any(
+            None not in pair and pair[0] not in (1, pair[1]) for pair in pairs
+        ):
+            raise ValueError(
+                f"`{name}` must have the shape ({', '.join(axes)}), here "
+                f"{expected}. Received: {shape}. keras_transformer.masks makes "
+                "masks of the right shapes."
+            )

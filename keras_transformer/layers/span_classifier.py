@@ -4,9 +4,11 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.projection import add_bias
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.residual import make_layer_norm
 from keras_transformer.layers.sequence_layer import SequenceLayer
+from keras_transformer.layers.sequence_layer import check_vectors
 from keras_transformer.serialization import serializable
 
 # Otherwise the first updates would be spent on learning that a span rarely is a
@@ -78,6 +80,7 @@ class SpanClassifier(SequenceLayer):
         )
 
     def call(self, encoded, training=None):
+        check_vectors(encoded)
         length = ops.shape(encoded)[1]
         encoded = self.dropout_layer(encoded, training=training)
         first = project(encoded, self.first)  # (batch, length, width)
@@ -86,7 +89,7 @@ class SpanClassifier(SequenceLayer):
         summed = first[:, :, None] + last[:, None]
         hidden = ops.relu(self.norm_layer(summed, training=training))
         rows = ops.reshape(hidden, (-1, self.width))
-        logits = ops.add(ops.matmul(rows, self.labels), self.labels_bias)
+        logits = add_bias(ops.matmul(rows, self.labels), self.labels_bias)
         return ops.reshape(
             ops.cast(logits, "float32"), (-1, length, length, self.num_labels)
         )

@@ -1,5 +1,6 @@
 """What encoder and decoder share: the parts of a layer, and its stack."""
 
+import dataclasses
 import inspect
 
 import keras
@@ -16,167 +17,125 @@ from keras_transformer.layers.residual import NORM_EPSILON
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.residual import make_layer_norm
 from keras_transformer.layers.sequence_layer import SequenceLayer
+from keras_transformer.layers.sequence_layer import check_masks
 from keras_transformer.masks import ancestor_mask
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import self_attention_mask
 
 
-class TransformerLayer(SequenceLayer):
-    """Holds the options of a layer and makes its sub-layers.
+@dataclasses.dataclass(frozen=True)
+class LayerOptions:
+    """The settings of a layer of encoder or decoder, and how its parts follow.
 
-    Subclasses make their sub-layers in `__init__` and write `call`. The
-    arguments are documented in `EncoderLayer`.
+    They are plain values only, because a saved model stores them as JSON.
+    `EncoderLayer` documents them.
     """
 
-    def __init__(
-        self,
-        d_model,
-        num_heads,
-        d_ff,
-        d_k=None,
-        d_v=None,
-        dropout=0.1,
-        attention_dropout=0.0,
-        activation_dropout=0.0,
-        norm="post",
-        neighbourhood_size=0,
-        initializer=SMALL_BRANCH_ENDS,
-        attention=None,
-        activation="relu",
-        attention_bias=False,
-        norm_epsilon=NORM_EPSILON,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        # Plain values only, because a saved model stores them as JSON.
-        self.options = {
-            "d_model": d_model,
-            "num_heads": num_heads,
-            "d_ff": d_ff,
-            "d_k": d_k,
-            "d_v": d_v,
-            "dropout": dropout,
-            "attention_dropout": attention_dropout,
-            "activation_dropout": activation_dropout,
-            "norm": norm,
-            "neighbourhood_size": neighbourhood_size,
-            "initializer": initializer,
-            "attention": _find_registered_name(attention),
-            "activation": activation,
-            "attention_bias": attention_bias,
-            "norm_epsilon": norm_epsilon,
-        }
+    d_model: int
+    num_heads: int
+    d_ff: int
+    d_k: int | None = None
+    d_v: int | None = None
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    norm: str = "post"
+    neighbourhood_size: int = 0
+    initializer: str = SMALL_BRANCH_ENDS
+    attention: str | None = None  # the name of a registered class
+    activation: str = "relu"
+    attention_bias: bool = False
+    norm_epsilon: float = NORM_EPSILON
 
-    def make_attention(self, name, neighbourhood_size=0):
+    def __post_init__(self):
+        name = _find_registered_name(self.attention)
+        object.__setattr__(self, "attention", name)
+
+    def make_attention(self, name, dtype, neighbourhood_size=0):
         """Makes an attention sub-layer of the class that the options name.
 
         It is restricted to `neighbourhood_size` positions, or to none if 0.
         """
         cls = MultiHeadAttention
-        if self.options["attention"]:
-            cls = keras.saving.get_registered_object(self.options["attention"])
+        if self.attention:
+            cls = keras.saving.get_registered_object(self.attention)
         # Another attention need not take these arguments, so they are left out
         # if they have their defaults.
         optional = {
-            "d_k": (self.options["d_k"], None),
-            "d_v": (self.options["d_v"], None),
+            "d_k": (self.d_k, None),
+            "d_v": (self.d_v, None),
             "neighbourhood_size": (neighbourhood_size, 0),
-            "initializer": (self.options["initializer"], SMALL_BRANCH_ENDS),
-            "attention_bias": (self.options["attention_bias"], False),
+            "initializer": (self.initializer, SMALL_BRANCH_ENDS),
+            "attention_bias": (self.attention_bias, False),
         }
         return cls(
-            d_model=self.options["d_model"],
-            num_heads=self.options["num_heads"],
-            attention_dropout=self.options["attention_dropout"],
+            d_model=self.d_model,
+            num_heads=self.num_heads,
+            attention_dropout=self.attention_dropout,
             **{
                 key: value
                 for key, (value, default) in optional.items()
                 if value != default
             },
             name=name,
-            dtype=self.dtype_policy,
+            dtype=dtype,
         )
 
-    def make_feed_forward(self):
+    def make_feed_forward(self, dtype):
         return FeedForward(
-            self.options["d_model"],
-            self.options["d_ff"],
-            self.options["activation_dropout"],
-            self.options["initializer"],
-            self.options["activation"],
+            self.d_model,
+            self.d_ff,
+            self.activation_dropout,
+            self.initializer,
+            self.activation,
             name="feed_forward",
-            dtype=self.dtype_policy,
+            dtype=dtype,
         )
 
-    def make_residual(self, name):
+    def make_residual(self, name, dtype):
         """Makes the residual connection around the sub-layer of this name."""
         return Residual(
-            self.options["dropout"],
-            self.options["norm"],
-            self.options["norm_epsilon"],
+            self.dropout,
+            self.norm,
+            self.norm_epsilon,
             name=f"{name}_residual",
-            dtype=self.dtype_policy,
+            dtype=dtype,
         )
+
+
+class TransformerLayer(SequenceLayer):
+    """Holds the options of a layer of encoder or decoder."""
+
+    options_class = LayerOptions
+
+    def __init__(self, *args, **kwargs):
+        names = [field.name for field in dataclasses.fields(self.options_class)]
+        options = take_options(kwargs, names)
+        super().__init__(**kwargs)
+        self.options = self.options_class(*args, **options)
+
+    def attend(self, attention, query, *memory, return_weights, **options):
+        """Returns the output of an attention sub-layer, and weights or None."""
+        if not return_weights:  # another attention may have none to return
+            return attention(query, *memory, **options), None
+        return attention(query, *memory, return_weights=True, **options)
 
     def select_masks(self, x, padding_mask, segments, attention_mask, causal):
         """Returns the arguments that tell self-attention what is visible.
 
         They are those of the call of `MultiHeadAttention`.
         """
-        masks = {
-            "padding_mask": padding_mask,
-            "segments": segments,
-            "causal": causal,
-        }
-        if self.options["neighbourhood_size"]:
+        masks = {"padding_mask": padding_mask, "segments": segments}
+        check_masks(x, x, attention_mask=attention_mask, **masks)
+        masks["causal"] = causal
+        if self.options.neighbourhood_size:
             # A mask of all pairs would be larger than the attention.
             return {**masks, "attention_mask": attention_mask}
         everywhere = self_attention_mask(ops.shape(x)[1], **masks)
         return {"attention_mask": combine_masks(everywhere, attention_mask)}
 
     def get_config(self):
-        return {**super().get_config(), **self.options}
-
-
-def attend_with_residual(
-    attention, residual, x, *memory, return_weights, training, **masks
-):
-    """Applies an attention sub-layer inside its residual connection.
-
-    `x` and `memory`, which self-attention lacks, are `(batch, length,
-    d_model)`. Returns a tensor like `x`, and the attention weights or None.
-    """
-    # Another attention may have no weights to return.
-    options = {"return_weights": True} if return_weights else {}
-    # The residual returns only the sum, so the weights leave by this variable.
-    weights = None
-
-    def sublayer(query):
-        nonlocal weights
-        output = attention(
-            query, *memory, training=training, **masks, **options
-        )
-        if return_weights:
-            output, weights = output
-        return output
-
-    return residual(x, sublayer=sublayer, training=training), weights
-
-
-def step_self_attention(attention, residual, x, cache, where):
-    """Applies self-attention to the newest position of each beam.
-
-    `x` is `(batch, beam, d_model)`, `cache` are the slots of the layer's keys
-    and values, and `where` are the last arguments of `MultiHeadAttention.step`.
-    Returns a tensor of the shape of `x`, and the new slots.
-    """
-
-    def sublayer(query):
-        nonlocal cache
-        output, cache = attention.step(query, cache, *where)
-        return output
-
-    return residual(x, sublayer=sublayer), cache
+        return {**super().get_config(), **dataclasses.asdict(self.options)}
 
 
 def _find_registered_name(attention):
@@ -196,16 +155,22 @@ def _find_registered_name(attention):
     return name
 
 
-def check_options(owner, options, *classes):
+def take_options(options, names):
+    """Removes the options that have one of the names, and returns them."""
+    return {name: options.pop(name) for name in names if name in options}
+
+
+def check_options(owner, options, layer_class, *classes):
     """Raises a `ValueError` that names `owner` for an unknown option.
 
-    The classes are those whose constructors take the options.
+    `layer_class` is the class of layers that take the options, which `owner`
+    and the constructors of the other `classes` may take as well.
     """
-    parameters = {}
-    for cls in (owner, *classes, TransformerLayer, keras.layers.Layer):
-        parameters |= inspect.signature(cls.__init__).parameters
-    names = parameters.keys() - {"self", "args", "kwargs", "options"}
-    names.discard("layer_options")
+    fields = dataclasses.fields(layer_class.options_class)
+    names = {field.name for field in fields}
+    for cls in (owner, *classes, keras.layers.Layer):
+        names |= inspect.signature(cls.__init__).parameters.keys()
+    names -= {"self", "args", "kwargs", "options"}
     for name in options.keys() - names:
         raise ValueError(
             f"`{name}` must be an argument of {owner.__name__}. Received: "
@@ -256,9 +221,9 @@ class LayerStack(SequenceLayer):
         self.options = self.stack[0].options
         # With pre-norm, no layer normalises its own output.
         self.final_norm = None
-        if self.options["norm"] == "pre":
+        if self.options.norm == "pre":
             self.final_norm = make_layer_norm(
-                *("final_norm", self.dtype_policy), self.options["norm_epsilon"]
+                "final_norm", self.dtype_policy, self.options.norm_epsilon
             )
         self.freeze_parts()
 
@@ -272,7 +237,7 @@ class LayerStack(SequenceLayer):
         """Makes the `DecoderCache` of a stack that attends only to itself."""
         num_positions, num_slots = fixed_length, None
         if fixed_length is not None:
-            limit = count_remembered(self.options["neighbourhood_size"])
+            limit = count_remembered(self.options.neighbourhood_size)
             num_positions = min(fixed_length, limit or fixed_length)
             num_slots = num_positions * beam_size
         return DecoderCache(
@@ -305,7 +270,7 @@ class LayerStack(SequenceLayer):
         ancestors = cache.ancestors.write(
             itself,
             position,
-            count_remembered(self.options["neighbourhood_size"]),
+            count_remembered(self.options.neighbourhood_size),
         )
         # Each position has a slot for every beam: (1, length x beam)
         key_positions = ops.repeat(
@@ -344,5 +309,5 @@ class LayerStack(SequenceLayer):
         return {
             **super().get_config(),
             "num_layers": self.num_layers,
-            **self.options,
+            **dataclasses.asdict(self.options),
         }

@@ -18,7 +18,8 @@ def sum_mean_logits(states, embeddings, targets):
     real = ops.cast(padding_mask(targets), "float32")
     real = ops.reshape(real, (1, -1))  # (1, batch x length)
     total = ops.matmul(real, ops.cast(rows, "float32"))  # (1, d_model)
-    return ops.sum(total * ops.mean(embeddings, axis=0))
+    mean = ops.mean(ops.cast(embeddings, "float32"), axis=0)  # (d_model,)
+    return ops.sum(total * mean)
 
 
 def gather_targets(values, targets):

@@ -11,8 +11,8 @@ def span_loss(logits, spans, padding_mask):
     starts adds nothing.
 
     Args:
-        logits: Float32 tensor of shape `(batch, length, length, num_labels)`,
-            those of `layers.SpanClassifier`.
+        logits: Tensor of shape `(batch, length, length, num_labels)`, as
+            `layers.SpanClassifier` returns it.
         spans: Integers of shape `(batch, num_spans, 3)`: the first position,
             the last position and the label of each labelled span, once. A
             negative label marks unused places.
@@ -30,6 +30,7 @@ def span_loss(logits, spans, padding_mask):
     >>> round(float(span_loss(logits, spans, mask)), 4)  # of 3 spans
     2.0794
     """
+    logits = ops.cast(logits, "float32")
     length, num_labels = ops.shape(logits)[1], logits.shape[-1]
     places = ops.arange(length)
     ends_later = places[:, None] <= places  # (length, length)
@@ -43,6 +44,7 @@ def span_loss(logits, spans, padding_mask):
     is_span = ops.cast(label >= 0, "float32")  # (batch, num_spans)
     # The logits of a sentence as one row, from which spans select by number.
     flat = ops.reshape(logits, (-1, length * length * num_labels))
-    indices = (first * length + last) * num_labels + ops.maximum(label, 0)
+    indices = (first * length + last) * num_labels + label
+    indices = ops.maximum(indices, 0)  # anywhere for an unused place
     present = ops.take_along_axis(flat, indices, axis=1) * is_span
     return absent - ops.sum(present)

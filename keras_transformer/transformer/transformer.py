@@ -1,5 +1,7 @@
 """The Transformer: embeddings, encoder, decoder and softmax weights."""
 
+import dataclasses
+
 import keras
 from keras import ops
 
@@ -11,6 +13,7 @@ from keras_transformer.layers import TokenEmbeddings
 from keras_transformer.layers.lora_layer import Quantizable
 from keras_transformer.layers.positional_encoding import make_positions
 from keras_transformer.layers.transformer_layer import check_options
+from keras_transformer.layers.transformer_layer import take_options
 from keras_transformer.masks import padding_mask
 from keras_transformer.masks import segment_numbers
 from keras_transformer.masks import segment_positions
@@ -19,6 +22,10 @@ from keras_transformer.transformer.arguments import PARTS
 from keras_transformer.transformer.arguments import check_parts
 from keras_transformer.transformer.arguments import check_start
 from keras_transformer.transformer.arguments import get_ids
+
+# The options that the embeddings take, not the layers.
+EMBEDDING_OPTIONS = ("tied_embeddings", "input_vocab_size")
+EMBEDDING_OPTIONS += ("scale_embeddings", "output_bias")
 
 
 @serializable
@@ -66,8 +73,8 @@ class Transformer(Quantizable, keras.Model):
         lora_rank: Integer, the rank for `enable_lora`, which is then called as
             soon as the model is built. Defaults to None, which adapts nothing.
         lora_alpha: Float, as in `enable_lora`. Defaults to None.
-        **layer_options: Further arguments of `layers.EncoderLayer` except
-            `causal`, for all layers.
+        **options: Further arguments of `layers.EncoderLayer` except `causal`,
+            for all layers, and `name`, `dtype` and `trainable` of a model.
 
     Call arguments:
         features: Dictionary of `inputs`, integer ids of shape `(batch,
@@ -105,21 +112,15 @@ class Transformer(Quantizable, keras.Model):
         max_length: int = 256,
         packed: bool = False,
         num_decoder_layers: int | None = None,
-        tied_embeddings: str = "all",
-        input_vocab_size: int | None = None,
-        scale_embeddings: bool = True,
-        output_bias: bool = False,
         decoder_start: str = "zero",
         frozen: list[str] | tuple[str, ...] = (),
-        name: str = "transformer",
-        dtype: str | keras.DTypePolicy | None = None,
-        trainable: bool = True,
         lora_rank: int | None = None,
         lora_alpha: float | None = None,
-        **layer_options,
+        **options,
     ):
-        check_options(Transformer, layer_options, DecoderLayer)
-        super().__init__(name=name, dtype=dtype, trainable=trainable)
+        check_options(Transformer, options, DecoderLayer, TokenEmbeddings)
+        keras_options = take_options(options, ("name", "dtype", "trainable"))
+        super().__init__(**{"name": "transformer", **keras_options})
         self.decoder_start = check_start(decoder_start)
         self.autocast = False  # would round ids, see `SharedEmbedding`
         self.vocab_size, self.d_model = vocab_size, d_model
@@ -127,8 +128,9 @@ class Transformer(Quantizable, keras.Model):
         self.max_length, self.packed = max_length, packed
         shared = {"dtype": self.dtype_policy}
         self.embedding = TokenEmbeddings(
-            *(vocab_size, d_model, tied_embeddings, input_vocab_size),
-            *(output_bias, scale_embeddings),
+            vocab_size,
+            d_model,
+            **take_options(options, EMBEDDING_OPTIONS),
             name="embedding",
             **shared,
         )
@@ -136,12 +138,12 @@ class Transformer(Quantizable, keras.Model):
         self.target_positions = self._make_positions("target_positions")
         self.input_dropout = Dropout(dropout, name="input_dropout", **shared)
         self.target_dropout = Dropout(dropout, name="target_dropout", **shared)
-        layer_options |= {"d_model": d_model, "num_heads": num_heads}
-        layer_options |= {"d_ff": d_ff, "dropout": dropout, **shared}
+        options |= {"d_model": d_model, "num_heads": num_heads}
+        options |= {"d_ff": d_ff, "dropout": dropout, **shared}
         depths = num_layers, num_decoder_layers or num_layers
-        self.encoder = Encoder(depths[0], **layer_options, name="encoder")
-        self.decoder = Decoder(depths[1], **layer_options, name="decoder")
-        self._freeze(PARTS if not trainable else frozen)
+        self.encoder = Encoder(depths[0], **options, name="encoder")
+        self.decoder = Decoder(depths[1], **options, name="decoder")
+        self._freeze(frozen if self.trainable else PARTS)
         self.lora_rank, self.lora_alpha = lora_rank, lora_alpha
 
     def _freeze(self, parts):
@@ -185,10 +187,11 @@ class Transformer(Quantizable, keras.Model):
             lora_alpha: Float, the numerator of the factor on an adaptation.
                 Defaults to `rank`, which makes the factor 1.
         """
-        for weight in self.weights:
-            weight.trainable = False
+        weights = self.weights  # without the adapters
         for stack in (self.encoder, self.decoder):
             stack.enable_lora(rank, lora_alpha)
+        for weight in weights:
+            weight.trainable = False
         self.lora_rank, self.lora_alpha = rank, lora_alpha
 
     def quantize(self, mode=None, config=None, **kwargs):
@@ -375,7 +378,7 @@ class Transformer(Quantizable, keras.Model):
         lora = lora if self.lora_rank else {}
         return {
             **super().get_config(),
-            **self.decoder.options,
+            **dataclasses.asdict(self.decoder.options),
             "num_layers": self.encoder.num_layers,
             "num_decoder_layers": self.decoder.num_layers,
             "vocab_size": self.vocab_size,

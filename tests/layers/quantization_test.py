@@ -95,6 +95,16 @@ class QuantizeTest:
         error = to_numpy(layer.merge(layer.inner_kernel)) - merged
         assert (np.abs(error) <= 0.501 * step).all()
 
+    @pytest.mark.parametrize("is_model", [False, True])
+    def test_a_quantised_layer_cannot_be_adapted(self, is_model):
+        model = make_transformer()
+        model.quantize("int8")
+        trainable = [w.path for w in model.trainable_weights]
+        with pytest.raises(ValueError, match="Call `enable_lora`.* first"):
+            (model if is_model else model.encoder).enable_lora(2)
+        assert [w.path for w in model.trainable_weights] == trainable
+        assert not model.encoder.lora_enabled
+
     def test_no_other_mode_is_accepted(self):
         with pytest.raises(NotImplementedError, match="with mode 'int8'"):
             make_transformer().quantize("float8")

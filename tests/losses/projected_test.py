@@ -70,6 +70,14 @@ class ProjectedCrossEntropyTest:
         # All of the probability has to move from the other token.
         np.testing.assert_allclose(gradient(total, states), [[[500, -1]]])
 
+    def test_smoothing_over_a_large_vocabulary_in_float16_is_finite(self):
+        states = np.zeros((1, 1, 2), "float16")
+        embeddings = np.full((8192, 2), 20, "float16")
+        loss = projected_cross_entropy(
+            states, embeddings, np.array([[5]]), label_smoothing=0.1
+        )
+        assert float(to_numpy(loss)) == pytest.approx(np.log(8192))
+
     @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
     def test_low_precision_states_give_a_float32_loss(self, dtype):
         states = ops.cast(self.STATES, dtype)

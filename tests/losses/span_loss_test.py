@@ -47,6 +47,12 @@ class SpanLossTest:
     def test_it_is_the_cross_entropy_of_every_label_of_every_span(self):
         assert loss_of(LOGITS) == pytest.approx(by_hand(LOGITS), rel=1e-5)
 
+    def test_many_labels_in_float16_are_a_finite_sum(self):
+        logits = np.full((1, 1, 1, 4096), 20, "float16")
+        no_spans = np.full((1, 1, 3), -1)
+        total = loss_of(logits, no_spans, np.ones((1, 1), bool))
+        assert total == pytest.approx(20 * 4096)
+
     def test_padding_and_spans_that_end_too_early_add_nothing(self):
         others = np.full_like(LOGITS, 9.0)
         for place in real_labels():

@@ -1,0 +1,72 @@
+"""Vectors and masks of a wrong shape are errors that name the right one."""
+
+import numpy as np
+import pytest
+from layer_checks import random_array
+
+from keras_transformer import layers
+
+X = random_array(2, 3, 8)
+SIZES = {"d_model": 8, "num_heads": 2, "d_ff": 16}
+MEMORY = random_array(2, 5, 8)
+MASKED = {
+    "attention": (lambda: layers.MultiHeadAttention(8, 2), (X, MEMORY)),
+    "encoder": (lambda: layers.EncoderLayer(**SIZES), (X,)),
+    "near": (lambda: layers.Encoder(1, **SIZES, neighbourhood_size=3), (X,)),
+    "decoder": (lambda: layers.Decoder(1, **SIZES), (X, MEMORY)),
+}
+MAKERS = {name: make for name, (make, _) in MASKED.items()} | {
+    "feed_forward": lambda: layers.FeedForward(8, 16),
+    "sinusoids": layers.SinusoidalPositionalEncoding,
+    "learned": lambda: layers.LearnedPositionalEncoding(7, 8),
+    "spans": lambda: layers.SpanClassifier(3),
+}
+
+
+class InputShapesTest:
+    @pytest.mark.parametrize("is_built", [False, True])
+    @pytest.mark.parametrize("shape", [(2, 8), (2, 3, 1, 8), (2, 3, 4, 8)])
+    @pytest.mark.parametrize("name", MAKERS)
+    def test_vectors_of_other_axes_are_refused(self, name, shape, is_built):
+        layer = MAKERS[name]()
+        others = (MEMORY,) if name == "decoder" else ()
+        if is_built:
+            layer(X, *others)
+        right, received = r"\(batch, length, d_model\)", str(shape)[1:-1]
+        with pytest.raises(ValueError, match=f"{right}. Received: .{received}"):
+            layer(random_array(*shape), *others)
+
+    def test_states_of_other_axes_have_no_logits(self):
+        embedding = layers.SharedEmbedding(11, 8)
+        embedding.build()
+        with pytest.raises(ValueError, match=r"Received: \(3, 8\)"):
+            embedding(X[0], reverse=True)
+
+    @pytest.mark.parametrize(
+        ("mask", "shape", "right"),
+        [
+            ("padding_mask", (2, 1, 5), r"\(batch, key_len\)"),
+            ("padding_mask", (2, 6), r"\(batch, key_len\)"),
+            ("padding_mask", (5,), r"\(batch, key_len\)"),
+            ("segments", (2, 3, 3), r"\(batch, query_len\)"),
+            ("segments", (3, 3), r"\(batch, query_len\)"),
+            ("attention_mask", (2, 1, 3, 3), r"query_len, key_len\)"),
+            ("attention_mask", (3,), r"query_len, key_len\)"),
+            ("attention_mask", (4, 3, 3), r"query_len, key_len\)"),
+            ("attention_mask", (2, 3, 6), r"query_len, key_len\)"),
+        ],
+    )
+    @pytest.mark.parametrize("name", MASKED)
+    def test_masks_of_other_axes_are_refused(self, name, mask, shape, right):
+        make, inputs = MASKED[name]
+        received = str(shape)[1:-1]
+        with pytest.raises(
+            ValueError, match=f"`{mask}` must.*{right}.*Received: .{received}"
+        ):
+            make()(*inputs, **{mask: np.ones(shape, bool)})
+
+    def test_segments_of_the_encoded_input_are_checked_too(self):
+        make, inputs = MASKED["decoder"]
+        segments = np.ones((2, 3), int)
+        with pytest.raises(ValueError, match="`encoded_segments` must.*2, 5"):
+            make()(*inputs, segments=segments, encoded_segments=segments)

@@ -71,8 +71,10 @@ class Engine:
     def read_figures(self, figures):
         """Waits for an update; returns its figures, floats by name.
 
-        They are the `SUMS` of the objective, `gradient_norm`, and `stop`, the
-        number of workers that ask to stop. Raises `WorkerLost`.
+        They are the `SUMS` of the objective, `gradient_norm`, `learning_rate`,
+        and `stop`, the number of workers that ask to stop. The norm is not
+        finite if float16 overflowed; the optimizer skips such an update, and
+        its schedule waits. Raises `WorkerLost`.
         """
         return {name: float(value) for name, value in figures.items()}
 

@@ -196,8 +196,10 @@ class TensorflowEngine(Engine):
         # The gradients still have the scale of the loss.
         if self.precision == "float16":
             norm = norm / self.optimizer.dynamic_scale
+        rate = self.optimizer.learning_rate  # that of this update
         self.optimizer.apply(gradients, self.model.trainable_variables)
-        return {**sums, "gradient_norm": norm, "stop": stop}
+        figures = {"gradient_norm": norm, "learning_rate": rate, "stop": stop}
+        return {**sums, **figures}
 
     def _accumulate(self, part, num_tokens):
         """Adds up figures and gradients of the rounds, the first axis."""

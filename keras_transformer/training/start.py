@@ -29,9 +29,11 @@ from keras_transformer.runs.weights import check_same_architecture
 
 SECONDS_TO_WAIT = 60  # longest wait for the chief to create the run
 KINDS = ("progress", "log")
-# What a checkpoint says of the progress; version 0.1 recorded no positions.
+# What a checkpoint says of the progress. Version 0.1 recorded no positions, and
+# the rules are newer than version 0.2.
 _PROGRESS = {
-    **dict.fromkeys(("step", "epoch", "batch", "positions?"), WHOLE),
+    **dict.fromkeys(("step", "epoch", "batch"), WHOLE),
+    **dict.fromkeys(("positions?", "rules?"), WHOLE),
     "seconds": float,
 }
 # The greatest size of a checkpoint, as a multiple of the size of its weights:
@@ -277,8 +279,8 @@ def read_progress(checkpoints):
     """Reads the progress of a run in its newest checkpoint.
 
     It reads only single numbers and needs no backend. Returns a dictionary
-    with `step`, `epoch`, `batch`, `seconds` and, since version 0.2,
-    `positions`; and one of the counts for the next row of the log.
+    with `step`, `epoch`, `batch`, `seconds` and, in newer runs, `positions` and
+    `rules`; and one of the counts for the next row of the log.
     """
     step = checkpoints.find()
     path = checkpoints.path(step)

@@ -17,6 +17,10 @@ from keras_transformer.runs.weights import count_shared_pieces
 from keras_transformer.runs.weights import warm_start
 from keras_transformer.training.start import read_progress
 
+# The rules that a run follows to its end, whatever version resumes it. With 0,
+# which earlier runs have, the steps of a cosine count from 0.
+RULES = 1
+
 
 class TrainingState:
     """Saves and restores everything that a run continues from.
@@ -30,6 +34,7 @@ class TrainingState:
         self.engine = engine
         self.options = options
         self.progress = {"step": 0, "epoch": 0, "batch": 0, "seconds": 0.0}
+        self.progress["rules"] = RULES
         self.progress.update(dict.fromkeys(COSTS, 0.0))
         self.counts = {}
         self.writer = None
@@ -118,8 +123,8 @@ class TrainingState:
             )
         if checkpoints.steps:
             progress, self.counts = read_progress(checkpoints)
-            # Earlier versions counted no cost.
-            self.progress.update(dict.fromkeys(COSTS, math.nan))
+            # Earlier runs recorded no rules and counted no cost.
+            self.progress.update(dict.fromkeys(COSTS, math.nan), rules=0)
             self.progress.update(progress)
             arrays = checkpoints.load()
             variables.write(self._variables(), arrays, checkpoints.directory)

@@ -65,7 +65,6 @@ class Trainer:
         self.options = TrainingOptions(**options)
         self.hparams = hparams = run.hparams
         self.seed = run.record["random_seed"]
-        self.schedule = make_schedule(self.hparams)
         self.engine = engine or make_engine(self.hparams)
         # Keras draws the seeds of initializers from this generator. The
         # function of Keras that seeds it imports TensorFlow even on JAX.
@@ -78,6 +77,9 @@ class Trainer:
         self.progress = self.state.progress
         if "positions" not in self.progress:
             self.progress["positions"] = self._update_positions()
+        if not self.progress["rules"]:
+            schedule = make_schedule(self.hparams, first_step=0)
+            self.engine.optimizer.learning_rate = schedule
         self.training_pairs = SubwordSampler(
             problem.token_pairs("train"),
             run.vocabulary,
@@ -337,11 +339,7 @@ class Trainer:
 
     def _log_training(self, train_steps):
         self.log.write_training(
-            self.progress,
-            # The schedule takes the number of updates before this one.
-            float(self.schedule(self.step - 1)),
-            train_steps,
-            self.engine.peak_bytes(),
+            self.progress, train_steps, self.engine.peak_bytes()
         )
 
     def _evaluate_and_save(self):

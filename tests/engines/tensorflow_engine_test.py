@@ -21,6 +21,7 @@ from keras_transformer.engines.engine import OutOfMemory
 from keras_transformer.engines.largest_batch import largest_batch_tokens
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.losses import smoothed_cross_entropy
+from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs import variables
 
 DEEP_SHALLOW = dataclasses.replace(HPARAMS, num_layers=2, num_decoder_layers=1)
@@ -120,6 +121,16 @@ class UpdateTest:
         for name, value in weights_of(engine).items():
             np.testing.assert_array_equal(value, before[name])
         assert float(engine.optimizer.dynamic_scale) == 2.0**99
+
+    def test_the_rate_waits_for_a_skipped_update(self):
+        engine = make(precision="float16")
+        rates = []
+        for scale in (2.0**100, 1.0, 1.0):  # only the first one overflows
+            engine.optimizer.dynamic_scale.assign(scale)
+            figures = update_once(engine, make_batch())
+            rates.append(float(figures["learning_rate"]))
+        schedule = make_schedule(engine.hparams)
+        np.testing.assert_allclose(rates, [schedule(n) for n in (0, 0, 1)])
 
     @pytest.mark.slow
     def test_xla_changes_no_update(self, plain):

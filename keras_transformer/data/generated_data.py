@@ -96,6 +96,12 @@ class GeneratedData(vocabularies.HasVocabularies):
             manifest["vocab_sha256"],
             manifest.get("source_vocab_sha256"),
         )
+        names = "vocab_size", "source_vocab_size"
+        for name, size in zip(names, forward.sizes):
+            if manifest.get(name, size) != size:
+                path = os.path.join(self.directory, generation.MANIFEST_FILE)
+                fault = f"where {name} must be {size} but is {manifest[name]}"
+                raise file_error(path, fault, token_arrays.REMEDY)
         # The files have the names of the forward direction.
         return forward.swap_sides() if self.reverse else forward
 

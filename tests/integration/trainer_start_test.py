@@ -59,6 +59,19 @@ class RefusalTest:
         assert_fails(capsys, [expected], trainer, *flags)
         assert os.listdir(tmp_path) == []
 
+    def test_a_manifest_with_another_size_of_the_vocabulary_is_refused(
+        self, copy_data, tmp_path, capsys
+    ):
+        data = shutil.copytree(copy_data, tmp_path / "data")
+        path = data / "copy" / "manifest.json"
+        manifest = json.loads(path.read_text())
+        right = manifest["vocab_size"]
+        path.write_text(json.dumps({**manifest, "vocab_size": right + 1}))
+        words = [f"where vocab_size must be {right} but is {right + 1}"]
+        flags = flags_of(tmp_path / "run", data)
+        assert_fails(capsys, words, trainer, *flags)
+        assert os.listdir(tmp_path) == ["data"]
+
     @pytest.mark.parametrize("name", ["dev.source.txt", "dev.target.txt"])
     def test_missing_dev_text_is_refused(
         self, copy_data, tmp_path, capsys, name

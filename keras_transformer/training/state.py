@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_transformer.errors import UserError
 from keras_transformer.optimizers import find_peak
+from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs import variables
 from keras_transformer.runs.adapters import ALPHA
 from keras_transformer.runs.checkpoints import CheckpointWriter
@@ -126,6 +127,9 @@ class TrainingState:
             # Earlier runs recorded no rules and counted no cost.
             self.progress.update(dict.fromkeys(COSTS, math.nan), rules=0)
             self.progress.update(progress)
+            if not self.progress["rules"]:
+                schedule = make_schedule(self.run.hparams, first_step=0)
+                self.engine.optimizer.learning_rate = schedule
             arrays = checkpoints.load()
             variables.write(self._variables(), arrays, checkpoints.directory)
             step = self.progress["step"]

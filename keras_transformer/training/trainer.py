@@ -15,7 +15,6 @@ from keras_transformer.engines.engine import Engine
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.errors import UserError
 from keras_transformer.optimizers import find_peak
-from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import write_adapter
@@ -77,9 +76,6 @@ class Trainer:
         self.progress = self.state.progress
         if "positions" not in self.progress:
             self.progress["positions"] = self._update_positions()
-        if not self.progress["rules"]:
-            schedule = make_schedule(self.hparams, first_step=0)
-            self.engine.optimizer.learning_rate = schedule
         self.training_pairs = SubwordSampler(
             problem.token_pairs("train"),
             run.vocabulary,
@@ -104,7 +100,7 @@ class Trainer:
         self._agreed_last_step = math.inf  # of several workers
         # Progress, size and figures of the update whose figures are unread.
         self._pending = None
-        self._results: dict[str, float] = {}
+        self.results: dict[str, float] = {}  # of the last evaluation
 
     @property
     def step(self) -> int:
@@ -165,7 +161,9 @@ class Trainer:
                 if self.hparams.lora_rank:
                     write_adapter(self.run)
             self.engine.wait_for_workers()
-            return {} if self.stop_signal else self._results
+            if self.stop_signal:
+                self.results = {}
+            return self.results
 
     def _catch_up(self):
         """Brings evaluations up to date, and stops if training is over."""
@@ -177,7 +175,7 @@ class Trainer:
 
     def _catch_up_evaluations(self):
         if evaluations := self.log.evaluations:
-            self._results = {
+            self.results = {
                 name: float(value)
                 for name, value in evaluations[-1].items()
                 if name.startswith("dev_")
@@ -355,16 +353,16 @@ class Trainer:
         evaluation = self.evaluate(lambda: self.stop_signal is not None)
         if evaluation is None:
             return
-        self._results, samples = evaluation
-        score = evaluator.get_score(self._find_metric(), self._results)
+        self.results, samples = evaluation
+        score = evaluator.get_score(self._find_metric(), self.results)
         self.state.writer.score(self.step, score)
         self.log.write_samples(self.step, samples)
         # The row comes last: if it is missing, the next process evaluates.
-        self.log.write_evaluation(self.progress, self._results)
+        self.log.write_evaluation(self.progress, self.results)
 
     def _find_metric(self):
         # If the scores of a problem lack its measure, the loss decides.
-        is_measured = f"dev_{self.measure}" in self._results
+        is_measured = f"dev_{self.measure}" in self.results
         return self.measure if is_measured else "loss"
 
     def _stop_early(self):

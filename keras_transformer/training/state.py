@@ -19,7 +19,8 @@ from keras_transformer.runs.weights import warm_start
 from keras_transformer.training.start import read_progress
 
 # The rules that a run follows to its end, whatever version resumes it. With 0,
-# which earlier runs have, the steps of a cosine count from 0.
+# which earlier runs have, the steps of a cosine count from 0, and an epoch that
+# segments or disturbs its text anew has shapes of its own.
 RULES = 1
 
 

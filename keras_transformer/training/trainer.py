@@ -7,8 +7,6 @@ import signal
 import time
 import typing
 
-from keras_transformer.data.source_noise import disturb_sources
-from keras_transformer.data.subword_sampling import SubwordSampler
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import UpdateBatches
 from keras_transformer.engines.engine import Engine
@@ -19,6 +17,7 @@ from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import write_adapter
 from keras_transformer.training import evaluator
+from keras_transformer.training.epochs import Epochs
 from keras_transformer.training.log import TrainingCost
 from keras_transformer.training.log import TrainingLog
 from keras_transformer.training.options import TrainingOptions
@@ -76,12 +75,8 @@ class Trainer:
         self.progress = self.state.progress
         if "positions" not in self.progress:
             self.progress["positions"] = self._update_positions()
-        self.training_pairs = SubwordSampler(
-            problem.token_pairs("train"),
-            run.vocabulary,
-            self.hparams.subword_dropout,
-            self.seed,
-            run.source_vocabulary,
+        self.epochs = Epochs(
+            problem, run, self.progress["positions"], self.progress["rules"]
         )
         self.guidance = problem.make_guidance(hparams)
         # After the state, because the log continues from the restored step.
@@ -189,7 +184,7 @@ class Trainer:
 
     def _train_epoch(self, train_steps):
         """Trains on the rest of the epoch, or until training must stop."""
-        token_pairs, plan = self._plan()
+        token_pairs, plan = self._plan_epoch()
         if self.progress["batch"] >= len(plan):
             raise UserError(
                 f"The data in {self.problem.directory} have changed since the "
@@ -247,30 +242,12 @@ class Trainer:
             return hparams.effective_batch_tokens or hparams.batch_tokens
         return self.problem.update_positions(hparams)
 
-    def _plan(self):
+    def _plan_epoch(self):
         """Returns the pairs of an epoch and the plan of its batches."""
         begin = time.perf_counter()
-        epoch, positions = self.progress["epoch"], self.progress["positions"]
-        longest = min(self.hparams.max_length, positions)
-        token_pairs = disturb_sources(
-            self.training_pairs.sample(epoch, longest),
-            self.run.source_vocabulary,
-            self.hparams.source_noise,
-            self.seed,
-            epoch,
-            longest,
-        )
-        plan = self.problem.batches(
-            "train",
-            positions,
-            self.hparams.max_length,
-            self.seed,
-            epoch,
-            packed=self.hparams.packed,
-            token_pairs=token_pairs,
-        )
+        planned = self.epochs.plan(self.progress["epoch"])
         self._count_time(begin, waited=time.perf_counter() - begin)
-        return token_pairs, plan
+        return planned
 
     def _update(self, batch, size, waited):
         """Starts an update, then reads the figures of the update before it."""

@@ -17,6 +17,7 @@ if keras.backend.backend() != "tensorflow":
 
 import tensorflow as tf
 
+from keras_transformer.engines import largest_batch
 from keras_transformer.engines.engine import OutOfMemory
 from keras_transformer.engines.largest_batch import largest_batch_tokens
 from keras_transformer.engines.make_engine import make_engine
@@ -277,3 +278,16 @@ class LimitsTest:
             hparams, (VOCAB_SIZE, VOCAB_SIZE), "float32", max_tokens=5000
         )
         assert 100 <= batch_tokens <= 5000
+
+    def test_a_measured_batch_has_the_chunks_of_a_run(self, monkeypatch):
+        engines = []
+
+        def record(*arguments):
+            engines.append(make_engine(*arguments))
+            return engines[-1]
+
+        monkeypatch.setattr(largest_batch, "make_engine", record)
+        hparams = dataclasses.replace(HPARAMS, batch_tokens=25_000)
+        hparams = dataclasses.replace(hparams, effective_batch_tokens=25_000)
+        largest_batch_tokens(hparams, (VOCAB_SIZE,), "float32", 25_000)
+        assert [engine.positions_at_once for engine in engines] == [1024, 3072]

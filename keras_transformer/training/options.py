@@ -32,12 +32,15 @@ _RULES = (
     fields.between(
         1,
         fields.LARGEST,
-        *("eval_frequency", "keep_checkpoint_max", "early_stopping_patience"),
+        "eval_frequency",
+        "keep_checkpoint_max",
+        "early_stopping_patience",
     ),
     fields.between(
         0,
         fields.LARGEST,
-        *("timed_checkpoint_minutes", "keep_checkpoint_every_n_hours"),
+        "timed_checkpoint_minutes",
+        "keep_checkpoint_every_n_hours",
         "save_checkpoints_secs",
     ),
 )

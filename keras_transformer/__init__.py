@@ -20,6 +20,7 @@ _MODULES = {
     "load": "decoding.loading",
     "register_hparams": "registry",
     "register_problem": "registry",
+    "train": "training.train",
 }
 _SUBMODULES = "layers", "losses", "masks", "metrics", "optimizers", "schedules"
 __all__ = sorted(_MODULES)
@@ -42,6 +43,7 @@ if typing.TYPE_CHECKING:  # Editors and type checkers run no `__getattr__`.
         RunDirectory as RunDirectory,
     )
     from keras_transformer.search.continuation import generate as generate
+    from keras_transformer.training.train import train as train
     from keras_transformer.training.trainer import Trainer as Trainer
     from keras_transformer.transformer import Transformer as Transformer
     from keras_transformer.transformer import (

@@ -9,7 +9,7 @@ import re
 
 from keras_transformer.errors import UserError
 
-# `bool("false")` is True, so flags need a table.
+# `bool("false")` is True, so flags need a table. Python writes True.
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 LARGEST = 10**9  # of most counts; it fits into int32
@@ -134,9 +134,10 @@ def check(options, rules):
     """
     for field in dataclasses.fields(options):
         value = _to_python(getattr(options, field.name))
-        if not is_kind(value, field.type):
-            raise _wrong_kind(field, value)
-        value = float(value) if field.type is float else value
+        kind = _find_kind(type(options), field)
+        if not is_kind(value, kind):
+            raise _wrong_kind(field, kind, value)
+        value = float(value) if kind is float else value
         # The only way to set a field of a frozen dataclass in `__post_init__`.
         object.__setattr__(options, field.name, value)
     check_ranges(type(options), vars(options), rules)
@@ -175,7 +176,8 @@ def parse_changes(cls, text, flag):
                 f"{name}={changes[name]} and {name}={shorten(value)}. "
                 "Remove one."
             )
-        changes[name] = _parse(find_field(cls, name, flag), value)
+        field = find_field(cls, name, flag)
+        changes[name] = _parse(field, _find_kind(cls, field), value)
     return changes
 
 
@@ -191,13 +193,28 @@ def find_field(cls, name, flag):
     )
 
 
-def _parse(field, text):
-    parsers = {bool: _TRUTH.__getitem__, int: parse_integer}
+def _find_kind(cls, field):
+    """Returns the type of a field; a user's class may state any other one."""
+    kinds = {kind.__name__: kind for kind in (bool, int, float, str)}
+    # It is a name in a module that postpones the evaluation of annotations.
+    kind = kinds.get(field.type, field.type)
+    if kind in kinds.values():
+        return kind
+    name = getattr(kind, "__name__", kind)
+    raise UserError(
+        f"The fields of {cls.__name__} must be bool, int, float or str. "
+        f"Received: {field.name}: {name}. Use str for a list, with a default "
+        "such as '1 2', and divide it where it is read."
+    )
+
+
+def _parse(field, kind, text):
+    parsers = {bool: lambda text: _TRUTH[text.lower()], int: parse_integer}
     parsers |= {float: parse_number, str: str}
     try:
-        return parsers[field.type](text)
+        return parsers[kind](text)
     except (KeyError, UserError):
-        raise _wrong_kind(field, text) from None
+        raise _wrong_kind(field, kind, text) from None
 
 
 def _to_python(value):
@@ -209,9 +226,9 @@ def _to_python(value):
     return float(value) if isinstance(value, numbers.Real) else value
 
 
-def _wrong_kind(field, value):
+def _wrong_kind(field, kind, value):
     return UserError(
-        f"`{field.name}` must be {KINDS[field.type]}. Received: "
+        f"`{field.name}` must be {KINDS[kind]}. Received: "
         f"{field.name}={quote(value)}. Use a value such as "
         f"{json.dumps(field.default)}."
     )

@@ -33,7 +33,7 @@ class TrainingConfig:
     learning_rate: float = 1.0  # factor on the paper's schedule
     peak_learning_rate: float = 0.0  # peak of the schedule; 0 = by the factor
     warmup_steps: int = 4000  # number of steps of linear increase
-    decay_steps: int = 0  # step at which a cosine ends at 0; 0 = the paper's
+    decay_steps: int = 0  # last step of a cosine; 0 = the paper's schedule
     train_steps: int = 100000  # total number of updates
     lora_rank: int = 0  # rank of adapters, all that is trained; 0 = none
     lora_alpha: float = 0.0  # their factor is lora_alpha / rank; 0 = rank

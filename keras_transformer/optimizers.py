@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_transformer.schedules import CosineSchedule
 from keras_transformer.schedules import InverseSquareRootSchedule
 from keras_transformer.serialization import serializable
 
@@ -11,27 +12,31 @@ from keras_transformer.serialization import serializable
 WITHOUT_DECAY = ("bias", "gamma", "beta")
 
 
-def make_schedule(hparams):
+def make_schedule(hparams, first_step=1):
     """Makes the learning-rate schedule of a set of hyperparameters.
 
     The peak is `peak_learning_rate`, whatever the warm-up. By default it is the
     paper's peak times `learning_rate`. Adafactor's schedule lacks the factor
     d_model^-0.5, because its steps are relative to the size of the weights,
     which is about d_model^-0.5 already. If `decay_steps` is set, the rate rises
-    to the same peak and then falls along half a cosine to 0.
+    to the same peak and then falls along half a cosine, which would reach 0 one
+    update after the last one.
 
     Args:
         hparams: An `HParams`.
+        first_step: Step of the first update. It is 0 for the cosine of an
+            earlier run, whose first learning rate was 0. Defaults to 1.
 
     Returns:
-        An `InverseSquareRootSchedule`, or Keras' `CosineDecay`.
+        An `InverseSquareRootSchedule`, or a cosine.
     """
     warmup_steps = hparams.warmup_steps
     if not hparams.decay_steps:
         return _make_paper_schedule(hparams)
-    return keras.optimizers.schedules.CosineDecay(
+    cosines = keras.optimizers.schedules.CosineDecay, CosineSchedule
+    return cosines[first_step](
         0.0,
-        hparams.decay_steps - warmup_steps,
+        hparams.decay_steps + first_step - warmup_steps,
         warmup_target=find_peak(hparams),
         warmup_steps=warmup_steps,
     )

@@ -1,4 +1,4 @@
-"""The learning-rate schedule of the paper."""
+"""The learning-rate schedules: the paper's, and a cosine."""
 
 import keras
 from keras import ops
@@ -61,3 +61,15 @@ class InverseSquareRootSchedule(
             "warmup_steps": self.warmup_steps,
             "factor": self.factor,
         }
+
+
+@serializable
+class CosineSchedule(keras.optimizers.schedules.CosineDecay):
+    """Computes Keras' cosine with a warm-up, for steps that count from 1.
+
+    Keras begins at step 0, where the learning rate is 0, so the first update
+    would change nothing. The arguments are those of `CosineDecay`.
+    """
+
+    def __call__(self, step):
+        return super().__call__(step + 1)

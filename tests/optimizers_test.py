@@ -74,14 +74,31 @@ class MakeScheduleTest:
         assert find_peak(HParams(optimizer="adafactor")) == 4000**-0.5
 
     @pytest.mark.parametrize("optimizer", ["adam", "adafactor"])
-    def test_a_cosine_falls_from_the_same_peak_to_0(self, optimizer):
+    @pytest.mark.parametrize("first_step", [0, 1])
+    def test_a_cosine_falls_from_the_same_peak_to_0(
+        self, optimizer, first_step
+    ):
         hparams = HParams(warmup_steps=10, decay_steps=110, optimizer=optimizer)
-        schedule, peak = make_schedule(hparams), find_peak(hparams)
-        rates = [float(to_numpy(schedule(updates))) for updates in range(111)]
-        rising = peak * np.arange(11) / 10
-        np.testing.assert_allclose(rates[:11], rising, rtol=1e-5)
-        falling = peak * (1 + np.cos(np.pi * np.arange(101) / 100)) / 2
-        np.testing.assert_allclose(rates[10:], falling, rtol=1e-4, atol=1e-8)
+        schedule = make_schedule(hparams, first_step)
+        steps = np.arange(first_step, 111 + first_step)
+        rates = [float(to_numpy(schedule(step - first_step))) for step in steps]
+        length = 100 + first_step
+        cosine = (1 + np.cos(np.pi * (steps - 10) / length)) / 2
+        expected = find_peak(hparams) * np.where(steps < 10, steps / 10, cosine)
+        np.testing.assert_allclose(rates, expected, rtol=1e-4, atol=1e-8)
+
+    @pytest.mark.parametrize("decay_steps", [2, 3, 110])
+    @pytest.mark.parametrize("warmup_steps", [1, 100])
+    def test_no_update_of_a_cosine_has_the_rate_0(
+        self, warmup_steps, decay_steps
+    ):
+        decay_steps += warmup_steps - 1
+        hparams = HParams(warmup_steps=warmup_steps, decay_steps=decay_steps)
+        schedule = make_schedule(hparams)
+        rates = [float(to_numpy(schedule(n))) for n in range(decay_steps)]
+        assert min(rates) > 0
+        assert np.argmax(rates) == warmup_steps - 1
+        np.testing.assert_allclose(max(rates), find_peak(hparams), rtol=1e-6)
 
 
 class MakeOptimizerTest:

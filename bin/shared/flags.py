@@ -377,8 +377,9 @@ SHARED_FLAGS = dict(
         maximum=1_000,
     ),
     usr_dir=path(
-        "Directory of your own problems and hparams sets. Its __init__.py must "
-        "import them. Default: none."
+        "Directory of your own problems and hparams sets, or several with "
+        "commas between them. Each __init__.py must import what is registered. "
+        "Default: none."
     ),
     registry_help=switch("List all problems and hparams sets, then exit."),
 )

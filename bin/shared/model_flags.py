@@ -12,8 +12,8 @@ WIDE = 512  # least d_model with which bfloat16 decodes faster
 def directories(path):
     """Returns the directories that the value of a flag names, a list.
 
-    Commas separate the runs of an ensemble. A path that exists is one
-    directory, even if there is a comma in its name.
+    Commas separate them, such as the runs of an ensemble. A path that exists is
+    one directory, even if there is a comma in its name.
     """
     if os.path.exists(path):
         return [path]

@@ -1,4 +1,4 @@
-"""The code in a user's directory: its import, and what it raises."""
+"""The code in a user's directories: its import, and what it raises."""
 
 import contextlib
 import dataclasses
@@ -7,36 +7,41 @@ import sys
 import traceback
 
 from keras_transformer import registry
+from keras_transformer.bin.shared.model_flags import directories
 
 
 class UserCodeError(Exception):
     """An error of the user's code: a line about it, then its traceback."""
 
 
-def load(path):
-    """Imports a user's directory, as `registry.import_usr_dir` does.
+def load(value):
+    """Imports a user's directories, as `registry.import_usr_dir` does.
 
     Standard output is for results, so what the code prints goes to standard
     error. Whatever the code raises becomes a `UserCodeError`.
     """
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            registry.import_usr_dir(path)
+            for path in directories(value):
+                registry.import_usr_dir(path)
     except BaseException as error:
-        if user_error := explain(error, path):
+        if user_error := explain(error, value):
             raise user_error from error
         raise
 
 
-def explain(error, path):
+def explain(error, value):
     """Returns the `UserCodeError` for an exception of a user's code, or None.
 
     Even `sys.exit(0)` is an error there, because the command has not done its
-    work. The path is None if there is no such code.
+    work. The value of the flag is None if there is no such code.
     """
     if isinstance(error, UserCodeError):
         return error
-    place, trace = _first_frame(error, path) if path else (None, None)
+    places = (
+        _first_frame(error, path) for path in directories(value or "") if path
+    )
+    place, trace = next(filter(any, places), (None, None))
     if not place:
         return None
     reason = traceback.format_exception_only(error)[-1].strip()

@@ -128,7 +128,7 @@ def plan_batches(
     if shuffle:
         generator.shuffle(batches)
         if epoch == 0:
-            _move_biggest_first(batches, shapes)
+            move_biggest_first(batches, shapes)
     return BatchPlan(batches, shapes, kept_lengths.sum(axis=0), num_dropped)
 
 
@@ -198,7 +198,7 @@ def lay_out(rows_of_pairs, max_rows, full_shape=False):
     return by_row.swapaxes(0, 1)
 
 
-def _move_biggest_first(batches, shapes):
+def move_biggest_first(batches, shapes):
     """Moves a batch of the shape that needs the most memory to the front."""
 
     # Attention grows with the square of the length, so of two shapes with the

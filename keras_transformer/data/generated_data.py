@@ -14,6 +14,7 @@ from keras_transformer.data import packing
 from keras_transformer.data import token_arrays
 from keras_transformer.data import update_batches
 from keras_transformer.data import vocabularies
+from keras_transformer.data.steady_plan import plan_steady
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import file_error
 
@@ -96,6 +97,12 @@ class GeneratedData(vocabularies.HasVocabularies):
             manifest["vocab_sha256"],
             manifest.get("source_vocab_sha256"),
         )
+        names = "vocab_size", "source_vocab_size"
+        for name, size in zip(names, forward.sizes):
+            if manifest.get(name, size) != size:
+                path = os.path.join(self.directory, generation.MANIFEST_FILE)
+                fault = f"where {name} must be {size} but is {manifest[name]}"
+                raise file_error(path, fault, token_arrays.REMEDY)
         # The files have the names of the forward direction.
         return forward.swap_sides() if self.reverse else forward
 
@@ -195,6 +202,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         packed: bool = False,
         fixed_shapes: bool = False,
         token_pairs: token_arrays.TokenPairs | None = None,
+        reference: np.ndarray | None = None,
     ) -> batch_plan.BatchPlan:
         """Plans the batches of one epoch, a `BatchPlan`.
 
@@ -202,12 +210,16 @@ class GeneratedData(vocabularies.HasVocabularies):
         pairs share a row; see `plan_packed`. The other arguments are those of
         `plan_batches`; `fixed_shapes` has no effect on packed batches, which
         have one shape anyway. `token_pairs` are the pairs of the epoch, by
-        default `token_pairs(split)`.
+        default `token_pairs(split)`, and `reference` is for those whose lengths
+        change from epoch to epoch; see `plan_steady`.
         """
         pairs = token_pairs or self.token_pairs(split)
-        make_plan = packing.plan_packed if packed else batch_plan.plan_batches
         # A packed plan has no such option, since it has one shape anyway.
         options = {} if packed else {"fixed_shapes": fixed_shapes}
+        make_plan = packing.plan_packed if packed else batch_plan.plan_batches
+        if reference is not None:
+            options = {"reference": reference}
+            make_plan = packing.plan_packed if packed else plan_steady
         plan = make_plan(
             pairs.inputs.lengths,
             pairs.targets.lengths,

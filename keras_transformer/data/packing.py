@@ -25,6 +25,7 @@ def plan_packed(
     epoch=0,
     shuffle=True,
     pair_numbers=None,
+    reference=None,
 ):
     """Packs the sentence pairs of an epoch into rows of one length.
 
@@ -32,7 +33,8 @@ def plan_packed(
     position holds a token and all batches have one shape. Choose it where a
     compilation is expensive, or where lengths differ so much that
     `plan_batches` pads a lot. The arguments are those of `plan_batches`.
-    `indices` of the `BatchPlan` have shape `(rows, pairs_per_row)`.
+    `indices` of the `BatchPlan` have shape `(rows, pairs_per_row)`. With a
+    `reference`, as `plan_steady` takes it, the shape follows from it alone.
 
     In every epoch of the same pairs, the same lengths share a row, and the
     shape and the number of the batches are the same. The choice of pairs of
@@ -44,7 +46,10 @@ def plan_packed(
     batch_plan.check_longest(lengths, batch_tokens)
     if not len(kept):
         return batch_plan.BatchPlan([], [], lengths.sum(axis=0), num_dropped)
-    capacity = _choose_capacity(lengths, batch_tokens)
+    has_reference = reference is not None
+    capacity = _choose_capacity(
+        reference if has_reference else lengths, batch_tokens
+    )
     cells, cell_of_pair = batch_plan.count_cells(lengths)
     rows = _choose_rows(cells, capacity)  # (all_rows, pairs_per_row)
 
@@ -55,7 +60,9 @@ def plan_packed(
     rows = _put_pairs(rows, kept, cell_of_pair)
     if shuffle:
         generator.shuffle(rows)
-    laid_out = batch_plan.lay_out(rows, batch_tokens // max(capacity))
+    laid_out = batch_plan.lay_out(
+        rows, batch_tokens // max(capacity), has_reference
+    )
     shape = (laid_out.shape[1], *capacity)
     batches = [(indices, shape) for indices in laid_out]
     return batch_plan.BatchPlan(

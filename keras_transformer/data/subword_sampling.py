@@ -48,7 +48,8 @@ class SubwordSampler:
 
         They depend only on these arguments and on those of the class. A
         pair keeps its stored segmentation if one of its sides has more than
-        `longest` tokens in the stored or in the sampled segmentation.
+        `longest` tokens in the stored or in the sampled segmentation. Each side
+        may have its maximum, in an array of shape `(2,)`.
         """
         if not self._samplers:
             return self._stored
@@ -59,8 +60,12 @@ class SubwordSampler:
             for sampler in self._samplers
             for side in sampler.sample(generator)
         ]
-        lengths = [side.lengths for side in (*self._stored, *sides)]
-        is_stored = np.max(lengths, axis=0) > longest
+        lengths = [
+            np.maximum(side.lengths, stored.lengths)
+            for side, stored in zip(sides, self._stored)
+        ]
+        is_longer = np.greater(lengths, np.reshape(longest, (-1, 1)))
+        is_stored = is_longer.any(axis=0)
         for side, stored in zip(sides, self._stored):
             side.keep_stored(is_stored, stored.lengths)
         return TokenPairs(*sides)

@@ -1,5 +1,6 @@
 """The common part of the engines of TensorFlow and JAX."""
 
+import abc
 import math
 
 import keras
@@ -14,10 +15,10 @@ from keras_transformer.transformer import build_transformer
 PARTS = ("inputs", "targets", "seeds")
 
 
-class Engine:
+class Engine(abc.ABC):
     """Makes a model and its optimizer, and updates the model on batches.
 
-    `TensorflowEngine` and `JaxEngine` define what is missing here. An update is
+    `TensorflowEngine` and `JaxEngine` define the abstract methods. An update is
     the same on any number of devices: losses and gradients are summed over all
     replicas and divided by the number of target tokens of the whole batch.
     `num_replicas` counts the devices of all workers of the `Cluster`.
@@ -46,18 +47,21 @@ class Engine:
         self.model = None
         self.optimizer = None
 
+    @abc.abstractmethod
     def build(self, vocab_size, input_vocab_size=None):
         """Makes the model and the optimizer on all devices.
 
         Raises `ModelTooLarge` if they do not fit into the memory of a device.
         """
 
+    @abc.abstractmethod
     def feed(self, batches, start=0):
         """Yields the batches of an epoch, made ahead of their updates.
 
         The first one is the batch of the number `start` of an `UpdateBatches`.
         """
 
+    @abc.abstractmethod
     def update(self, batch, stop=False):
         """Updates the weights with the gradient of a batch that `feed` yields.
 
@@ -71,11 +75,14 @@ class Engine:
     def read_figures(self, figures):
         """Waits for an update; returns its figures, floats by name.
 
-        They are the `SUMS` of the objective, `gradient_norm`, and `stop`, the
-        number of workers that ask to stop. Raises `WorkerLost`.
+        They are the `SUMS` of the objective, `gradient_norm`, `learning_rate`,
+        and `stop`, the number of workers that ask to stop. The norm is not
+        finite if float16 overflowed; the optimizer skips such an update, and
+        its schedule waits. Raises `WorkerLost`.
         """
         return {name: float(value) for name, value in figures.items()}
 
+    @abc.abstractmethod
     def evaluate(self, inputs, targets):
         """Returns the three `compute_token_sums` of a batch, without an update.
 
@@ -83,21 +90,26 @@ class Engine:
         and are padded with 0. Each worker computes its own.
         """
 
+    @abc.abstractmethod
     def device_name(self):
         """Returns the driver's name of the first device.
 
         On a processor it is "cpu" with JAX, and "" with TensorFlow.
         """
 
+    @abc.abstractmethod
     def peak_bytes(self):
         """Returns the peak use of memory, of a device or of this process."""
 
+    @abc.abstractmethod
     def memory_bytes(self):
         """Returns the memory of a device, or else of the machine."""
 
+    @abc.abstractmethod
     def start_profile(self, directory):
         """Starts to record what the devices do, for TensorBoard."""
 
+    @abc.abstractmethod
     def stop_profile(self):
         """Ends the recording."""
 

@@ -241,7 +241,7 @@ class JaxEngine(Engine):
 
     def _apply_update(self, state, fixed, parts, num_tokens, stops):
         weights, moments = state
-        scale = self._loss_scale(moments)
+        scale, rate = self._loss_scale_and_rate(moments)
         sums, gradients = self._gradients(
             weights, fixed, scale / num_tokens, parts
         )
@@ -249,16 +249,17 @@ class JaxEngine(Engine):
         norm = jnp.sqrt(sum(squares)) / scale  # without the scale of the loss
         state = self.optimizer.stateless_apply(moments, gradients, weights)
         stop = jnp.sum(stops) / self.local_replicas  # each worker counts once
-        return state, {**sums, "gradient_norm": norm, "stop": stop}
+        figures = {"gradient_norm": norm, "learning_rate": rate, "stop": stop}
+        return state, {**sums, **figures}
 
-    def _loss_scale(self, moments):
-        if self.precision != "float16":
-            return 1.0
-        # The optimizer reads its scale from a variable, which a pure function
-        # replaces by an argument.
+    def _loss_scale_and_rate(self, moments):
+        # The optimizer reads them from variables, which a pure function
+        # replaces by arguments.
         mapping = list(zip(self.optimizer.variables, moments))
         with keras.StatelessScope(state_mapping=mapping):
-            return self.optimizer.scale_loss(1.0)
+            is_scaled = self.precision == "float16"
+            scale = self.optimizer.scale_loss(1.0) if is_scaled else 1.0
+            return scale, self.optimizer.learning_rate
 
     def _add_rounds(self, weights, fixed, factor, parts):
         """Adds up figures and gradients of the rounds and the devices."""

@@ -1,5 +1,7 @@
 """The largest batch that fits into the memory of a device."""
 
+import dataclasses
+import gc
 import os
 
 import numpy as np
@@ -37,14 +39,19 @@ def largest_batch_tokens(
             "machine, and pass the number that it finds to all of them."
         )
     longest = hparams.max_length
-    engine = make_engine(hparams, precision, 1, xla)
-    engine.build(*vocab_sizes)
     # Whole rows of the greatest length, since the sizes must be exact.
     sizes = [max(1, tokens // longest) * longest for tokens in (SMALL, LARGE)]
     # The small batch comes first, because a peak never falls again.
-    needed = []
+    needed, engine = [], None
     try:
         for size in sizes:
+            # A run computes its logits in chunks that depend on its batch size.
+            changes = {"batch_tokens": size, "effective_batch_tokens": 0}
+            changed = dataclasses.replace(hparams, **changes)
+            engine = None
+            gc.collect()  # the earlier model must leave before the next one
+            engine = make_engine(changed, precision, 1, xla)
+            engine.build(*vocab_sizes)
             (batch,) = engine.feed(_one_batch(size // longest, longest, engine))
             engine.update(batch)
             needed.append(engine.peak_bytes())

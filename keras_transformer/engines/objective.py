@@ -114,7 +114,9 @@ def _consistent_passes(model, hparams, inputs, targets, seeds, num_chunks):
     passes = ops.split(decoded, 2)
     (first, matrix), (second, _) = map(model.embedding.factors, passes)
     loss, *sums = projected_consistency(
-        *(first, second, matrix),
+        first,
+        second,
+        matrix,
         targets,
         hparams.label_smoothing,
         # The symmetric divergence is a mean already.

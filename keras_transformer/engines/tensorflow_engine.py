@@ -182,8 +182,21 @@ class TensorflowEngine(Engine):
     def _update_replica(self, batch, stop):
         # Each round divides its loss by the tokens of the whole update. So the
         # sum over rounds and replicas is the gradient of the mean loss.
-        part = [batch[name] for name in self.parts]
-        sums, gradients = self._accumulate(part, batch["num_tokens"])
+        arrays = [batch[name] for name in self.parts]
+        num_tokens, num_rounds = batch["num_tokens"], arrays[0].shape[0]
+
+        def add_round(i, sums):
+            part = [array[i] for array in arrays]
+            more = self._gradients(*part, num_tokens)
+            return i + 1, tf.nest.map_structure(tf.add, sums, more)
+
+        sums = self._gradients(*(array[0] for array in arrays), num_tokens)
+        if num_rounds > 1:
+            # A loop needs the memory for the activations of one round only.
+            _, sums = tf.while_loop(
+                lambda i, _: i < num_rounds, add_round, (1, sums)
+            )
+        sums, gradients = sums
         if self.num_replicas > 1:
             context = tf.distribute.get_replica_context()
             # `identity`, because `all_reduce` needs tensors with a device.
@@ -196,25 +209,10 @@ class TensorflowEngine(Engine):
         # The gradients still have the scale of the loss.
         if self.precision == "float16":
             norm = norm / self.optimizer.dynamic_scale
+        rate = self.optimizer.learning_rate  # that of this update
         self.optimizer.apply(gradients, self.model.trainable_variables)
-        return {**sums, "gradient_norm": norm, "stop": stop}
-
-    def _accumulate(self, part, num_tokens):
-        """Adds up figures and gradients of the rounds, the first axis."""
-
-        def compute_round(i):
-            return self._gradients(*(array[i] for array in part), num_tokens)
-
-        num_rounds = part[0].shape[0]
-        sums = compute_round(0)
-        if num_rounds == 1:
-            return sums
-
-        def add(i, sums):
-            return i + 1, tf.nest.map_structure(tf.add, sums, compute_round(i))
-
-        # A loop needs the memory for the activations of one round only.
-        return tf.while_loop(lambda i, sums: i < num_rounds, add, (1, sums))[1]
+        figures = {"gradient_norm": norm, "learning_rate": rate, "stop": stop}
+        return {**sums, **figures}
 
     def _part_gradients(self, *arguments):
         inputs, targets, seeds, *guidance, num_tokens = arguments

@@ -28,7 +28,7 @@ from keras_transformer.visualization.curves import plot_learning_curve
 CURVE_FILE = "learning_curve.png"
 # The sums that the next row is computed from. Checkpoints hold them, so the
 # first row after a resume also covers the updates before it.
-COUNTS = ("updates", "loss", "consistency", "gradient_norm")
+COUNTS = ("updates", "skipped", "loss", "consistency", "gradient_norm")
 COUNTS += ("source_tokens", "tokens", "positions", "filled")
 COUNTS += ("seconds", "waited")
 
@@ -48,6 +48,7 @@ class TrainingLog:
         self.is_chief = is_chief
         self.is_terminal = sys.stderr.isatty()
         self._bar = None
+        self._learning_rate = 0.0  # that of the last update
         # Several workers share one directory.
         if is_chief:
             self.table = MetricsTable(run.file(METRICS_FILE), step)
@@ -98,7 +99,12 @@ class TrainingLog:
         self.counts["updates"] += 1
         self.counts["loss"] += figures["loss_sum"]
         self.counts["consistency"] += figures["consistency_sum"]
-        self.counts["gradient_norm"] += figures["gradient_norm"]
+        # The optimizer skips an update whose gradient overflows in float16.
+        if math.isfinite(figures["gradient_norm"]):
+            self.counts["gradient_norm"] += figures["gradient_norm"]
+        else:
+            self.counts["skipped"] += 1
+        self._learning_rate = figures["learning_rate"]
         source_tokens, target_tokens = map(float, size.lengths.sum(axis=0))
         self.counts["source_tokens"] += source_tokens
         self.counts["tokens"] += target_tokens
@@ -112,18 +118,15 @@ class TrainingLog:
         self.counts["seconds"] += seconds
         self.counts["waited"] += waited
 
-    def write_training(
-        self, progress, learning_rate, train_steps, memory_bytes
-    ):
+    def write_training(self, progress, train_steps, memory_bytes):
         """Writes a row about the updates since the last row."""
         counts, updates = self.counts, self.counts["updates"]
         speed = counts["tokens"] / counts["seconds"]
         padding = 1 - counts["filled"] / counts["positions"]
         row = {
             **_describe_position(progress),
-            "learning_rate": learning_rate,
+            "learning_rate": self._learning_rate,
             "train_loss": counts["loss"] / counts["tokens"],
-            "gradient_norm": counts["gradient_norm"] / updates,
             "source_tokens": round(counts["source_tokens"] / updates, 1),
             "target_tokens": round(counts["tokens"] / updates, 1),
             "tokens_per_second": round(speed, 1),
@@ -131,12 +134,14 @@ class TrainingLog:
             "input_wait_share": round(counts["waited"] / counts["seconds"], 4),
             "memory_bytes": memory_bytes,
         }
+        if applied := updates - counts["skipped"]:
+            row["gradient_norm"] = counts["gradient_norm"] / applied
         if self.run.hparams.consistency != "none":
             row["train_consistency"] = counts["consistency"] / counts["tokens"]
         self._show_progress(
             progress,
             train_steps,
-            f"loss {row['train_loss']:.4f}  lr {learning_rate:.2e}  "
+            f"loss {row['train_loss']:.4f}  lr {self._learning_rate:.2e}  "
             f"{speed:,.0f} tokens/s",
         )
         self._write(row)

@@ -1,6 +1,8 @@
-"""The options that a caller gives to a `Trainer`."""
+"""The options that a caller gives to `train` and to a `Trainer`."""
 
 import dataclasses
+
+from keras_transformer import fields
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,3 +23,59 @@ class TrainingOptions:
     device: str = ""  # device or its sustained FLOP/s; "" = by its name
     profile_steps: tuple = ()  # first and last update to profile
     warm_start_from: str = ""  # directory of the run with the initial weights
+
+    def __post_init__(self):
+        fields.check_ranges(type(self), vars(self), _RULES)
+
+
+_RULES = (
+    fields.between(
+        1,
+        fields.LARGEST,
+        "eval_frequency",
+        "keep_checkpoint_max",
+        "early_stopping_patience",
+    ),
+    fields.between(
+        0,
+        fields.LARGEST,
+        "timed_checkpoint_minutes",
+        "keep_checkpoint_every_n_hours",
+        "save_checkpoints_secs",
+    ),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class StartOptions(TrainingOptions):
+    """Says what `train` begins with, besides problem and hyper-parameters.
+
+    kt-trainer has a flag of each option's name, except for `overrides`, which
+    are its --hparams. A run that exists keeps what it recorded where an option
+    is None.
+    """
+
+    overrides: str = ""  # changes to the hyper-parameters, "dropout=0.3,d_ff=8"
+    train_steps: int | None = None  # of all updates; None = the hparams' number
+    data_dir: str | None = None  # directory of the data; None = the problem's
+    tmp_dir: str | None = None  # of raw text to generate the data from first
+    batch_tokens: int | str | None = None  # instead of the hparam, or "auto"
+    effective_batch_tokens: int | None = None  # instead of the hparam
+    random_seed: int | None = None  # None = 0 for a new run
+    measure: str | None = None  # that decides which checkpoint is best
+    precision: str = "auto"  # "auto" = what is fast here, or what the run has
+    worker_gpu: int = 0  # number of devices; 0 = all
+    xla: str = "auto"  # or "on", "off"
+
+    def __post_init__(self):
+        super().__post_init__()
+        values = {n: v for n, v in vars(self).items() if v is not None}
+        fields.check_ranges(type(self), values, _START_RULES)
+
+
+_START_RULES = (
+    fields.between(1, fields.LARGEST, "train_steps"),
+    fields.between(0, fields.LARGEST_SEED, "random_seed"),
+    fields.between(0, 1_000, "worker_gpu"),
+    fields.one_of(("auto", "on", "off"), "xla"),
+)

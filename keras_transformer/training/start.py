@@ -29,9 +29,11 @@ from keras_transformer.runs.weights import check_same_architecture
 
 SECONDS_TO_WAIT = 60  # longest wait for the chief to create the run
 KINDS = ("progress", "log")
-# What a checkpoint says of the progress; version 0.1 recorded no positions.
+# What a checkpoint says of the progress. Version 0.1 recorded no positions, and
+# the rules are newer than version 0.2.
 _PROGRESS = {
-    **dict.fromkeys(("step", "epoch", "batch", "positions?"), WHOLE),
+    **dict.fromkeys(("step", "epoch", "batch"), WHOLE),
+    **dict.fromkeys(("positions?", "rules?"), WHOLE),
     "seconds": float,
 }
 # The greatest size of a checkpoint, as a multiple of the size of its weights:
@@ -39,6 +41,17 @@ _PROGRESS = {
 MAX_STATE = 8
 
 _REMEDY = "Delete it; the run then resumes from the checkpoint before it."
+
+
+class MissingSetting(UserError):
+    """A new run lacks a setting; `name` is that of the setting."""
+
+    def __init__(self, name):
+        super().__init__(
+            f"`{name}` must be given for a new run. Received: none. Pass one, "
+            "or the `output_dir` of a run to resume."
+        )
+        self.name = name
 
 
 @contextlib.contextmanager
@@ -63,6 +76,42 @@ def open_earlier_run(path):
     run = RunDirectory(path)
     check_resumable(run)
     return run
+
+
+def check_recorded_paths(options):
+    """Checks that `run.json` can record the paths of the `StartOptions`."""
+    for name in ("data_dir", "warm_start_from"):
+        path = getattr(options, name)
+        try:
+            os.path.abspath(path or "/").encode()
+        except UnicodeEncodeError as error:
+            raise UserError(
+                f"The path of `{name}` must be UTF-8, because run.json records "
+                f"it. Received: {name}={path!r} in {os.getcwd()!r}. Rename the "
+                "directory, or make a link to it."
+            ) from error
+
+
+def check_decay(hparams, train_steps):
+    """Raises a `UserError` if a schedule ends before the training does."""
+    if 0 < hparams.decay_steps < train_steps:
+        raise UserError(
+            "`train_steps` must be at most `decay_steps`, after which the "
+            f"learning rate is 0. Received: train_steps={train_steps}, "
+            f"decay_steps={hparams.decay_steps}. Set --train_steps, or "
+            f"--hparams=decay_steps={train_steps}."
+        )
+
+
+def check_problem(problem, hparams, measure, options, path):
+    """Checks the data, the metrics, the vocabularies, the memory and the disk.
+
+    `path` is the directory of the run, or None if another machine writes it.
+    """
+    check_data(problem, hparams)
+    check_metrics(problem, measure, options.early_stopping_metric)
+    check_vocabularies(problem, hparams)
+    check_memory(hparams, problem.vocabularies.sizes, path)
 
 
 def check_data(problem, hparams):
@@ -214,7 +263,7 @@ def create_run(path, problem, record, hparams, measure):
         "measure": measure,
         # The path is not compared when the run is resumed, because the data may
         # have been moved by then. The data themselves are.
-        "data_dir": problem.data_dir,
+        "data_dir": os.path.abspath(problem.data_dir),
         "data": describe_data(problem),
     }
     return RunDirectory.create(
@@ -277,8 +326,8 @@ def read_progress(checkpoints):
     """Reads the progress of a run in its newest checkpoint.
 
     It reads only single numbers and needs no backend. Returns a dictionary
-    with `step`, `epoch`, `batch`, `seconds` and, since version 0.2,
-    `positions`; and one of the counts for the next row of the log.
+    with `step`, `epoch`, `batch`, `seconds` and, in newer runs, `positions` and
+    `rules`; and one of the counts for the next row of the log.
     """
     step = checkpoints.find()
     path = checkpoints.path(step)

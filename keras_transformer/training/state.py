@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_transformer.errors import UserError
 from keras_transformer.optimizers import find_peak
+from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs import variables
 from keras_transformer.runs.adapters import ALPHA
 from keras_transformer.runs.checkpoints import CheckpointWriter
@@ -16,6 +17,11 @@ from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import count_shared_pieces
 from keras_transformer.runs.weights import warm_start
 from keras_transformer.training.start import read_progress
+
+# The rules that a run follows to its end, whatever version resumes it. With 0,
+# which earlier runs have, the steps of a cosine count from 0, and an epoch that
+# segments or disturbs its text anew has shapes of its own.
+RULES = 1
 
 
 class TrainingState:
@@ -30,6 +36,7 @@ class TrainingState:
         self.engine = engine
         self.options = options
         self.progress = {"step": 0, "epoch": 0, "batch": 0, "seconds": 0.0}
+        self.progress["rules"] = RULES
         self.progress.update(dict.fromkeys(COSTS, 0.0))
         self.counts = {}
         self.writer = None
@@ -118,9 +125,12 @@ class TrainingState:
             )
         if checkpoints.steps:
             progress, self.counts = read_progress(checkpoints)
-            # Earlier versions counted no cost.
-            self.progress.update(dict.fromkeys(COSTS, math.nan))
+            # Earlier runs recorded no rules and counted no cost.
+            self.progress.update(dict.fromkeys(COSTS, math.nan), rules=0)
             self.progress.update(progress)
+            if not self.progress["rules"]:
+                schedule = make_schedule(self.run.hparams, first_step=0)
+                self.engine.optimizer.learning_rate = schedule
             arrays = checkpoints.load()
             variables.write(self._variables(), arrays, checkpoints.directory)
             step = self.progress["step"]

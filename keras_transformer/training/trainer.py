@@ -7,19 +7,17 @@ import signal
 import time
 import typing
 
-from keras_transformer.data.source_noise import disturb_sources
-from keras_transformer.data.subword_sampling import SubwordSampler
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import UpdateBatches
 from keras_transformer.engines.engine import Engine
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.errors import UserError
 from keras_transformer.optimizers import find_peak
-from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import write_adapter
 from keras_transformer.training import evaluator
+from keras_transformer.training.epochs import Epochs
 from keras_transformer.training.log import TrainingCost
 from keras_transformer.training.log import TrainingLog
 from keras_transformer.training.options import TrainingOptions
@@ -65,7 +63,6 @@ class Trainer:
         self.options = TrainingOptions(**options)
         self.hparams = hparams = run.hparams
         self.seed = run.record["random_seed"]
-        self.schedule = make_schedule(self.hparams)
         self.engine = engine or make_engine(self.hparams)
         # Keras draws the seeds of initializers from this generator. The
         # function of Keras that seeds it imports TensorFlow even on JAX.
@@ -78,12 +75,8 @@ class Trainer:
         self.progress = self.state.progress
         if "positions" not in self.progress:
             self.progress["positions"] = self._update_positions()
-        self.training_pairs = SubwordSampler(
-            problem.token_pairs("train"),
-            run.vocabulary,
-            self.hparams.subword_dropout,
-            self.seed,
-            run.source_vocabulary,
+        self.epochs = Epochs(
+            problem, run, self.progress["positions"], self.progress["rules"]
         )
         self.guidance = problem.make_guidance(hparams)
         # After the state, because the log continues from the restored step.
@@ -102,7 +95,7 @@ class Trainer:
         self._agreed_last_step = math.inf  # of several workers
         # Progress, size and figures of the update whose figures are unread.
         self._pending = None
-        self._results: dict[str, float] = {}
+        self.results: dict[str, float] = {}  # of the last evaluation
 
     @property
     def step(self) -> int:
@@ -163,7 +156,9 @@ class Trainer:
                 if self.hparams.lora_rank:
                     write_adapter(self.run)
             self.engine.wait_for_workers()
-            return {} if self.stop_signal else self._results
+            if self.stop_signal:
+                self.results = {}
+            return self.results
 
     def _catch_up(self):
         """Brings evaluations up to date, and stops if training is over."""
@@ -175,7 +170,7 @@ class Trainer:
 
     def _catch_up_evaluations(self):
         if evaluations := self.log.evaluations:
-            self._results = {
+            self.results = {
                 name: float(value)
                 for name, value in evaluations[-1].items()
                 if name.startswith("dev_")
@@ -189,7 +184,7 @@ class Trainer:
 
     def _train_epoch(self, train_steps):
         """Trains on the rest of the epoch, or until training must stop."""
-        token_pairs, plan = self._plan()
+        token_pairs, plan = self._plan_epoch()
         if self.progress["batch"] >= len(plan):
             raise UserError(
                 f"The data in {self.problem.directory} have changed since the "
@@ -247,30 +242,12 @@ class Trainer:
             return hparams.effective_batch_tokens or hparams.batch_tokens
         return self.problem.update_positions(hparams)
 
-    def _plan(self):
+    def _plan_epoch(self):
         """Returns the pairs of an epoch and the plan of its batches."""
         begin = time.perf_counter()
-        epoch, positions = self.progress["epoch"], self.progress["positions"]
-        longest = min(self.hparams.max_length, positions)
-        token_pairs = disturb_sources(
-            self.training_pairs.sample(epoch, longest),
-            self.run.source_vocabulary,
-            self.hparams.source_noise,
-            self.seed,
-            epoch,
-            longest,
-        )
-        plan = self.problem.batches(
-            "train",
-            positions,
-            self.hparams.max_length,
-            self.seed,
-            epoch,
-            packed=self.hparams.packed,
-            token_pairs=token_pairs,
-        )
+        planned = self.epochs.plan(self.progress["epoch"])
         self._count_time(begin, waited=time.perf_counter() - begin)
-        return token_pairs, plan
+        return planned
 
     def _update(self, batch, size, waited):
         """Starts an update, then reads the figures of the update before it."""
@@ -337,11 +314,7 @@ class Trainer:
 
     def _log_training(self, train_steps):
         self.log.write_training(
-            self.progress,
-            # The schedule takes the number of updates before this one.
-            float(self.schedule(self.step - 1)),
-            train_steps,
-            self.engine.peak_bytes(),
+            self.progress, train_steps, self.engine.peak_bytes()
         )
 
     def _evaluate_and_save(self):
@@ -357,16 +330,16 @@ class Trainer:
         evaluation = self.evaluate(lambda: self.stop_signal is not None)
         if evaluation is None:
             return
-        self._results, samples = evaluation
-        score = evaluator.get_score(self._find_metric(), self._results)
+        self.results, samples = evaluation
+        score = evaluator.get_score(self._find_metric(), self.results)
         self.state.writer.score(self.step, score)
         self.log.write_samples(self.step, samples)
         # The row comes last: if it is missing, the next process evaluates.
-        self.log.write_evaluation(self.progress, self._results)
+        self.log.write_evaluation(self.progress, self.results)
 
     def _find_metric(self):
         # If the scores of a problem lack its measure, the loss decides.
-        is_measured = f"dev_{self.measure}" in self._results
+        is_measured = f"dev_{self.measure}" in self.results
         return self.measure if is_measured else "loss"
 
     def _stop_early(self):

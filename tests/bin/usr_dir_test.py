@@ -90,6 +90,26 @@ class UsrDirTest:
         assert f"{name}/__init__.py, line 8. Correct it; " in err
         assert err.count("Traceback") == 1
 
+    def test_commas_separate_directories(self, run, tmp_path, capsys):
+        first, second = tmp_path / "usr_first", tmp_path / "usr_second"
+        for path, code in ((first, "print('first')"), (second, "1 / 0")):
+            path.mkdir()
+            (path / "__init__.py").write_text(code)
+        flag = f"--usr_dir={first},{second}"
+        status, _, err = run("usr,comma", "print('comma')", flag)
+        assert status == 2
+        assert err.startswith("first\nkt-usr-dir-test: error: The code in")
+        assert f"from {second}/__init__.py, line 1. Correct it" in err
+        (second / "__init__.py").write_text("print('second')")
+        flag = f"--usr_dir={first},{second}"
+        status, _, err = run("usr_third", "", flag, "--registry_help")
+        # A module is imported once.
+        assert (status, err) == (0, "second\n")
+
+    def test_a_directory_may_have_a_comma_in_its_name(self, run):
+        status, _, err = run("usr,a", "print('comma')", "--registry_help")
+        assert (status, err) == (0, "comma\n")
+
     @pytest.mark.parametrize("name", ["dotted.name", "json"])
     def test_a_name_that_cannot_be_imported_is_one_line(self, run, name):
         status, _, err = run(name, "", "--registry_help")

@@ -9,7 +9,9 @@ from keras_transformer.hparam import HParams
 
 def positions_and_chunks(num_replicas, **changes):
     hparams = HParams(**changes)
-    positions = Engine(hparams, "float32", num_replicas).positions_at_once
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Engine, "__abstractmethods__", frozenset())
+        positions = Engine(hparams, "float32", num_replicas).positions_at_once
     return positions, count_chunks(hparams, positions)
 
 
@@ -39,3 +41,13 @@ class PositionsAtOnceTest:
     def test_consistency_computes_twice_the_chunks(self):
         sizes = {"batch_tokens": 8192, "consistency": "simcut"}
         assert positions_and_chunks(8, **sizes) == (1024, 2)
+
+
+class EngineTest:
+    def test_a_backend_must_define_all_abstract_methods(self):
+        class Half(Engine):
+            def build(self, vocab_size, input_vocab_size=None):
+                pass
+
+        with pytest.raises(TypeError, match="abstract methods .*update"):
+            Half(HParams(), "float32", 1)

@@ -18,6 +18,7 @@ from processes import environment
 
 from keras_transformer.engines.engine import OutOfMemory
 from keras_transformer.engines.largest_batch import largest_batch_tokens
+from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs import variables
 
 BACKEND = keras.backend.backend()
@@ -112,7 +113,9 @@ class JaxEngineTest:
         engine.optimizer.dynamic_scale.assign(2.0**100)
         engine.reload()
         before = variables.read(variables.model_variables(engine.model))
-        train(engine, stop=1)
+        figures = update_once(engine, make_batch(num_replicas=2))
+        schedule = make_schedule(engine.hparams)
+        np.testing.assert_allclose(figures["learning_rate"], schedule(0))
         engine.synchronise()
         after = variables.read(variables.model_variables(engine.model))
         for name, values in before.items():

@@ -17,10 +17,12 @@ if keras.backend.backend() != "tensorflow":
 
 import tensorflow as tf
 
+from keras_transformer.engines import largest_batch
 from keras_transformer.engines.engine import OutOfMemory
 from keras_transformer.engines.largest_batch import largest_batch_tokens
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.losses import smoothed_cross_entropy
+from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs import variables
 
 DEEP_SHALLOW = dataclasses.replace(HPARAMS, num_layers=2, num_decoder_layers=1)
@@ -120,6 +122,16 @@ class UpdateTest:
         for name, value in weights_of(engine).items():
             np.testing.assert_array_equal(value, before[name])
         assert float(engine.optimizer.dynamic_scale) == 2.0**99
+
+    def test_the_rate_waits_for_a_skipped_update(self):
+        engine = make(precision="float16")
+        rates = []
+        for scale in (2.0**100, 1.0, 1.0):  # only the first one overflows
+            engine.optimizer.dynamic_scale.assign(scale)
+            figures = update_once(engine, make_batch())
+            rates.append(float(figures["learning_rate"]))
+        schedule = make_schedule(engine.hparams)
+        np.testing.assert_allclose(rates, [schedule(n) for n in (0, 0, 1)])
 
     @pytest.mark.slow
     def test_xla_changes_no_update(self, plain):
@@ -266,3 +278,16 @@ class LimitsTest:
             hparams, (VOCAB_SIZE, VOCAB_SIZE), "float32", max_tokens=5000
         )
         assert 100 <= batch_tokens <= 5000
+
+    def test_a_measured_batch_has_the_chunks_of_a_run(self, monkeypatch):
+        engines = []
+
+        def record(*arguments):
+            engines.append(make_engine(*arguments))
+            return engines[-1]
+
+        monkeypatch.setattr(largest_batch, "make_engine", record)
+        hparams = dataclasses.replace(HPARAMS, batch_tokens=25_000)
+        hparams = dataclasses.replace(hparams, effective_batch_tokens=25_000)
+        largest_batch_tokens(hparams, (VOCAB_SIZE,), "float32", 25_000)
+        assert [engine.positions_at_once for engine in engines] == [1024, 3072]

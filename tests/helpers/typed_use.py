@@ -57,6 +57,7 @@ def train(run: kt.RunDirectory) -> None:
     assert_type(problem.text_split("dev"), tuple[list[str], list[str]])
     assert_type(registry.get_problem("shout").vocab_size, int | None)
     assert_type(kt.Trainer(problem, run).train(10), dict[str, float])
+    assert_type(kt.train(problem, None, "run", train_steps=10), kt.Trainer)
     assert_type(run.hparams.d_model, int)
     kt.Trainer(problem, "run")  # type: ignore[arg-type]
 

@@ -8,9 +8,11 @@ from runs import differences
 from runs import metrics
 from runs import train
 
+from keras_transformer.data.batch_plan import MAX_SHAPES
 from keras_transformer.data.subword_sampling import SubwordSampler
 from keras_transformer.hparam import HParams
 from keras_transformer.registry import get_problem
+from keras_transformer.training.epochs import Epochs
 from keras_transformer.training.start import check_data
 
 # An epoch has fewer than 20 updates.
@@ -49,6 +51,28 @@ class SubwordDropoutTest:
         waited = float(row["input_wait_share"]) * float(row["seconds"])
         assert waited > 0.9
 
+    @pytest.mark.parametrize("packed", [False, True])
+    @pytest.mark.parametrize(
+        "change", [{"subword_dropout": 0.2}, {"source_noise": 0.5}]
+    )
+    def test_all_epochs_have_the_same_few_shapes(
+        self, make_run, copy_data, change, packed
+    ):
+        run = make_run(**change, packed=packed)
+        problem = get_problem("copy", copy_data)
+        epochs, earlier = (Epochs(problem, run, 512, rules) for rules in (1, 0))
+        plans = [epochs.plan(epoch)[1] for epoch in range(4)]
+        shapes = {shape for plan in plans for _, shape in plan}
+        assert shapes <= set(plans[0].shapes)
+        assert len(plans[0].shapes) <= (1 if packed else MAX_SHAPES)
+        for epoch, plan in enumerate(plans):
+            assert plan.shapes == plans[0].shapes
+            as_before = earlier.plan(epoch)[1].tokens_per_batch
+            ratio = sum(plan.tokens_per_batch) / sum(as_before)
+            assert 0.9 < ratio < 1.1
+        rows, *lengths = plans[0][0][1]
+        assert rows * sum(lengths) == max(r * (i + t) for r, i, t in shapes)
+
     def test_text_with_an_encoding_of_its_own_is_refused(
         self, tmp_path, monkeypatch
     ):
@@ -63,7 +87,7 @@ class SubwordDropoutTest:
 
     def test_a_run_trains_on_disturbed_sources(self, make_run):
         trainer, _ = train(make_run(**{**TINY, "source_noise": 1.0}), 1)
-        pairs, _ = trainer._plan()
+        pairs, _ = trainer.epochs.plan(0)
         vocabulary = trainer.run.vocabulary
         sources, targets = ([ids.tolist() for ids in side] for side in pairs)
         texts = vocabulary.decode(targets)

@@ -15,8 +15,12 @@ from keras_transformer import registry
 from keras_transformer.bin import trainer
 from keras_transformer.engines import largest_batch
 from keras_transformer.engines.memory import minimum_bytes
+from keras_transformer.hparam import parse_overrides
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training import start
+from keras_transformer.training.options import StartOptions
+from keras_transformer.training.train import MAX_TOKENS
+from keras_transformer.training.train import _make_hparams
 from keras_transformer.transformer import build_transformer
 
 TINY = "num_layers=1,d_model=16,d_ff=32,num_heads=2,batch_tokens=512"
@@ -58,6 +62,19 @@ class RefusalTest:
         flags = flags_of(tmp_path / "run", copy_data, flag)
         assert_fails(capsys, [expected], trainer, *flags)
         assert os.listdir(tmp_path) == []
+
+    def test_a_manifest_with_another_size_of_the_vocabulary_is_refused(
+        self, copy_data, tmp_path, capsys
+    ):
+        data = shutil.copytree(copy_data, tmp_path / "data")
+        path = data / "copy" / "manifest.json"
+        manifest = json.loads(path.read_text())
+        right = manifest["vocab_size"]
+        path.write_text(json.dumps({**manifest, "vocab_size": right + 1}))
+        words = [f"where vocab_size must be {right} but is {right + 1}"]
+        flags = flags_of(tmp_path / "run", data)
+        assert_fails(capsys, words, trainer, *flags)
+        assert os.listdir(tmp_path) == ["data"]
 
     @pytest.mark.parametrize("name", ["dev.source.txt", "dev.target.txt"])
     def test_missing_dev_text_is_refused(
@@ -185,7 +202,7 @@ class MemoryTest:
     )
     def test_estimate_is_the_size_of_the_weights_and_moments(self, changes):
         hparams = registry.get_hparams("transformer_tiny")
-        hparams = trainer.hparam.parse_overrides(hparams, changes)
+        hparams = parse_overrides(hparams, changes)
         copies = 1 if hparams.optimizer == "adafactor" else 3
         model = build_transformer(hparams.model, 300)
         assert minimum_bytes(hparams, 300) == 4 * copies * model.count_params()
@@ -279,13 +296,17 @@ class FailedStartTest:
 
     def test_batch_of_the_failed_start_does_not_replace_auto(self, make_run):
         run = make_run(batch_tokens=20_000)
-        trainer.FLAGS(["kt-trainer", "--batch_tokens=auto"])
-        size = trainer._make_hparams("transformer_tiny", run, True).batch_tokens
-        assert size != 20_000
-        size = trainer._make_hparams(
-            "transformer_tiny", run, False
-        ).batch_tokens
-        assert size == 20_000
+        sizes = [
+            _make_hparams(
+                None,
+                {"hparams_set": "transformer_tiny"},
+                StartOptions(overrides="d_ff=8", batch_tokens="auto"),
+                run,
+                is_new,
+            ).batch_tokens
+            for is_new in (True, False)
+        ]
+        assert sizes == [MAX_TOKENS, 20_000]
 
     def test_a_resumed_run_needs_its_warm_start_no_more(
         self, trained_run, capsys

@@ -9,10 +9,12 @@ import signal
 import numpy as np
 import pytest
 from runs import evaluations
+from runs import metrics
 from runs import run_trainer
 from runs import train
 
 from keras_transformer.engines.tensorflow_engine import TensorflowEngine
+from keras_transformer.optimizers import find_peak
 from keras_transformer.runs import variables
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import load_model
@@ -100,6 +102,24 @@ class TrainerTest:
         for step in (2, 3):
             trainer, _ = train(run, step)
             assert trainer.progress["positions"] == 300
+
+    def test_a_cosine_of_an_earlier_run_goes_on_as_it_began(self, make_run):
+        run = make_run(**TINY, warmup_steps=10, decay_steps=20)
+        train(run, 3)
+        arrays = run.checkpoints.load()
+        assert arrays.pop("progress/rules") == 1
+        run.checkpoints.save(3, arrays)
+        # Steps count from 0 from the fourth update on.
+        for step in (4, 5):
+            trainer, _ = train(run, step)
+            assert trainer.progress["rules"] == 0
+        peak = find_peak(run.hparams)
+        rates = [
+            float(row["learning_rate"]) / peak
+            for row in metrics(run)
+            if row["learning_rate"]
+        ]
+        np.testing.assert_allclose(rates, [0.3, 0.3, 0.4], rtol=1e-6)
 
     def test_error_of_an_infinite_loss_names_step_and_batch(self, make_run):
         run = make_run(**TINY)

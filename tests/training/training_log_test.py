@@ -28,6 +28,7 @@ from keras_transformer.training.log import get_known_costs
 # Five rows, of which one is empty; 17 of 34 positions hold a token.
 SIZE = UpdateSize(np.array([[2, 1], [2, 1], [3, 4], [2, 2]]), 5, 3, 4)
 FIGURES = {"loss_sum": 20.0, "consistency_sum": 6.0, "gradient_norm": 1.0}
+FIGURES["learning_rate"] = 1e-3
 PROGRESS = {"step": 200, "epoch": 3, "batch": 17, "seconds": 12.3456}
 SAMPLES = [("ja", "yes", "yeah")]
 
@@ -52,7 +53,7 @@ def fill(log):
     for gradient_norm in (1.0, 4.0):
         log.count_update(SIZE, {**FIGURES, "gradient_norm": gradient_norm})
         log.count_time(1.0, waited=0.25)
-    log.write_training(PROGRESS, 1e-3, 1000, 2**30)
+    log.write_training(PROGRESS, 1000, 2**30)
     log.write_evaluation(PROGRESS, {"dev_loss": 2.0, "dev_bleu": 31.4})
     log.write_samples(200, SAMPLES)
 
@@ -99,6 +100,22 @@ class TrainingLogTest:
             "input_wait_share": 0.25,
             "memory_bytes": 2**30,
         }
+
+    @pytest.mark.parametrize("norms", [[4.0], [4.0, 2.0], []])
+    @pytest.mark.parametrize("overflow", [math.inf, math.nan])
+    def test_the_norm_is_the_mean_of_updates_that_are_not_skipped(
+        self, run, norms, overflow
+    ):
+        log = TrainingLog(run, 0)
+        for norm in (*norms, overflow):
+            log.count_update(SIZE, {**FIGURES, "gradient_norm": norm})
+        log.count_time(1.0)
+        assert all(map(math.isfinite, log.counts.values()))
+        log.write_training(PROGRESS, 1000, 2**30)
+        (row,) = rows(run)
+        expected = str(np.mean(norms)) if norms else ""
+        assert row["gradient_norm"] == expected
+        assert float(row["train_loss"]) == 2.5
 
     @pytest.mark.parametrize("consistency", ["simcut", "r_drop"])
     def test_consistency_training_also_shows_the_divergence(

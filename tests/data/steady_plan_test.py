@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+from random_pairs import random_lengths
+
+from keras_transformer.data.batch_plan import MAX_SHAPES
+from keras_transformer.data.steady_plan import make_reference
+from keras_transformer.data.steady_plan import plan_steady
+
+STORED = np.stack(random_lengths(3000), axis=1)
+
+
+def grow(seed, longest):
+    """Returns lengths that are about a third longer, differently each time."""
+    growth = np.random.default_rng(seed).gamma(9, 1 / 27, STORED.shape)
+    grown = np.round(STORED * (1 + growth)).astype(int)
+    return np.where((grown > longest).any(axis=1)[:, None], STORED, grown)
+
+
+class SteadyPlanTest:
+    @pytest.mark.parametrize("batch_tokens", [200, 1000, 20_000])
+    @pytest.mark.parametrize("max_length", [20, 100])
+    def test_epochs_of_other_lengths_share_their_shapes(
+        self, batch_tokens, max_length
+    ):
+        reference = make_reference(STORED, 1.33, max_length)
+        longest = reference[-1]
+        assert (longest <= max_length).all()
+        is_kept = STORED.max(axis=1) <= max_length
+        for epoch in range(3):
+            lengths = grow(epoch, longest)
+            plan = plan_steady(
+                *lengths.T, batch_tokens, reference, max_length, 5, epoch
+            )
+            if epoch == 0:
+                shapes = plan.shapes
+            assert plan.shapes == shapes
+            assert len(shapes) <= MAX_SHAPES
+            pairs = []
+            for indices, shape in plan:
+                assert shape in shapes and len(indices) == shape[0]
+                assert shape[0] * max(shape[1:]) <= batch_tokens
+                used = indices[indices >= 0]
+                assert (lengths[used] <= shape[1:]).all()
+                pairs += used.tolist()
+            assert sorted(pairs) == np.flatnonzero(is_kept).tolist()
+            # Only the last batches of the largest shape have empty rows.
+            partial = {s for rows, s in plan if (rows < 0).any()}
+            assert partial <= {shapes[-1]}
+
+    def test_the_tail_is_the_limit_of_the_largest_shape(self):
+        reference = make_reference(STORED, 1.33, 1000)
+        assert (reference[-1] >= 1.7 * STORED.max(axis=0)).all()
+        plan = plan_steady(*STORED.T, 10_000, reference)
+        assert plan.shapes[-1][1:] == tuple(reference[-1])
+
+    def test_without_pairs_there_are_no_batches(self):
+        reference = make_reference(STORED, 1.0, 1)
+        plan = plan_steady(*STORED.T, 100, reference, max_length=1)
+        assert len(plan) == 0 and plan.num_dropped == len(STORED)

@@ -1,0 +1,84 @@
+"""The function `train`, which kt-trainer calls."""
+
+import os
+
+import pytest
+from commands import call
+from runs import differences
+
+import keras_transformer
+from keras_transformer import registry
+from keras_transformer.bin import trainer as command
+from keras_transformer.errors import UserError
+from keras_transformer.hparam import parse_overrides
+from keras_transformer.runs.run_directory import RunDirectory
+
+SMALL = "num_layers=1,d_model=16,d_ff=32,num_heads=2,batch_tokens=512"
+SMALL += ",extra_length=4"  # an untrained model writes up to the limit
+
+
+@pytest.fixture
+def problem(copy_data):
+    return registry.get_problem("copy", copy_data)
+
+
+class TrainTest:
+    def test_it_makes_and_resumes_the_run_of_the_command(
+        self, copy_data, problem, tmp_path, capsys
+    ):
+        expected, path = (str(tmp_path / name) for name in ("command", "run"))
+        flags = (f"--data_dir={copy_data}", "--hparams_set=transformer_tiny")
+        flags += ("--problem=copy", f"--hparams={SMALL}", "--random_seed=3")
+        flags += (f"--output_dir={expected}", "--eval_frequency=2")
+        assert call(command, *flags, "--train_steps=4") == 0
+        output = capsys.readouterr().out
+
+        hparams = registry.get_hparams("transformer_tiny")
+        hparams = parse_overrides(hparams, SMALL)
+        options = {"eval_frequency": 2, "random_seed": 3}
+        first = keras_transformer.train(
+            problem, hparams, path, train_steps=2, **options
+        )
+        assert first.step == 2
+        second = keras_transformer.train(
+            None, None, path, train_steps=4, eval_frequency=2
+        )
+        runs = [RunDirectory(each) for each in (path, expected)]
+        assert differences(*runs) == ["metrics.csv"]  # rows of step 2
+        records = [{**run.record, "hparams_set": None} for run in runs]
+        assert records[0] == records[1]
+        assert str(second.results["dev_loss"]) in output
+        assert second.run.hparams == runs[1].hparams
+        assert not second.stop_signal
+
+    @pytest.mark.parametrize(
+        "changes, words",
+        [
+            ({"problem": None}, "`problem` must be given for a new run"),
+            ({"hparams": None}, "`hparams_set` must be given"),
+            ({"problem": "copy"}, "`data_dir` must be given"),
+            ({"data_dir": "data"}, "data_dir='data' and a Problem. Leave"),
+            ({"eval_frequency": 0}, "`eval_frequency` must be from 1"),
+            ({"random_seed": -1}, "`random_seed` must be from 0"),
+            ({"xla": "yes"}, "`xla` must be 'auto', 'on' or 'off'"),
+            ({"overrides": "d_modell=8"}, "Did you mean: d_model"),
+            ({"measure": "f1"}, "`measure` must be a metric"),
+            ({"hparams": "transformer_tinny"}, "Unknown hparams_set"),
+        ],
+    )
+    def test_an_error_is_told_before_anything_is_written(
+        self, problem, tmp_path, changes, words
+    ):
+        arguments = {"problem": problem, "hparams": "transformer_tiny"}
+        path = tmp_path / "run"
+        with pytest.raises(UserError, match=words):
+            keras_transformer.train(
+                **{"output_dir": str(path), **arguments, **changes}
+            )
+        assert os.listdir(tmp_path) == []
+
+    def test_an_unknown_option_is_an_error_of_python(self, problem, tmp_path):
+        with pytest.raises(TypeError, match="eval_frequence"):
+            keras_transformer.train(
+                problem, "transformer_tiny", str(tmp_path), eval_frequence=1
+            )

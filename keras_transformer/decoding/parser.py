@@ -2,9 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterable
+import typing
 from collections.abc import Sequence
 
+from keras_transformer.decoding.engine_plan import EnginePlan
 from keras_transformer.decoding.engines import Engine
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.steps import Step
@@ -24,6 +25,10 @@ from keras_transformer.trees.tree import join_spaces
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.trees.tree import replace_tags
 
+if typing.TYPE_CHECKING:
+    from keras_transformer.decoding.encoder_heads import Chart
+    from keras_transformer.decoding.encoder_heads import Tagger
+
 
 class Trees(Step):
     """Turns sentences into words, and symbols into trees over these words.
@@ -32,11 +37,11 @@ class Trees(Step):
     beam among them, and `num_malformed` those that were not trees.
     """
 
-    def __init__(self, engine, tokenized):
-        self._linearization = engine.linearization
-        self._tagger = engine.tagger
-        self._normalize = engine.codec.normalize
+    def __init__(self, codec, tokenized=False, tagger=None):
+        self._linearization = codec.linearization
+        self._normalize = codec.normalize
         self._tokenized = tokenized
+        self.tagger = tagger
         self.num_outputs = self.num_malformed = 0
 
     def prepare(self, texts):
@@ -47,10 +52,13 @@ class Trees(Step):
     def prepare_targets(self, texts):
         return list(map(self.write, texts))
 
+    def check_target(self, text, name, line):
+        self.write(text, name, line)
+
     def finish(self, hypotheses, memory):
         tags = [None] * len(memory)
-        if self._tagger:
-            tags = self._tagger(memory)
+        if self.tagger:
+            tags = self.tagger(memory)
         return [
             [
                 one._replace(text=self._read(one.text, words, tags_of_words))
@@ -108,7 +116,7 @@ class Consensus(Step):
             for each in hypotheses
         ]
         charts = [()] * len(trees)
-        if chart := self._parser.engine.chart:
+        if chart := self._parser.chart:
             charts = chart([each[0].words() if each else [] for each in trees])
         return [
             [self._join(parses, each, chart)] if parses else each
@@ -146,12 +154,13 @@ class Parser(Translator):
     str that `nltk.Tree.fromstring` accepts.
 
     Args:
-        engine: The engine of a model that was trained to parse. Where the model
-            writes no parts of speech, they come from the engine's `Tagger`.
-            Without one they are XX.
+        engine: The engine of a model that was trained to parse.
         tokenized: Whether the sentences are words with spaces between them, as
             in a treebank, instead of raw text. Defaults to False.
         steps: List of `Step` that come before parsing. Defaults to none.
+        chart: The `Chart` that finds the constituents. Defaults to None.
+        tagger: The `Tagger` that names the parts of speech if the model writes
+            none. Defaults to None, which leaves them XX.
 
     Example:
 
@@ -167,36 +176,23 @@ class Parser(Translator):
         engine: Engine,
         tokenized: bool = False,
         steps: Sequence[Step] = (),
+        chart: "Chart | None" = None,
+        tagger: "Tagger | None" = None,
     ):
-        if engine.linearization is None:
+        if engine.codec.linearization is None:
             raise UserError(
                 "A parser must have a model that was trained to parse. "
                 "Received: one without brackets in its vocabulary. Use it as "
                 "a `Translator`."
             )
-        self.trees = Trees(engine, tokenized)
+        self.chart = chart
+        self.trees = Trees(engine.codec, tokenized, tagger)
         super().__init__(engine, [*steps, self.trees])
 
-    def change_options(self, **changes) -> DecodeOptions:
-        options = super().change_options(**changes)
-        if options.mbr_samples and options.num_hypotheses > 1:
-            raise UserError(
-                "`num_hypotheses` must be 1 where `mbr_samples` makes one tree "
-                f"of all samples. Received: num_hypotheses="
-                f"{options.num_hypotheses}, mbr_samples={options.mbr_samples}. "
-                "Leave one of them out."
-            )
-        return options
-
-    def check_translations(
-        self, trees: Iterable[str], name: str = "the input"
-    ) -> int:
-        def check_trees():
-            for line, tree in enumerate(trees, 1):
-                self.trees.write(tree, name, line)  # the error names the line
-                yield tree
-
-        return super().check_translations(check_trees(), name)
+    @classmethod
+    def from_plan(cls, plan: EnginePlan, **options) -> typing.Self:
+        engine = plan.open_engine()
+        return cls(engine, **plan.open_heads(engine), **options)
 
     def combine_steps(
         self, options: DecodeOptions, *others, **constraints
@@ -215,4 +211,4 @@ class Parser(Translator):
     def _uses_chart(self, options):
         # Several trees, or samples, come only from the decoder.
         is_single = options.num_hypotheses == 1 and not options.temperature
-        return bool(self.engine.chart) and is_single
+        return bool(self.chart) and is_single

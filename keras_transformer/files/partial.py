@@ -92,30 +92,28 @@ class PartialFile:
             self._record["settings"] = settings
             self._write_record()
 
-    def follow(self, name, lines):
+    def skip(self, name, lines):
         """Returns an iterator of the lines that still have to be processed.
 
-        The lines before them are read and must equal those of the earlier
-        process. One line of this input, called `name`, belongs to each line of
-        the output, and no more may be read when `writelines` is called.
+        The lines before them, of an input called `name`, are read and must
+        equal those of the earlier process.
         """
         hash = self._hashes_of_inputs[name] = hashlib.sha256()
-
-        def hash_lines(lines):
-            for line in lines:
-                hash.update(f"{line}\n".encode())
-                yield line
-
-        lines = hash_lines(lines)
-        for _ in itertools.islice(lines, self.num_lines):
-            pass
-        earlier = self._record["inputs"].get(name)
+        lines = iter(lines)
+        for line in itertools.islice(lines, self.num_lines):
+            hash.update(f"{line}\n".encode())
+        earlier = self._record.get("inputs", {}).get(name)
         if self.num_lines and hash.hexdigest() != earlier:
             raise self._misfit_error(f"other text in {name}")
         return lines
 
-    def writelines(self, lines):
-        """Writes lines, each with its line feed, which then survive a stop."""
+    def writelines(self, lines, **inputs):
+        """Writes lines, each with its line feed, which then survive a stop.
+
+        `inputs` are the lines that they were made from, by the name of their
+        input, one for each line.
+        """
+        lines = list(lines)
         content = "".join(lines).encode()
         with writing.explain_disk_errors(self._path):
             remaining = memoryview(content)
@@ -124,6 +122,9 @@ class PartialFile:
             # The record must not reach the disk before the lines.
             os.fsync(self._file.fileno())
         self._hash.update(content)
+        for name, texts in inputs.items():
+            for text in texts:
+                self._hashes_of_inputs[name].update(f"{text}\n".encode())
         self.num_lines += len(lines)
         self._record["bytes"] += len(content)
         self._write_record()

@@ -45,8 +45,7 @@ def find_or_convert(run, step):
     appears under this name once it is complete. If several processes need it,
     one converts and the others wait.
     """
-    key = _compute_key(run, step)
-    path = run.checkpoints.converted_path(step, key)
+    path, key = _locate(run, step)
     if os.path.isdir(path):
         return path
     outer = path + writing.INCOMPLETE
@@ -65,6 +64,16 @@ def find_or_convert(run, step):
         with contextlib.suppress(OSError):  # another process may need it
             os.rmdir(outer)
     return path
+
+
+def is_converted(run, step):
+    """Returns whether a checkpoint has been converted, and so checked."""
+    return os.path.isdir(_locate(run, step)[0])
+
+
+def _locate(run, step):
+    key = _compute_key(run, step)
+    return run.checkpoints.converted_path(step, key), key
 
 
 def _compute_key(run, step):

@@ -205,6 +205,8 @@ class Transformer(Quantizable, keras.Model):
         # Keras compiles them again.
         self.train_function = self.test_function = self.predict_function = None
 
+    models = property(lambda self: [self])  # an `Ensemble` has several
+
     def call(self, features, return_weights=False, training=None):
         decoded, weights, _ = self._decode(
             features, return_weights=return_weights, training=training

@@ -124,7 +124,7 @@ class ParserTest:
     def test_brackets_and_punctuation_stay(self, run, tagger, options):
         texts = ["a dog runs over the street .", "", "two women , dogs"]
         alone = load(run.path, tokenized=True)
-        assert alone.engine.tagger is None
+        assert alone.trees.tagger is None
         path = save_tagger(tagger, run, 7)
         try:
             parsers = [load(run.path, tokenized=True)]

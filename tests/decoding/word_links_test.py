@@ -69,10 +69,7 @@ class FindLinksTest:
     def test_weights_and_scores_are_those_of_the_tokens(
         self, translator, layer
     ):
-        vocabularies = (
-            translator.codec.vocabulary,
-            translator.codec.source_vocabulary,
-        )
+        vocabularies = translator.codec.vocabularies
         links = links_of(translator, layer=layer)
         for source, target, each in zip(SOURCES, TARGETS, links):
             attention = compute_attention(

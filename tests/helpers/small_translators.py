@@ -54,6 +54,7 @@ class CopyingModel:
         self.bias = keras.Variable(np.zeros(vocab_size), dtype="float32")
         self.variables = [self.bias]
         self.compute_dtype = "float32"
+        self.models = [self]
         self.shapes = []
 
     def encode(self, inputs):

@@ -64,11 +64,11 @@ class SignallingInput(io.BytesIO):
         return super().readline(size)
 
 
-def write_two_windows(output, lines, write=PartialFile.writelines):
+def write_two_windows(output, lines, write=PartialFile.writelines, **inputs):
     """Writes lines as `PartialFile` does, but is interrupted at the third."""
     if output.num_lines == 16:
         raise KeyboardInterrupt
-    write(output, lines)
+    write(output, lines, **inputs)
 
 
 def start(*flags):

@@ -10,6 +10,7 @@ from commands import assert_fails
 from commands import call
 
 from keras_transformer.bin import decoder
+from keras_transformer.bin.kt_decoder import decoder_model
 from keras_transformer.decoding import texts
 from keras_transformer.files.partial import PartialFile
 
@@ -87,10 +88,12 @@ class LongLinesTest:
         whole = target.read_text()
         target.unlink()
 
-        def write_one_window(output, lines, write=PartialFile.writelines):
+        write = PartialFile.writelines
+
+        def write_one_window(output, lines, **inputs):
             if output.num_lines:
                 raise KeyboardInterrupt
-            write(output, lines)
+            write(output, lines, **inputs)
 
         with monkeypatch.context() as patch:
             patch.setattr(PartialFile, "writelines", write_one_window)
@@ -192,7 +195,7 @@ class JsonLinesTest:
     ):
         path = tmp_path / "in.jsonl"
         path.write_text(f'"a b"\n{line}\n')
-        monkeypatch.setattr(decoder, "load_model", None)
+        monkeypatch.setattr(decoder_model, "load_model", None)
         assert_fails(
             capsys,
             [f"{path}, line 2", "--format=jsonl", "Correct the line"],

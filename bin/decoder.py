@@ -82,7 +82,7 @@ def main(argv):
     format = LineFormat(changes)
     quality = decoder_model.read_quality(plan, changes)
     text, prefixes, num_lines = _open_text(plan.checker, format)
-    with decoder_model.open_output(plan, call) as output:
+    with decoder_model.open_output(plan, call, quality) as output:
         lines = output.skip("decode_from_file", text)
         prefixes = prefixes and output.skip("prefix_file", prefixes)
         translator = decoder_model.load_model(plan)

@@ -19,6 +19,8 @@ from keras_transformer.files.partial import open_resumable
 SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
 SETTINGS += ("rerank_weight", "target_language")
 SETTINGS += ("format", "split_long", "max_sentence_tokens", *OF_WORDS)
+# What earlier versions did not record.
+NEW_SETTINGS = ("output_dir's content", "rerank_by's content", "quality.json")
 
 
 def read_constraints():
@@ -167,25 +169,33 @@ def read_quality(plan, changes):
     return Quality.read(FLAGS.output_dir, *plan.steps)
 
 
-def open_output(plan, call):
+def open_output(plan, call, quality=None):
     """Opens the output, before the model: a faulty path fails at once."""
     if not FLAGS.decode_to_file:
         return StandardOutput()
     return open_resumable(
         FLAGS.decode_to_file,
-        _list_settings(plan, **call),
+        _list_settings(plan, quality, **call),
         FLAGS.resume,
+        NEW_SETTINGS,
     )
 
 
-def _list_settings(plan, seed=None, glossary=None, protect=None, **changes):
+def _list_settings(
+    plan, quality, seed=None, glossary=None, protect=None, **changes
+):
     """Returns all that the output depends on, except the text."""
+    # Models are recorded by their content, because checkpoints may be averaged
+    # again under the same name and step.
     reverse = plan.reverse
     return {
         "output_dir": _find_models("output_dir"),
         "checkpoint_step": _join_steps(plan.steps),
+        "output_dir's content": plan.hash_content(),
+        "quality.json": quality and quality.sha256,
         "rerank_by": _find_models("rerank_by"),
         "rerank_step": reverse and _join_steps(reverse.steps),
+        "rerank_by's content": reverse and reverse.hash_content(),
         "engine": None if plan.format else plan.engine,
         "prefix_file": bool(FLAGS.prefix_file),
         "score_file": bool(FLAGS.score_file),

@@ -1,9 +1,12 @@
 """Plans which engine runs a model, before any backend is loaded."""
 
 import dataclasses
+import glob
 import logging
+import os
 import tempfile
 
+from keras_transformer.data.text_files import sha256
 from keras_transformer.data.vocabularies import Vocabularies
 from keras_transformer.decoding.engines import EXPORT_LENGTH
 from keras_transformer.decoding.engines import Capabilities
@@ -16,8 +19,10 @@ from keras_transformer.decoding.engines.automatic import AUTOMATIC
 from keras_transformer.decoding.engines.automatic import ON_CTRANSLATE2
 from keras_transformer.decoding.engines.automatic import AutomaticEngine
 from keras_transformer.errors import UserError
+from keras_transformer.files.records import hash_record
 from keras_transformer.formats import ctranslate2_conversion
 from keras_transformer.formats import exported
+from keras_transformer.runs.run_directory import TAGGERS
 from keras_transformer.runs.run_directory import find_steps
 from keras_transformer.runs.run_directory import open_runs
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
@@ -91,6 +96,17 @@ class EnginePlan:
 
             return f"CTranslate2 {__version__}"
         return f"Keras, because {self.reason}" if self.reason else "Keras"
+
+    def hash_content(self) -> str:
+        """Returns a hash of all files that a translation depends on."""
+        contents = [
+            [run.describe_content(step), _hash_files(run.file(TAGGERS))]
+            for run, step in zip(self.runs, self.steps)
+        ]
+        if self.format:
+            version = exported.find_newest_version(self.paths[0])
+            contents.append([_hash_files(version)])
+        return hash_record(contents)
 
     def _load_keras(self):
         precision = self.precision
@@ -185,6 +201,14 @@ def _plan_runs(paths, step, engine, precision, request):
         precision=precision,
         runs=runs,
         steps=steps,
+    )
+
+
+def _hash_files(directory):
+    return sorted(
+        [os.path.relpath(path, directory), sha256(path)]
+        for path in glob.glob(f"{glob.escape(directory)}/**", recursive=True)
+        if os.path.isfile(path)
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from keras_transformer.errors import UserError
 from keras_transformer.files.records import WHOLE
+from keras_transformer.files.records import hash_record
 from keras_transformer.files.records import read_record
 from keras_transformer.files.records import write_record
 from keras_transformer.scoring.report import align_columns
@@ -105,6 +106,11 @@ class Quality:
         """Writes it into the directory of a run."""
         path = os.path.join(output_dir, QUALITY_FILE)
         write_record(path, dataclasses.asdict(self))
+
+    @property
+    def sha256(self):
+        """The beginning of the SHA-256 of its fields, in hexadecimal."""
+        return hash_record(dataclasses.asdict(self))
 
     def judge_best(self, translator, hypotheses, alarms, alpha):
         """Returns the estimates of hypotheses as a list, and their alarms.

@@ -25,7 +25,7 @@ _RECORD_SHAPE = {
 
 
 @contextlib.contextmanager
-def open_resumable(path, settings, resume=False):
+def open_resumable(path, settings, resume=False, added=()):
     """Opens an output whose lines stay if the process stops before the end.
 
     Until the output is complete its name is `path.partial`. After an error, a
@@ -34,7 +34,8 @@ def open_resumable(path, settings, resume=False):
     what they were made from. The notes of an error say what is kept.
 
     `settings` holds everything that the lines depend on except the text: str,
-    numbers, booleans or None by name. Yields a `PartialFile`. Raises a
+    numbers, booleans or None by name. Earlier versions did not record those
+    with a name in `added`. Yields a `PartialFile`. Raises a
     `UserError` if there are lines but no `resume`, or if they do not fit.
     """
     writing.check_writable(path)
@@ -45,7 +46,7 @@ def open_resumable(path, settings, resume=False):
     ) as file:
         output = None
         try:
-            output = PartialFile(path, file, settings, resume)
+            output = PartialFile(path, file, settings, resume, added)
             writing.keep_mode(path, partial)
             try:
                 yield output
@@ -70,7 +71,7 @@ class PartialFile:
     earlier processes.
     """
 
-    def __init__(self, path, file, settings, resume):
+    def __init__(self, path, file, settings, resume, added=()):
         self._path = path
         self._partial = path + PARTIAL
         self._file = file
@@ -86,7 +87,7 @@ class PartialFile:
                 f"remove {self._partial}."
             )
         if self.num_lines:
-            self._check(settings)
+            self._check(settings, added)
         self._truncate()
         if not self.num_lines:
             self._record["settings"] = settings
@@ -153,9 +154,11 @@ class PartialFile:
         elif isinstance(error, KeyboardInterrupt):
             error.add_note("No lines were complete, so none are kept.")
 
-    def _check(self, settings):
+    def _check(self, settings, added):
         """Checks that lines of an earlier process can be continued."""
         earlier = self._record["settings"]
+        if not earlier.keys() & set(added):
+            settings = {n: settings[n] for n in settings if n not in added}
         for name in {**settings, **earlier}:
             if settings.get(name) != earlier.get(name):
                 raise self._misfit_error(

@@ -195,6 +195,18 @@ class RunDirectory(vocabularies.HasVocabularies):
             if name.startswith("model/") and "_lora_" not in name
         )
 
+    def describe_content(self, step: int) -> dict[str, typing.Any]:
+        """Returns what a model depends on, as what JSON can hold.
+
+        The checksums of the arrays stand for their content, since hashing the
+        arrays themselves would take longer than a translation.
+        """
+        return {
+            "hparams": dataclasses.asdict(self.hparams),
+            "vocabularies": self.vocabularies.hashes,
+            "arrays": sorted(self.checkpoints.checksums(step).items()),
+        }
+
     def check_same(self, record: dict, hparams: hparam.HParams) -> None:
         """Checks that this run can be resumed with a record and `HParams`.
 

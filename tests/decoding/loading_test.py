@@ -23,6 +23,7 @@ from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.preparation import Preparation
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
@@ -121,6 +122,32 @@ class PlanTest:
         assert checker.prepare(["don't"]) == ["do n't"]
         with pytest.raises(ValueError, match="trees, line 2"):
             checker.check_translations(["(S (NN a))", "(S"], "trees")
+
+    @pytest.mark.parametrize(
+        "name, file",
+        [
+            ("run", "hparams.json"),
+            ("run", "checkpoints/ckpt-3000.npz"),
+            ("ctranslate2", "model.bin"),
+        ],
+    )
+    def test_the_hash_is_that_of_the_content(self, name, file, tmp_path):
+        ignore = shutil.ignore_patterns("*.converted-*")
+        path = shutil.copytree(FIXTURES / name, tmp_path / "a", ignore=ignore)
+        other = shutil.copytree(path, tmp_path / "b")
+        first = plan_model(path).hash_content()
+        assert plan_model(other).hash_content() == first
+        if file.endswith(".npz"):
+            checkpoints = RunDirectory(other).checkpoints
+            arrays = checkpoints.load()
+            arrays["model/embedding/embeddings"] *= 1.5
+            checkpoints.save(checkpoints.find(), arrays)
+        elif file.endswith(".json"):
+            hparams = dataclasses.asdict(RunDirectory(other).hparams)
+            (other / file).write_text(json.dumps({**hparams, "beam_size": 7}))
+        else:
+            (other / file).write_bytes((path / file).read_bytes() + b"\0")
+        assert plan_model(other).hash_content() != first
 
     @pytest.mark.parametrize(
         "name, record",

@@ -40,7 +40,7 @@ output is complete but standard error has warnings about some of it.
 
 --format=jsonl reads a JSON object with "text" from each line and writes one
 with "translation", "score" and "warnings", and with "quality" if kt-evaluate
---calibrate has prepared the run.
+--calibrate has prepared the run. A text may have several lines and sentences.
 
 A parsing run turns each line into a tree in brackets. The lines are raw text,
 or, with --tokenized, words separated by spaces.
@@ -76,10 +76,11 @@ def main(argv):
         return WITH_WARNINGS if has_warnings else 0
     if FLAGS.score_file:
         return _score(plan, changes)
-    # Imported here because it needs NumPy; bad flags fail sooner.
+    # Imported here because they need NumPy; bad flags fail sooner.
+    from keras_transformer.decoding.passages import Passages
     from keras_transformer.decoding.texts import read_windows
 
-    format = LineFormat(changes)
+    format = LineFormat(plan, changes)
     quality = decoder_model.read_quality(plan, changes)
     text, prefixes, num_lines = _open_text(plan.checker, format)
     with decoder_model.open_output(plan, call, quality) as output:
@@ -92,13 +93,15 @@ def main(argv):
         with _show_progress(num_lines, output) as progress:
             for window in read_windows(lines, prefixes, output.num_lines, size):
                 texts = format.read(window)
+                passages = Passages(texts, format.language)
                 translations = translator.translate_window(
-                    texts,
+                    passages.window,
                     progress and progress.add,
                     extras=extras,
                     scored=format.shows_scores,
                     **call,
                 )
+                translations = passages.join(translations)
                 output.num_alarms += format.report_warnings(
                     texts, translations, translator, extras
                 )
@@ -113,8 +116,8 @@ def main(argv):
 def _open_text(checker, format):
     """Checks the text and the prefixes of translations, and opens both.
 
-    Returns the two, of which the prefixes may be None, and the number of lines,
-    which is None for a pipe.
+    Returns the two, of which the prefixes may be None, and the number of
+    sentences if it is known.
     """
     from keras_transformer.decoding.texts import read_windows
 
@@ -141,7 +144,8 @@ def _open_text(checker, format):
             f"{num_lines:,}. Leave a line empty if its translation may begin "
             "in any way."
         )
-    return text, prefixes, num_lines
+    # A text that is divided has an unknown number of sentences.
+    return text, prefixes, None if format.language else num_lines
 
 
 def _ask_for_lines():

@@ -17,10 +17,11 @@ from keras_transformer.files.partial import open_resumable
 
 # Flags that the output depends on, apart from the text and the options.
 SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
-SETTINGS += ("rerank_weight", "target_language")
+SETTINGS += ("rerank_weight", "target_language", "document_language")
 SETTINGS += ("format", "split_long", "max_sentence_tokens", *OF_WORDS)
 # What earlier versions did not record.
-NEW_SETTINGS = ("output_dir's content", "rerank_by's content", "quality.json")
+NEW_SETTINGS = ("document_language", "output_dir's content")
+NEW_SETTINGS += ("rerank_by's content", "quality.json")
 
 
 def read_constraints():

@@ -10,13 +10,16 @@ from keras_transformer.errors import UserError
 class LineFormat:
     """Reads and writes lines as the flags of kt-decoder say.
 
-    `changes` are decoding options.
+    `plan` is the `Plan` of the model, and `changes` are decoding options.
     """
 
-    def __init__(self, changes):
+    def __init__(self, plan, changes):
         self._is_json = FLAGS.format == "jsonl"
         self._num_hypotheses = changes.get("num_hypotheses") or 1
         self.shows_scores = self._is_json or FLAGS.write_scores
+        # A line of JSON may have several sentences. A parser takes them all.
+        is_divided = self._is_json and not plan.linearization
+        self.language = FLAGS.document_language if is_divided else None
 
     def make_extras(self, translator, quality):
         """Returns the `Extras` of translations; `quality` may be None."""

@@ -117,6 +117,21 @@ class JsonLinesTest:
         assert rows[0]["score"] < 0 and rows[2]["score"] == 0
         assert [row["warnings"] for row in rows] == [[], [], []]
 
+    def test_each_line_and_sentence_of_a_text_is_translated(
+        self, run_decoder, type_in
+    ):
+        pytest.importorskip("sentencex")
+        texts = ["a b c\nq w\n", "a b", "a b? Q w.", "a b\n7\nq w"]
+        lines = "".join(json.dumps(text) + "\n" for text in texts)
+        flags = ["--format=jsonl"]
+        rows = run_decoder(lines, *flags)[1]
+        found = [json.loads(row)["translation"] for row in rows]
+        assert found[0] == "a b c\nq w\n" and found[1] == "a b"
+        assert found[3] == "a b\n7\nq w"
+        apart = run_decoder('"a b?"\n"Q w."\n', *flags)[1]
+        apart = [json.loads(row)["translation"] for row in apart]
+        assert found[2] == " ".join(apart)
+
     def test_hypotheses_have_their_scores(self, run_decoder):
         flags = ["--format=jsonl", "--decode_hparams=num_hypotheses=2"]
         _, (row,), _ = run_decoder('"a b c"\n', *flags)

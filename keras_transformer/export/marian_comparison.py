@@ -111,7 +111,7 @@ class Peer:
         self._tokenizer = transformers.MarianTokenizer.from_pretrained(
             directory, split_special_tokens=True
         )
-        self._ids, self._source_ids = (
+        self._source_ids, self._ids = (
             side.original_ids for side in vocabularies
         )
 

@@ -75,8 +75,8 @@ class FindLinksTest:
             attention = compute_attention(
                 translator.engine.model,
                 vocabularies,
-                vocabularies[1].encode([source])[0],
-                vocabularies[0].encode([target])[0],
+                vocabularies.sources.encode([source])[0],
+                vocabularies.targets.encode([target])[0],
             )
             cross = attention.cross[layer]
             rows = tokens_of_words(attention.target_tokens)

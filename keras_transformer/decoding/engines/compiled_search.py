@@ -46,8 +46,8 @@ class Replica:
         if options not in self._compiled:
             targets, constraint = None, None
             if vocabularies:
-                targets = vocabularies.targets
-                constraint = make_constraint(options, *vocabularies)
+                sources, targets = vocabularies
+                constraint = make_constraint(options, targets, sources)
             self._compiled[options] = compile_search(
                 self.model, options, targets, constraint, self._device
             )

@@ -238,8 +238,7 @@ class CTranslate2Engine(AttentiveEngine):
         """Returns the texts of all source ids, and of all target ids."""
         # CTranslate2 knows tokens by their text.
         both = [
-            vocabulary.all_pieces()
-            for vocabulary in reversed(self.codec.vocabularies)
+            vocabulary.all_pieces() for vocabulary in self.codec.vocabularies
         ]
         names = [
             ("source", SOURCE_VOCABULARY_FILE),

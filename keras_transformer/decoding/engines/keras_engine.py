@@ -48,7 +48,7 @@ class KerasEngine(AttentiveEngine):
     ):
         self.model = model
         self.codec = Codec(
-            Vocabularies(vocabulary, source_vocabulary or vocabulary)
+            Vocabularies(source_vocabulary or vocabulary, vocabulary)
         )
         self.capabilities = ENSEMBLE if len(model.models) > 1 else RUN
         self.options = DecodeOptions.from_hparams(hparams)

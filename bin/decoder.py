@@ -52,7 +52,7 @@ import sys
 from keras_transformer.bin.kt_decoder import decoder_model
 from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_flags import check_flags
-from keras_transformer.bin.kt_decoder.lines import LineFormat
+from keras_transformer.bin.kt_decoder.lines import report_warnings
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared import text_io
@@ -70,17 +70,14 @@ def main(argv):
     plan = decoder_model.plan_decoding(changes, constraints)
     call = {"seed": FLAGS.random_seed, **constraints, **changes}
     if FLAGS.document:
-        from keras_transformer.bin.kt_decoder import document_decoder
-
-        has_warnings = document_decoder.decode_document(plan, call)
-        return WITH_WARNINGS if has_warnings else 0
+        return _decode_document(plan, call)
     if FLAGS.score_file:
         return _score(plan, changes)
     # Imported here because they need NumPy; bad flags fail sooner.
     from keras_transformer.decoding.passages import Passages
     from keras_transformer.decoding.texts import read_windows
 
-    format = LineFormat(plan, changes)
+    format = decoder_model.make_format(plan, changes)
     quality = decoder_model.read_quality(plan, changes)
     text, prefixes, num_lines = _open_text(plan.checker, format)
     with decoder_model.open_output(plan, call, quality) as output:
@@ -88,7 +85,7 @@ def main(argv):
         prefixes = prefixes and output.skip("prefix_file", prefixes)
         translator = decoder_model.load_model(plan)
         decoder_model.report_settings(plan, changes)
-        extras = format.make_extras(translator, quality)
+        extras = decoder_model.make_extras(translator, quality)
         size = 1 if FLAGS.decode_interactive else None
         with _show_progress(num_lines, output) as progress:
             for window in read_windows(lines, prefixes, output.num_lines, size):
@@ -98,11 +95,11 @@ def main(argv):
                     passages.window,
                     progress and progress.add,
                     extras=extras,
-                    scored=format.shows_scores,
+                    scored=format.is_json or format.with_scores,
                     **call,
                 )
                 translations = passages.join(translations)
-                output.num_alarms += format.report_warnings(
+                output.num_alarms += report_warnings(
                     texts, translations, translator, extras
                 )
                 output.writelines(
@@ -111,6 +108,21 @@ def main(argv):
                     prefix_file=window.prefixes or (),
                 )
     return WITH_WARNINGS if output.num_alarms else 0
+
+
+def _decode_document(plan, call):
+    from keras_transformer.bin.kt_decoder import document_decoder
+
+    num_warnings = document_decoder.decode_document(
+        plan,
+        call,
+        path=FLAGS.decode_from_file,
+        output=FLAGS.decode_to_file,
+        format=FLAGS.document_format,
+        language=FLAGS.document_language,
+        attributes=FLAGS.translate_attributes,
+    )
+    return WITH_WARNINGS if num_warnings else 0
 
 
 def _open_text(checker, format):

@@ -6,6 +6,7 @@ import sys
 
 from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_flags import OF_WORDS
+from keras_transformer.bin.kt_decoder.lines import LineFormat
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
@@ -155,6 +156,43 @@ def load_model(plan):
         if not FLAGS.decode_interactive:
             batching.give_each_a_core()
     return plan.load()
+
+
+def make_format(plan, changes):
+    """Returns the `LineFormat` that the flags describe."""
+    is_json = FLAGS.format == "jsonl"
+    return LineFormat(
+        name=FLAGS.decode_from_file or "standard input",
+        is_json=is_json,
+        # A parser takes all sentences of a text.
+        language=FLAGS.document_language
+        if is_json and not plan.linearization
+        else None,
+        num_hypotheses=changes.get("num_hypotheses") or 1,
+        with_scores=FLAGS.write_scores,
+        with_alignments=FLAGS.write_alignments,
+        with_word_scores=FLAGS.write_word_scores,
+    )
+
+
+def make_extras(translator, quality=None):
+    """Returns the `Extras` of translations that the flags ask for."""
+    # Imported here because it needs NumPy; bad input fails sooner.
+    from keras_transformer.decoding import translation
+
+    max_tokens = translator.max_tokens
+    if FLAGS.split_long or FLAGS.document:
+        max_tokens = translation.limit_part_tokens(
+            translator, FLAGS.max_sentence_tokens
+        )
+    return translation.Extras(
+        max_tokens,
+        splits=FLAGS.split_long or FLAGS.document,
+        warns=True,
+        links_words=FLAGS.write_alignments,
+        scores_words=FLAGS.write_word_scores,
+        quality=quality,
+    )
 
 
 def read_quality(plan, changes):

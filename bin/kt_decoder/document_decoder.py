@@ -4,8 +4,8 @@ import contextlib
 import io
 import sys
 
-from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_model import load_model
+from keras_transformer.bin.kt_decoder.decoder_model import make_extras
 from keras_transformer.bin.shared import text_io
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
@@ -23,10 +23,12 @@ WARNINGS = {
 }
 
 
-def decode_document(plan, call):
+def decode_document(plan, call, path, output, format, language, attributes):
     """Writes the translation of a document; returns the number of warnings.
 
-    `call` holds the arguments of `Translator.translate_window`.
+    `call` holds the arguments of `Translator.translate_window`. Without paths,
+    the document is in standard input, and the translation goes to standard
+    output. The others are arguments of `Document`; the format may be None.
     """
     number = call.get("num_hypotheses") or 1
     if number > 1:
@@ -35,20 +37,18 @@ def decode_document(plan, call):
             f"translation. Received: num_hypotheses={number} with --document. "
             "Leave it out."
         )
-    path = FLAGS.decode_from_file
-    format = FLAGS.document_format or document.guess_format(path)
     content = _read(path)
     # The vocabulary of a run can be read without its model, so a faulty
     # document fails before the model is loaded.
     translator = plan.checker or load_model(plan)
     source = document.Document(
         content,
-        format,
-        FLAGS.document_language,
-        FLAGS.translate_attributes,
+        format or document.guess_format(path),
+        language,
+        attributes,
         translator.codec.normalize,
     )
-    with _output(FLAGS.decode_to_file) as file:
+    with _output(output) as file:
         if plan.checker:
             translator = load_model(plan)
         translations = _translate(source.sentences, translator, call)
@@ -89,13 +89,9 @@ def _output(path):
 
 
 def _translate(sentences, translator, call):
-    from keras_transformer.decoding import translation
     from keras_transformer.decoding.texts import read_windows
 
-    max_tokens = translation.limit_part_tokens(
-        translator, FLAGS.max_sentence_tokens
-    )
-    extras = translation.Extras(max_tokens, splits=True, warns=True)
+    extras = make_extras(translator)
     with Progress("sentences", len(sentences)) as progress:
         return [
             one

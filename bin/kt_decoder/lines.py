@@ -1,108 +1,87 @@
 """The lines that kt-decoder reads and writes, text or JSON."""
 
+import dataclasses
 import json
 import sys
 
-from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.errors import UserError
 
 
+@dataclasses.dataclass(frozen=True)
 class LineFormat:
-    """Reads and writes lines as the flags of kt-decoder say.
+    """Reads lines, and writes the lines of their translations."""
 
-    `plan` is the `Plan` of the model, and `changes` are decoding options.
-    """
-
-    def __init__(self, plan, changes):
-        self._is_json = FLAGS.format == "jsonl"
-        self._num_hypotheses = changes.get("num_hypotheses") or 1
-        self.shows_scores = self._is_json or FLAGS.write_scores
-        # A line of JSON may have several sentences. A parser takes them all.
-        is_divided = self._is_json and not plan.linearization
-        self.language = FLAGS.document_language if is_divided else None
-
-    def make_extras(self, translator, quality):
-        """Returns the `Extras` of translations; `quality` may be None."""
-        # Imported here because it needs NumPy; bad input fails sooner.
-        from keras_transformer.decoding import translation
-
-        max_tokens = translator.max_tokens
-        if FLAGS.split_long:
-            max_tokens = translation.limit_part_tokens(
-                translator, FLAGS.max_sentence_tokens
-            )
-        return translation.Extras(
-            max_tokens,
-            splits=FLAGS.split_long,
-            warns=True,
-            links_words=FLAGS.write_alignments,
-            scores_words=FLAGS.write_word_scores,
-            quality=quality,
-        )
+    name: str  # of the input, for errors
+    is_json: bool
+    language: str | None  # of texts with several sentences; None: with one
+    num_hypotheses: int
+    with_scores: bool
+    with_alignments: bool
+    with_word_scores: bool
 
     def read(self, window):
         """Returns a `Window` of lines as one of texts, the fields of JSON."""
-        if not self._is_json:
+        if not self.is_json:
             return window
-        name = FLAGS.decode_from_file or "standard input"
         numbered = enumerate(window.texts, window.start + 1)
         return window._replace(
             texts=[
-                _read_json(line, f"{name}, line {number}")
+                _read_json(line, f"{self.name}, line {number}")
                 for number, line in numbered
             ]
         )
 
     def write(self, line, translation):
         """Returns the line of the output for a line of the input."""
-        best = translation.hypotheses[: self._num_hypotheses]
+        best = translation.hypotheses[: self.num_hypotheses]
         of_words = {}
-        if FLAGS.write_alignments:
+        if self.with_alignments:
             of_words["alignments"] = translation.links.find_pairs()
-        if FLAGS.write_word_scores:
+        if self.with_word_scores:
             scores = translation.links.scores
             of_words["word_scores"] = [round(score, 4) for score in scores]
-        if self._is_json:
-            several = best if self._num_hypotheses > 1 else []
+        if self.is_json:
+            several = best if self.num_hypotheses > 1 else []
             return _write_json(line, translation, of_words, several) + "\n"
-        return _write_columns(best, **of_words) + "\n"
-
-    def report_warnings(self, window, translations, translator, extras):
-        """Prints the warnings about a window, and returns their number."""
-        from keras_transformer.decoding.translation import SPLIT
-        from keras_transformer.decoding.translation import TOO_LONG
-        from keras_transformer.scoring.alarms import REASONS
-
-        count = 0
-        for number, text in enumerate(window.texts):
-            warnings = translations[number].warnings
-            reasons = [REASONS[name] for name in warnings if name in REASONS]
-            if SPLIT in warnings or TOO_LONG in warnings:
-                (num_tokens,) = translator.count_tokens([text])
-                fate = (
-                    "It is translated in parts"
-                    if SPLIT in warnings
-                    else "Its translation is empty; --split_long translates it "
-                    "in parts"
-                )
-                long = f"has {num_tokens:,} tokens, more than "
-                reasons.insert(0, f"{long}{extras.max_tokens:,}. {fate}")
-            for reason in reasons:
-                print(
-                    f"kt-decoder: warning: line {window.start + number + 1} "
-                    f"{reason}.",
-                    file=sys.stderr,
-                )
-            count += len(reasons)
-        return count
+        return _write_columns(best, self.with_scores, **of_words) + "\n"
 
 
-def _write_columns(hypotheses, alignments=None, word_scores=None):
+def report_warnings(window, translations, translator, extras):
+    """Prints the warnings about a window, and returns their number."""
+    from keras_transformer.decoding.translation import SPLIT
+    from keras_transformer.decoding.translation import TOO_LONG
+    from keras_transformer.scoring.alarms import REASONS
+
+    count = 0
+    for number, text in enumerate(window.texts):
+        warnings = translations[number].warnings
+        reasons = [REASONS[name] for name in warnings if name in REASONS]
+        if SPLIT in warnings or TOO_LONG in warnings:
+            (num_tokens,) = translator.count_tokens([text])
+            fate = (
+                "It is translated in parts"
+                if SPLIT in warnings
+                else "Its translation is empty; --split_long translates it "
+                "in parts"
+            )
+            long = f"has {num_tokens:,} tokens, more than "
+            reasons.insert(0, f"{long}{extras.max_tokens:,}. {fate}")
+        for reason in reasons:
+            print(
+                f"kt-decoder: warning: line {window.start + number + 1} "
+                f"{reason}.",
+                file=sys.stderr,
+            )
+        count += len(reasons)
+    return count
+
+
+def _write_columns(hypotheses, with_scores, alignments=None, word_scores=None):
     """Returns the translations of a line, separated by tabs."""
     columns = []
     for text, score, _ in hypotheses:
         columns.append(text)
-        if FLAGS.write_scores:
+        if with_scores:
             columns.append(f"{score:.6f}")
     if alignments is not None:
         from keras_transformer.decoding.attention import format_pharaoh

@@ -27,6 +27,7 @@ writes all scores and a picture of each head, and --picture draws maps:
     kt-attention --output_dir=run/averaged --find=test --html=heads.html
 """
 
+import dataclasses
 import os
 import sys
 
@@ -149,9 +150,9 @@ def _check_flags():
 
 
 def _draw_all_heads():
-    _, checker = _open_run()
-    _check_lengths(checker, "text", "target_text")
-    translation, attention = _attention(_load())
+    plan = _plan_run()
+    _check_lengths(plan.checker, "text", "target_text")
+    translation, attention = _attention(_load(plan))
     if FLAGS.html:
         from keras_transformer.visualization import attention_page
 
@@ -170,15 +171,16 @@ def _draw_all_heads():
 def _draw_figure():
     from keras_transformer.visualization import paper_figures
 
-    run, checker = _open_run()
+    plan = _plan_run()
+    checker = plan.checker
     view = paper_figures.View(
         FLAGS.figure, FLAGS.layer, FLAGS.heads, FLAGS.word
     )
     _check_lengths(checker, "text")
     words = _words(checker, FLAGS.text)
-    hparams = run.hparams
+    hparams = plan.runs[0].hparams
     paper_figures.check_view(view, words, hparams.num_layers, hparams.num_heads)
-    (attention,) = _word_attention(_load(), [FLAGS.text])
+    (attention,) = _word_attention(_load(plan), [FLAGS.text])
     figure = paper_figures.paper_figure(view, *attention)
     if FLAGS.html:
         from keras_transformer.visualization import paper_page
@@ -192,23 +194,21 @@ def _draw_figure():
 
 
 def _rank_heads():
-    from keras_transformer.decoding.loading import load_checker
     from keras_transformer.evaluation import head_ranking
     from keras_transformer.visualization import head_report
 
-    run, checker = _open_run()
-    problem = None
-    # The sentences of a treebank are words with spaces between them.
-    is_treebank = False
+    plan, problem = _plan_run(), None
     if FLAGS.find in head_ranking.SPLITS:
+        (run,) = plan.runs
         problem = registry.get_problem(
             run.problem_name, run.record.get("data_dir")
         )
-        is_treebank = checker.linearization is not None
-        checker = load_checker(FLAGS.output_dir, is_treebank)
+        # The sentences of a treebank are words with spaces between them.
+        tokenized = plan.linearization is not None
+        plan = dataclasses.replace(plan, tokenized=tokenized)
     sentences, constituents = head_ranking.read_sentences(FLAGS.find, problem)
-    checker.check_lengths(sentences, FLAGS.find)
-    attention = _word_attention(_load(is_treebank), sentences)
+    plan.checker.check_lengths(sentences, FLAGS.find)
+    attention = _word_attention(_load(plan), sentences)
     scores, example = head_ranking.score_heads(attention, constituents)
     if FLAGS.html:
         head_report.write_head_page(scores, *example, FLAGS.html, FLAGS.find)
@@ -228,13 +228,12 @@ def _word_attention(translator, texts):
         yield words, join_weights(weights, starts)
 
 
-def _open_run():
-    """Returns the run, whose checkpoint is checked, and its checker of text."""
-    from keras_transformer.decoding.loading import load_checker
+def _plan_run():
+    """Returns the `Plan` of the run, whose checkpoint is checked."""
+    from keras_transformer.decoding.plan import plan_runs
 
     path = model_flags.single_output_dir(FLAGS, "look into")
-    run = model_flags.open_run(path, FLAGS.checkpoint_step)
-    return run, load_checker(FLAGS.output_dir)
+    return plan_runs(path, FLAGS.checkpoint_step, engine="keras")
 
 
 def _check_lengths(checker, *names):
@@ -242,7 +241,8 @@ def _check_lengths(checker, *names):
         text = FLAGS[name].value or ""
         is_target = name == "target_text"
         if text and is_target and checker.linearization:
-            text = checker.trees.write(text, f"`--{name}`")
+            checker.check_translations([text], f"`--{name}`")
+            (text,) = checker.prepare_targets([text])
         (num_tokens,) = checker.count_tokens([text], is_target)
         if num_tokens > MAX_TOKENS:
             raise UserError(
@@ -251,17 +251,10 @@ def _check_lengths(checker, *names):
             )
 
 
-def _load(tokenized=False):
+def _load(plan):
     # Loading the backend takes seconds, so everything else is checked first.
     load_backend()
-    from keras_transformer.decoding.loading import load
-
-    return load(
-        FLAGS.output_dir,
-        FLAGS.checkpoint_step,
-        tokenized=tokenized,
-        engine="keras",
-    )
+    return plan.load()
 
 
 def _words(checker, text):
@@ -269,7 +262,7 @@ def _words(checker, text):
     from keras_transformer.visualization.words import join_words
 
     if checker.linearization:
-        return checker.trees.split(text)
+        return checker.prepare([text])[0].split(" ")
     vocabulary = checker.codec.source_vocabulary
     ids = vocabulary.encode([text])[0]
     return join_words(vocabulary.pieces(ids[:-1]))[0]

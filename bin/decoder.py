@@ -40,34 +40,25 @@ output is complete but standard error has warnings about some of it.
 
 --format=jsonl reads a JSON object with "text" from each line and writes one
 with "translation", "score" and "warnings", and with "quality" if kt-evaluate
---calibrate has prepared the run.
+--calibrate has prepared the run. A text may have several lines and sentences.
 
 A parsing run turns each line into a tree in brackets. The lines are raw text,
 or, with --tokenized, words separated by spaces.
 """
 
-import itertools
+import contextlib
 import sys
 
+from keras_transformer.bin.kt_decoder import decoder_model
 from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_flags import check_flags
-from keras_transformer.bin.kt_decoder.decoder_model import check_model
-from keras_transformer.bin.kt_decoder.decoder_model import list_settings
-from keras_transformer.bin.kt_decoder.decoder_model import load_model
-from keras_transformer.bin.kt_decoder.decoder_model import read_constraints
-from keras_transformer.bin.kt_decoder.decoder_model import read_quality
-from keras_transformer.bin.kt_decoder.decoder_model import report_settings
-from keras_transformer.bin.kt_decoder.lines import LineFormat
-from keras_transformer.bin.kt_decoder.lines import LongLines
-from keras_transformer.bin.kt_decoder.lines import report_alarms
-from keras_transformer.bin.kt_decoder.lines import report_long
+from keras_transformer.bin.kt_decoder.lines import report_warnings
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared import text_io
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.errors import UserError
-from keras_transformer.files.partial import open_resumable
 
 WITH_WARNINGS = 3  # exit status
 
@@ -75,94 +66,89 @@ WITH_WARNINGS = 3  # exit status
 def main(argv):
     check_flags()
     changes = model_flags.decode_changes(FLAGS)
-    constraints = read_constraints()
-    checker, load_options = check_model(changes, constraints)
+    constraints = decoder_model.read_constraints()
+    plan = decoder_model.plan_decoding(changes, constraints)
+    call = {"seed": FLAGS.random_seed, **constraints, **changes}
     if FLAGS.document:
-        from keras_transformer.bin.kt_decoder import document_decoder
+        return _decode_document(plan, call)
+    if FLAGS.score_file:
+        return _score(plan, changes)
+    # Imported here because they need NumPy; bad flags fail sooner.
+    from keras_transformer.decoding.passages import Passages
+    from keras_transformer.decoding.texts import read_windows
 
-        num_warnings = document_decoder.decode_document(
-            checker, load_options, changes, constraints
-        )
-        return WITH_WARNINGS if num_warnings else 0
-    if FLAGS.decode_interactive:
-        lines = text_io.standard_input()
-        _decode_interactively(
-            load_model(load_options), lines, changes, constraints
-        )
-    elif FLAGS.score_file:
-        _score(checker, load_options, changes, constraints)
-    else:
-        return _decode(checker, load_options, changes, constraints)
+    format = decoder_model.make_format(plan, changes)
+    quality = decoder_model.read_quality(plan, changes)
+    text, prefixes, num_lines = _open_text(plan.checker, format)
+    with decoder_model.open_output(plan, call, quality) as output:
+        lines = output.skip("decode_from_file", text)
+        prefixes = prefixes and output.skip("prefix_file", prefixes)
+        translator = decoder_model.load_model(plan)
+        decoder_model.report_settings(plan, changes)
+        extras = decoder_model.make_extras(translator, quality)
+        size = 1 if FLAGS.decode_interactive else None
+        with _show_progress(num_lines, output) as progress:
+            for window in read_windows(lines, prefixes, output.num_lines, size):
+                texts = format.read(window)
+                passages = Passages(texts, format.language)
+                translations = translator.translate_window(
+                    passages.window,
+                    progress and progress.add,
+                    extras=extras,
+                    scored=format.is_json or format.with_scores,
+                    **call,
+                )
+                translations = passages.join(translations)
+                output.num_alarms += report_warnings(
+                    texts, translations, translator, extras
+                )
+                output.writelines(
+                    map(format.write, window.texts, translations),
+                    decode_from_file=window.texts,
+                    prefix_file=window.prefixes or (),
+                )
+    return WITH_WARNINGS if output.num_alarms else 0
 
 
-def _output(load_options, changes, constraints):
-    # Opened before the model: a path that cannot be written fails at once.
-    if not FLAGS.decode_to_file:
-        return text_io.StandardOutput()
-    return open_resumable(
-        FLAGS.decode_to_file,
-        list_settings(load_options, changes, constraints),
-        FLAGS.resume,
+def _decode_document(plan, call):
+    from keras_transformer.bin.kt_decoder import document_decoder
+
+    num_warnings = document_decoder.decode_document(
+        plan,
+        call,
+        path=FLAGS.decode_from_file,
+        output=FLAGS.decode_to_file,
+        format=FLAGS.document_format,
+        language=FLAGS.document_language,
+        attributes=FLAGS.translate_attributes,
     )
+    return WITH_WARNINGS if num_warnings else 0
 
 
-def _decode(checker, load_options, changes, constraints):
+def _open_text(checker, format):
+    """Checks the text and the prefixes of translations, and opens both.
+
+    Returns the two, of which the prefixes may be None, and the number of
+    sentences if it is known.
+    """
+    from keras_transformer.decoding.texts import read_windows
+
+    if FLAGS.decode_interactive:
+        return _ask_for_lines(), None, None
     text = text_io.TextInput(FLAGS.decode_from_file)
-    prefixes = None
+    prefixes = num_lines = num_prefixes = None
     if FLAGS.prefix_file:
         prefixes = text_io.TextInput(FLAGS.prefix_file)
-    quality = None
-    if FLAGS.format == "jsonl":
-        quality = read_quality(load_options, changes)
-    format = LineFormat(changes, constraints, quality)
-    # The count also tells `Progress` how much is left.
-    num_lines = _check_text(text, prefixes, checker, format)
-    with _output(load_options, changes, constraints) as output:
-        # An export has its vocabulary in the model.
-        translator = None if checker else load_model(load_options)
-        long_lines = LongLines(checker or translator, format.text_of)
-        lines = output.follow("decode_from_file", long_lines.inspect(text))
-        prefixes_of_lines = prefixes_of_rows = None
-        if prefixes:
-            prefixes_of_lines, prefixes_of_rows = itertools.tee(
-                output.follow("prefix_file", prefixes)
-            )
-        translator = translator or load_model(load_options)
-        report_settings(translator, changes)
-        if num_lines:
-            num_lines -= output.num_lines
-        with Progress("sentences", num_lines, results=output) as progress:
-            hypotheses_of_lines = translator.hypotheses(
-                long_lines.texts(lines, output.num_lines),
-                report=progress.add,
-                prefixes=prefixes_of_lines,
-                seed=FLAGS.random_seed,
-                start=output.num_lines,
-                scored=format.shows_scores,
-                **constraints,
-                **changes,
-            )
-            results = long_lines.results(
-                hypotheses_of_lines,
-                translator,
-                changes,
-                constraints.get("glossary"),
-            )
-            rows = format.rows(results, translator, output, prefixes_of_rows)
-            _write(rows, output)
-    return WITH_WARNINGS if long_lines.num_long or output.num_alarms else 0
-
-
-def _check_text(text, prefixes, checker, format):
-    """Returns the number of lines of the text, or None for a pipe."""
-    num_lines = format.count(text)
-    num_prefixes = None
+    # What is not a regular file can be read only once.
+    if text.is_file:
+        num_lines = sum(
+            len(format.read(each).texts) for each in read_windows(text)
+        )
     if prefixes and prefixes.is_file:
         if checker:
             num_prefixes = checker.check_lengths(prefixes, FLAGS.prefix_file)
         else:
             num_prefixes = sum(1 for _ in prefixes)
-    # The number of lines in a pipe is not known in advance.
     if None not in (num_lines, num_prefixes) and num_prefixes != num_lines:
         raise UserError(
             "`--prefix_file` must have a line for each line of the input. "
@@ -170,46 +156,56 @@ def _check_text(text, prefixes, checker, format):
             f"{num_lines:,}. Leave a line empty if its translation may begin "
             "in any way."
         )
-    return num_lines
+    # A text that is divided has an unknown number of sentences.
+    return text, prefixes, None if format.language else num_lines
 
 
-def _write(rows, output):
-    from keras_transformer.decoding.texts import WINDOW
+def _ask_for_lines():
+    """Yields the lines that a user types."""
+    prompt = "> " if sys.stdin.isatty() else ""
+    print("Type one sentence per line; Control-D ends.", file=sys.stderr)
+    print(prompt, end="", file=sys.stderr, flush=True)
+    for line in text_io.standard_input():
+        yield line
+        print(prompt, end="", file=sys.stderr, flush=True)
 
-    # A translator yields the lines of a window one right after the other.
-    while lines := list(itertools.islice(rows, WINDOW)):
-        output.writelines([f"{line}\n" for line in lines])
+
+def _show_progress(num_lines, output):
+    if FLAGS.decode_interactive:
+        return contextlib.nullcontext()
+    if num_lines:
+        num_lines -= output.num_lines
+    return Progress("sentences", num_lines, results=output)
 
 
-def _score(checker, load_options, changes, constraints):
+def _score(plan, changes):
+    from keras_transformer.decoding.texts import read_windows
+
+    alpha = changes.get("alpha")
     # Read to the end first, so a faulty line fails before the model loads.
     pairs = list(_read_pairs(FLAGS.score_file))
-    if checker:
-        _check_pairs(checker, pairs)
-    with _output(load_options, changes, constraints) as output:
-        texts = output.follow("score_file", map("\t".join, pairs))
-        translator = load_model(load_options)
-        if not checker:
+    if plan.checker:
+        _check_pairs(plan.checker, pairs)
+    with decoder_model.open_output(plan, changes) as output:
+        lines = output.skip("score_file", map("\t".join, pairs))
+        translator = decoder_model.load_model(plan)
+        if not plan.checker:
             _check_pairs(translator, pairs)
         num_left = len(pairs) - output.num_lines
         with Progress("sentences", num_left, results=output) as progress:
-            alpha = changes.get("alpha")
-            _write(_scores(translator, texts, alpha, progress.add), output)
+            for window in read_windows(lines, start=output.num_lines):
+                sides = zip(*(line.split("\t") for line in window.texts))
+                scores = translator.score(*map(list, sides), alpha=alpha)
+                output.writelines(
+                    [f"{score:.6f}\n" for score in scores],
+                    score_file=window.texts,
+                )
+                progress.add(len(scores))
 
 
 def _check_pairs(checker, pairs):
     checker.check_lengths((text for text, _ in pairs), FLAGS.score_file)
     checker.check_translations((text for _, text in pairs), FLAGS.score_file)
-
-
-def _scores(translator, texts, alpha, report):
-    from keras_transformer.decoding.texts import WINDOW
-
-    while batch := list(itertools.islice(texts, WINDOW)):
-        pairs = zip(*(text.split("\t") for text in batch))
-        for score in translator.score(*pairs, alpha=alpha):
-            yield f"{score:.6f}"
-        report(len(batch))
 
 
 def _read_pairs(path):
@@ -224,30 +220,6 @@ def _read_pairs(path):
                 "tabs. Correct the line."
             )
         yield source, target
-
-
-def _decode_interactively(translator, lines, changes, constraints):
-    prompt = "> " if sys.stdin.isatty() else ""
-    format = LineFormat(changes, constraints)
-    print("Type one sentence per line; Control-D ends.", file=sys.stderr)
-    print(prompt, end="", file=sys.stderr, flush=True)
-    for number, line in enumerate(lines):
-        (count,) = translator.count_tokens([line])
-        if count > translator.max_tokens:
-            report_long(number + 1, count, translator.max_tokens)
-            line = ""
-        (hypotheses,) = translator.hypotheses(
-            [line],
-            seed=FLAGS.random_seed,
-            start=number,  # each line gets the same samples as in a file
-            scored=format.shows_scores,
-            **constraints,
-            **changes,
-        )
-        (alarms,) = translator.find_alarms([line], [hypotheses], **constraints)
-        report_alarms(number + 1, alarms)
-        print(format.columns(hypotheses), flush=True)
-        print(prompt, end="", file=sys.stderr, flush=True)
 
 
 run = command.make_script(main, FLAGS)

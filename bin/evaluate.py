@@ -38,6 +38,7 @@ the scores go only to standard output.
 F1 follows the rules of EVALB.
 """
 
+import dataclasses
 import functools
 import os
 import sys
@@ -73,33 +74,26 @@ def main(argv):
         return
     flags.require(FLAGS, "output_dir")
     read_backend()
-    output_dirs = model_flags.directories(FLAGS.output_dir)
-    problem = _problem(output_dirs)
-    _score_runs(problem, _texts(problem, output_dirs), output_dirs)
+    plan, problem = _plan_runs()
+    _score_runs(plan, problem, _read_texts(plan, problem))
 
 
-def _score_runs(problem, texts, output_dirs):
+def _score_runs(plan, problem, texts):
     """Decodes a text with the runs, scores the outputs and writes both."""
-    from keras_transformer.decoding.engines import keras_engine
-    from keras_transformer.decoding.engines.automatic import choose_engine
     from keras_transformer.evaluation import outputs
     from keras_transformer.evaluation.by_corpus import make_report
     from keras_transformer.evaluation.by_corpus import scores_by_corpus
 
     others = outputs.read_others(FLAGS.compare, texts) if FLAGS.compare else []
-    # Looked up once, because training may write another checkpoint meanwhile.
-    runs = keras_engine.open_runs(output_dirs)
-    steps = keras_engine.find_steps(runs, FLAGS.checkpoint_step)
     changes = model_flags.decode_changes(FLAGS)
-    choice = choose_engine(runs, FLAGS.engine, request=changes)
-    engine = "keras" if choice.engine == "keras" else FLAGS.engine
-    if engine == "keras":
+    options = plan.change_options(**changes)
+    if plan.engine == "keras":
         load_backend()
-    options = model_flags.decode_options(FLAGS, runs[0].hparams)
-    translator = outputs.load_translator(problem, output_dirs, steps, engine)
+    translator = outputs.load_translator(plan)
     # No directory belongs to an ensemble.
-    output_dir = output_dirs[0] if len(output_dirs) == 1 else None
-    quality = _read_quality(problem, options, output_dir, steps[0])
+    output_dir = plan.paths[0] if len(plan.paths) == 1 else None
+    step = plan.steps[0]
+    quality = _read_quality(problem, options, output_dir, step)
     scored = bool(FLAGS.calibrate or quality)
     decode = functools.partial(
         outputs.decode, translator, problem, scored=scored, **changes
@@ -111,22 +105,26 @@ def _score_runs(problem, texts, output_dirs):
     tokenize = FLAGS.tokenize or problem.bleu_tokenizer
     report = _score(problem, texts, hypotheses, tokenize)
     # Recorded first: the scores survive a reader that closes the pipe.
-    costs = []
-    if output_dir:
-        costs = _record(runs[0], steps[0], report, texts, options, choice)
+    costs = _record(plan, report, texts, options) if output_dir else []
     print("\n".join([report.text, "", *costs] if costs else [report.text]))
     both = (hypotheses, others)
-    systems = (output_dirs, both, texts.references)
-    print(_compare(*systems, tokenize, texts, problem), end="")
+    comparison = _compare(
+        plan.paths, both, texts.references, tokenize, texts, problem
+    )
+    print(comparison, end="")
     make = make_report(problem, tokenize, FLAGS.lowercase)
     lines = [] if FLAGS.test_set else scores_by_corpus(texts, *both, make)
-    step = steps[0]
     if FLAGS.stress:
-        measured = (texts, hypotheses, translator, decode, make)
-        lines += _stress(measured, output_dir, step)
+        scores = stress.measure_stress(
+            texts, hypotheses, translator, decode, make
+        )
+        if output_dir:
+            stress.write_stress(output_dir, texts.name, step, scores)
+        lines += ["", *stress.format_stress(scores)]
     if scored:
-        arguments = (translator, texts, best, options.alpha)
-        lines += _judge(quality, *arguments, output_dir, step)
+        features = measure_features(translator, best, options.alpha)
+        alarms = translator.find_alarms(texts.sources, [[one] for one in best])
+        lines += _judge(quality, plan, features, alarms, best, texts)
     print("".join(f"{line}\n" for line in lines), end="")
 
 
@@ -140,23 +138,12 @@ def _read_quality(problem, options, output_dir, step):
     return Quality.read(output_dir, step)
 
 
-def _stress(measured, output_dir, step):
-    """Returns the table of `--stress`, and writes its scores into a run."""
-    scores = stress.measure_stress(*measured)
-    if output_dir:
-        texts, *_ = measured
-        stress.write_stress(output_dir, texts.name, step, scores)
-    return ["", *stress.format_stress(scores)]
-
-
-def _judge(quality, translator, texts, best, alpha, output_dir, step):
-    """Returns a report on the estimates of quality, perhaps fitted here."""
-    features = measure_features(translator, best, alpha)
-    alarms = translator.find_alarms(texts.sources, [[one] for one in best])
+def _judge(quality, plan, features, alarms, best, texts):
+    """Returns a report on estimates of quality, which may be fitted here."""
     chrf = sentence_chrf([one.text for one in best], texts.references)
     if FLAGS.calibrate:
-        quality = Quality.fit(step, features, alarms, chrf)
-        quality.write(output_dir)
+        quality = Quality.fit(plan.steps[0], features, alarms, chrf)
+        quality.write(plan.paths[0])
     estimates, _ = quality.judge(features, alarms)
     lines = describe_quality(quality, estimates, chrf)
     if FLAGS.calibrate:
@@ -214,7 +201,7 @@ def _score_files():
 def _score_trees():
     _refuse(OF_TEXT, "BLEU, not F1")
     from keras_transformer.trees import parseval
-    from keras_transformer.trees.joining import read_best_parses
+    from keras_transformer.trees.parses import read_best_parses
     from keras_transformer.trees.treebank import read_treebank
 
     if len(FLAGS.references) > 1:
@@ -267,23 +254,27 @@ def _compare(
     return f"\n{text}\n"
 
 
-def _problem(output_dirs):
-    """Checks the flags, and returns the problem of the runs."""
+def _plan_runs():
+    """Checks the flags; returns the `Plan` of the runs and their problem."""
     # Only the token ids of the training text are kept, not the text itself.
     if FLAGS.split == "train":
         raise UserError(
             "`--split` must be a split whose text is kept. Received: "
             "--split=train. Use dev or test."
         )
-    from keras_transformer.decoding.engines import keras_engine
-    from keras_transformer.decoding.loading import check_loadable
-    from keras_transformer.decoding.loading import load_checker
+    from keras_transformer.decoding.plan import plan_runs
     from keras_transformer.runs.model_card.card import check_model_card
 
-    runs = keras_engine.open_runs(output_dirs)
-    check_loadable(output_dirs, FLAGS.checkpoint_step)
-    run = runs[0]
-    if len(runs) == 1:
+    # What is missing or out of range fails here, before the backend loads.
+    changes = model_flags.decode_changes(FLAGS)
+    plan = plan_runs(
+        model_flags.directories(FLAGS.output_dir),
+        FLAGS.checkpoint_step,
+        FLAGS.engine,
+        changes,
+    )
+    run = plan.runs[0]
+    if len(plan.runs) == 1:
         check_model_card(run)
     else:
         names = ["evalb_files", "calibrate"]
@@ -299,16 +290,15 @@ def _problem(output_dirs):
         _refuse(names, f"BLEU, not {problem.measure}")
     if problem.is_tokenized and FLAGS.tokenize not in (None, "none"):
         _refuse(["tokenize"], "text that is not tokenised already")
-    # What is missing or out of range fails here, before the backend loads.
-    changes = model_flags.decode_changes(FLAGS)
-    options = load_checker(output_dirs).change_options(**changes)
-    if options.mbr_samples:
+    if plan.change_options(**changes).mbr_samples:
         rule = "needs the scores of a search, not mbr_samples"
         flags.refuse(FLAGS, ["calibrate"], rule)
-    return problem
+    # The sentences of a treebank are words with spaces between them.
+    tokenized = problem.measure == "f1"
+    return dataclasses.replace(plan, tokenized=tokenized), problem
 
 
-def _texts(problem, output_dirs):
+def _read_texts(plan, problem):
     """Returns the text to decode, with everything checked."""
     from keras_transformer.evaluation import outputs
     from keras_transformer.evaluation import texts
@@ -320,17 +310,18 @@ def _texts(problem, output_dirs):
         has_test = "test" in problem.manifest["splits"]
         default = "test" if has_test and not FLAGS.calibrate else "dev"
         text = texts.get_split(problem, FLAGS.split or default)
-    if len(output_dirs) == 1:
+    if len(plan.paths) == 1:
+        output_dir = plan.paths[0]
         further_paths = []
         if FLAGS.stress:
-            path = stress.stress_path(output_dirs[0], text.name)
+            path = stress.stress_path(output_dir, text.name)
             further_paths.append(path)
         if FLAGS.calibrate:
-            further_paths.append(os.path.join(output_dirs[0], QUALITY_FILE))
+            further_paths.append(os.path.join(output_dir, QUALITY_FILE))
         outputs.check_files(
-            output_dirs[0], text.name, FLAGS.evalb_files, further_paths
+            output_dir, text.name, FLAGS.evalb_files, further_paths
         )
-    texts.check_texts(text, problem, output_dirs)
+    texts.check_texts(text, problem, plan.checker)
     if FLAGS.calibrate:
         check_number(len(text.sources))
     return text
@@ -352,14 +343,15 @@ def _score(problem, texts, hypotheses, tokenize):
     )
 
 
-def _record(run, step, report, texts, options, choice):
+def _record(plan, report, texts, options):
     """Writes the scores into a run and its card; returns lines on its cost."""
     from keras_transformer.runs.metrics_table import describe_cost
     from keras_transformer.runs.model_card.card import write_model_card
     from keras_transformer.runs.scores import record_scores
 
+    (run,), (step,) = plan.runs, plan.steps
     num_pairs = len(texts.references)
-    engine = choice.describe()
+    engine = plan.describe_engine()
     record_scores(run, texts.name, step, num_pairs, options, report, engine)
     write_model_card(run.path, run)
     rows = describe_cost(run.read_training(step))

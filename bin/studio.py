@@ -47,7 +47,6 @@ def main(argv):
             "search step by step. Received: KERAS_BACKEND="
             f"{os.environ['KERAS_BACKEND']}. Leave the variable out."
         )
-    from keras_transformer.decoding.loading import check_loadable
     from keras_transformer.serving.errors import format_address
     from keras_transformer.serving.http_server import HttpServer
     from keras_transformer.studio.app import LOOPBACK
@@ -55,8 +54,6 @@ def main(argv):
     from keras_transformer.studio.models import Studio
 
     studio = Studio(FLAGS.output_dir, FLAGS.checkpoint_step)
-    for path, step in zip(FLAGS.output_dir, studio.steps):
-        check_loadable(path, step)
     app = StudioApp(studio, is_local=FLAGS.host in LOOPBACK)
     server = HttpServer(app, FLAGS.host, FLAGS.port, name="kt-studio")
     server.start()

@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "problem": "data scoring",
     "registry": "fields hparam problem",
     "transformer": "layers masks serialization",
-    "trees": "data fields token_ids",
+    "trees": "data token_ids",
     "engines": "data files layers losses masks metrics model_config "
     "optimizers processor transformer",
     "problems": "cleaning data problem registry token_ids trees",

@@ -76,7 +76,10 @@ RUNNER_GROUP = flags.group(
 )
 TREE_GROUP = flags.group(
     "Files of parsing_files",
-    train_trees=flags.SHARED,
+    train_trees=flags.paths(
+        "Files or directories of the training trees, separated by commas. "
+        "wsj:02-21 means the folders or files 02 to 21 in wsj."
+    ),
     dev_trees=flags.paths("Files or directories of the development trees."),
     test_trees=flags.paths(
         "Files or directories of the test trees. Default: none."

@@ -82,8 +82,8 @@ FLAGS = flags.define(
             "Default: by the suffix of decode_from_file, else text.",
         ),
         document_language=flags.text(
-            "Code of the document's language, which decides where sentences "
-            "end.",
+            "Code of the language of a document or JSON lines, which decides "
+            "where sentences end.",
             default="en",
         ),
         translate_attributes=flags.switch(

@@ -1,24 +1,28 @@
-"""Opens the model that kt-decoder's flags name, and reads its constraints."""
+"""Plans and loads the model that kt-decoder's flags name."""
 
-import functools
+import dataclasses
 import os
 import sys
 
 from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_flags import OF_WORDS
+from keras_transformer.bin.kt_decoder.lines import LineFormat
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.bin.shared.model_flags import decode_precision
 from keras_transformer.bin.shared.model_flags import directories
+from keras_transformer.bin.shared.text_io import StandardOutput
 from keras_transformer.errors import UserError
+from keras_transformer.files.partial import open_resumable
 
 # Flags that the output depends on, apart from the text and the options.
 SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
-SETTINGS += ("rerank_weight", "target_language")
+SETTINGS += ("rerank_weight", "target_language", "document_language")
 SETTINGS += ("format", "split_long", "max_sentence_tokens", *OF_WORDS)
-# Flags that only a model that translates can take.
-OF_TRANSLATION = (*OF_WORDS, "document", "split_long")
+# What earlier versions did not record.
+NEW_SETTINGS = ("document_language", "output_dir's content")
+NEW_SETTINGS += ("rerank_by's content", "quality.json")
 
 
 def read_constraints():
@@ -40,22 +44,16 @@ def read_constraints():
     return constraints
 
 
-def check_model(changes, constraints):
-    """Checks the model that the flags name, before the backend loads.
+def plan_decoding(changes, constraints):
+    """Returns the `Plan` of the model, which can do all that is asked for.
 
-    Loading takes seconds, and a faulty run or option fails without it. Returns
-    a checker from `loading.load_checker`, and the `load_options`: the steps of
-    checkpoints by the flag that names their runs, and the `engine`. For an
-    exported model the two are None and empty.
+    `changes` are decoding options, and `constraints` those of
+    `read_constraints`. Loading takes seconds, and a faulty run or option fails
+    without it.
     """
-    from keras_transformer.decoding.engines import automatic
     from keras_transformer.decoding.engines import check_capabilities
-    from keras_transformer.decoding.engines import keras_engine
-    from keras_transformer.decoding.loading import check_export
-    from keras_transformer.decoding.loading import check_loadable
-    from keras_transformer.decoding.loading import load_checker
+    from keras_transformer.decoding.plan import plan_model
 
-    paths = directories(FLAGS.output_dir)
     changed_flags = {
         name: FLAGS[name].value
         for name in FLAGS
@@ -65,38 +63,58 @@ def check_model(changes, constraints):
     if num_hypotheses > 1:
         rule = f"cannot be combined with num_hypotheses={num_hypotheses}"
         flags.refuse(FLAGS, OF_WORDS, rule)
-    if check_loadable(paths, FLAGS.checkpoint_step):
-        check_export(paths[0], changed_flags, changes)
-        return None, {}
-    checker = load_checker(paths, **_make_arguments(load_checker))
-    check_capabilities(checker.engine.capabilities, changed_flags, "--")
-    options = checker.change_options(**changes)
-    _check_translates(checker, (*OF_TRANSLATION, "prefix_file"))
-    checker.combine_steps(options, **constraints)
-    runs = keras_engine.open_runs(paths)
-    steps = keras_engine.find_steps(runs, FLAGS.checkpoint_step)
-    load_options = {"output_dir": steps}
+    plan = plan_model(
+        directories(FLAGS.output_dir),
+        FLAGS.checkpoint_step,
+        FLAGS.engine,
+        FLAGS.precision,
+        {**changed_flags, **changes},
+        target_language=FLAGS.target_language,
+    )
+    check_capabilities(plan.capabilities, changed_flags, "--")
     if FLAGS.rerank_by:
-        reverse = keras_engine.open_runs(directories(FLAGS.rerank_by))
-        load_options["rerank_by"] = keras_engine.find_steps(reverse)
-    load_options["engine"] = automatic.choose_engine(
-        runs, FLAGS.engine, FLAGS.precision, {**changed_flags, **changes}
-    ).engine
-    return checker, load_options
+        weight = FLAGS.rerank_weight
+        plan = dataclasses.replace(
+            plan, reverse=_plan_reverse(), rerank_weight=weight
+        )
+    if plan.linearization:
+        rule = "needs a model that translates, not a parsing run"
+        names = (*OF_WORDS, "document", "split_long", "prefix_file")
+        flags.refuse(FLAGS, names, rule)
+        plan = dataclasses.replace(plan, tokenized=FLAGS.tokenized)
+    else:
+        flags.refuse(FLAGS, ["tokenized"], "needs a model that parses")
+    options = plan.change_options(**changes)
+    if plan.checker:
+        plan.checker.check_call(options, **constraints)
+    return plan
 
 
-def _warn_of_direction():
-    """Warns if `--rerank_by` names a run of the same direction."""
+def _plan_reverse():
+    from keras_transformer.decoding.plan import plan_model
+
+    reverse = plan_model(directories(FLAGS.rerank_by), engine="keras")
+    if reverse.format:
+        raise UserError(
+            "`--rerank_by` must be the directory of a run. Received: "
+            f"--rerank_by={FLAGS.rerank_by}, an exported model. Name the run."
+        )
+    return reverse
+
+
+def report_settings(plan, changes):
+    """Warns of a reranker of the same direction, and reports a wider beam.
+
+    The beam grows with the number of hypotheses.
+    """
     # The data of some problems hold both directions, or tell them by tags.
-    from keras_transformer.decoding.engines.keras_engine import open_runs
-
     problems = {
         run.problem_name
-        for run in open_runs(directories(FLAGS.output_dir))
+        for run in plan.runs
         if not run.problem_name.endswith("_both")
         and not run.source_vocabulary.language_codes
     }
-    for run in open_runs(directories(FLAGS.rerank_by)):
+    for run in plan.reverse.runs if plan.reverse else []:
         if run.problem_name in problems:
             print(
                 # Paths may hold bytes that are not UTF-8.
@@ -106,129 +124,118 @@ def _warn_of_direction():
                 f"--problem={run.problem_name}_rev.",
                 file=sys.stderr,
             )
+    options, width = plan.change_options(**changes), plan.options.beam_size
+    is_beam = not (options.temperature or options.mbr_samples)
+    if is_beam and "beam_size" not in changes and options.beam_size > width:
+        print(
+            f"kt-decoder: the beam is {options.beam_size} wide instead of "
+            f"{width}, because num_hypotheses={options.num_hypotheses} needs "
+            "it.",
+            file=sys.stderr,
+        )
 
 
-def report_settings(translator, changes):
-    """Warns of a reranker of the same direction, and reports a wider beam.
+def load_model(plan):
+    """Loads what `plan_decoding` has planned, and the backend that it needs."""
+    if plan.engine == "saved_model":
+        load_backend("tensorflow")
+    elif plan.engine == "ctranslate2":
+        read_backend()  # Keras may translate a long text later on
+    else:
+        load_backend()
+        from keras_transformer.decoding import batching
 
-    The beam grows with the number of hypotheses.
-    """
-    if FLAGS.rerank_by:
-        _warn_of_direction()
-    before, after = translator.options, translator.change_options(**changes)
-    is_beam = not (after.temperature or after.mbr_samples)
-    if is_beam and "beam_size" not in changes:
-        if after.beam_size > before.beam_size:
-            print(
-                f"kt-decoder: the beam is {after.beam_size} wide instead of "
-                f"{before.beam_size}, because num_hypotheses="
-                f"{after.num_hypotheses} needs it.",
-                file=sys.stderr,
-            )
+        precision = decode_precision(FLAGS, plan.runs[0].hparams)
+        plan = dataclasses.replace(
+            plan,
+            precision=precision,
+            reverse=plan.reverse
+            and dataclasses.replace(plan.reverse, precision=precision),
+        )
+        # A single sentence is faster when one batch uses all cores.
+        if not FLAGS.decode_interactive:
+            batching.give_each_a_core()
+    return plan.load()
 
 
-def read_quality(load_options, changes):
+def make_format(plan, changes):
+    """Returns the `LineFormat` that the flags describe."""
+    is_json = FLAGS.format == "jsonl"
+    return LineFormat(
+        name=FLAGS.decode_from_file or "standard input",
+        is_json=is_json,
+        # A parser takes all sentences of a text.
+        language=FLAGS.document_language
+        if is_json and not plan.linearization
+        else None,
+        num_hypotheses=changes.get("num_hypotheses") or 1,
+        with_scores=FLAGS.write_scores,
+        with_alignments=FLAGS.write_alignments,
+        with_word_scores=FLAGS.write_word_scores,
+    )
+
+
+def make_extras(translator, quality=None):
+    """Returns the `Extras` of translations that the flags ask for."""
+    # Imported here because it needs NumPy; bad input fails sooner.
+    from keras_transformer.decoding import translation
+
+    max_tokens = translator.max_tokens
+    if FLAGS.split_long or FLAGS.document:
+        max_tokens = translation.limit_part_tokens(
+            translator, FLAGS.max_sentence_tokens
+        )
+    return translation.Extras(
+        max_tokens,
+        splits=FLAGS.split_long or FLAGS.document,
+        warns=True,
+        links_words=FLAGS.write_alignments,
+        scores_words=FLAGS.write_word_scores,
+        quality=quality,
+    )
+
+
+def read_quality(plan, changes):
     """Returns the `Quality` that kt-evaluate has fitted to the run, or None.
 
     It fits only scores of a search with this run alone, at its checkpoint.
     """
     is_other = FLAGS.rerank_by or changes.get("mbr_samples")
-    if is_other or len(load_options.get("output_dir", ())) != 1:
+    if is_other or FLAGS.format != "jsonl" or len(plan.runs) != 1:
         return None
     from keras_transformer.evaluation.quality import Quality
 
-    return Quality.read(FLAGS.output_dir, *load_options["output_dir"])
+    return Quality.read(FLAGS.output_dir, *plan.steps)
 
 
-def _check_translates(translator, names):
-    """Raises a `UserError` if a flag is given for a model that parses."""
-    if translator.linearization:
-        rule = "needs a model that translates, not a parsing run"
-        flags.refuse(FLAGS, names, rule)
-
-
-def load_model(load_options):
-    """Opens the model as a translator or a parser.
-
-    `check_model` returned the `load_options`.
-    """
-    from keras_transformer.formats import exported
-
-    paths = directories(FLAGS.output_dir)
-    format = exported.find_format(paths)
-    precision = FLAGS.precision  # exported models ignore it
-    engine = FLAGS.engine
-    if format == "saved_model":
-        load_backend("tensorflow")
-    elif load_options.get("engine") == "ctranslate2":
-        read_backend()  # Keras may translate a long text later on
-        precision = "int8" if precision == "int8" else "float32"
-    elif not format:
-        engine = "keras"
-        load_backend()
-        from keras_transformer.decoding import batching
-        from keras_transformer.decoding.engines import keras_engine
-
-        hparams = keras_engine.open_runs(paths)[0].hparams
-        precision = decode_precision(FLAGS, hparams)
-
-        # A single sentence is faster when one batch uses all cores.
-        if not FLAGS.decode_interactive:
-            batching.give_each_a_core()
-    from keras_transformer.decoding.loading import load
-
-    load_run = functools.partial(load, precision=precision, engine=engine)
-    load_reverse = functools.partial(
-        load_run, step=load_options.get("rerank_by")
+def open_output(plan, call, quality=None):
+    """Opens the output, before the model: a faulty path fails at once."""
+    if not FLAGS.decode_to_file:
+        return StandardOutput()
+    return open_resumable(
+        FLAGS.decode_to_file,
+        _list_settings(plan, quality, **call),
+        FLAGS.resume,
+        NEW_SETTINGS,
     )
-    translator = load_run(
-        paths,
-        load_options.get("output_dir"),
-        **_make_arguments(load_reverse),
-    )
-    # It is known only now whether an exported model parses.
-    _check_translates(translator, OF_TRANSLATION)
-    return translator
 
 
-def _make_arguments(load):
-    """Returns the arguments of a translator or a parser that the flags set.
-
-    The function `load` opens the runs of `--rerank_by`.
-    """
-    from keras_transformer.decoding.loading import check_loadable
-    from keras_transformer.decoding.selection import Reranker
-
-    reranker = None
-    if FLAGS.rerank_by:
-        paths = directories(FLAGS.rerank_by)
-        if check_loadable(paths):
-            raise UserError(
-                "`--rerank_by` must be the directory of a run. Received: "
-                f"--rerank_by={FLAGS.rerank_by}, an exported model. Name the "
-                "run."
-            )
-        reranker = Reranker(load(paths), FLAGS.rerank_weight)
-    return {
-        "tokenized": FLAGS.tokenized,
-        "target_language": FLAGS.target_language,
-        "reranker": reranker,
-    }
-
-
-def list_settings(load_options, changes, constraints):
-    """Returns all that the output depends on, except the text.
-
-    It is for `files.partial.open_resumable`. `check_model` returned the
-    `load_options`.
-    """
-    glossary, protect = map(constraints.get, ("glossary", "protect"))
+def _list_settings(
+    plan, quality, seed=None, glossary=None, protect=None, **changes
+):
+    """Returns all that the output depends on, except the text."""
+    # Models are recorded by their content, because checkpoints may be averaged
+    # again under the same name and step.
+    reverse = plan.reverse
     return {
         "output_dir": _find_models("output_dir"),
-        "checkpoint_step": _join_steps(load_options.get("output_dir")),
+        "checkpoint_step": _join_steps(plan.steps),
+        "output_dir's content": plan.hash_content(),
+        "quality.json": quality and quality.sha256,
         "rerank_by": _find_models("rerank_by"),
-        "rerank_step": _join_steps(load_options.get("rerank_by")),
-        "engine": load_options.get("engine"),
+        "rerank_step": reverse and _join_steps(reverse.steps),
+        "rerank_by's content": reverse and reverse.hash_content(),
+        "engine": None if plan.format else plan.engine,
         "prefix_file": bool(FLAGS.prefix_file),
         "score_file": bool(FLAGS.score_file),
         "glossary": glossary and glossary.sha256,
@@ -251,6 +258,6 @@ def _find_models(name):
 
 def _join_steps(steps):
     """Returns the step of a single run, or the steps of several as text."""
-    if steps and len(steps) > 1:
+    if len(steps) > 1:
         return ",".join(map(str, steps))
-    return steps and steps[0]
+    return steps[0] if steps else None

@@ -4,8 +4,8 @@ import contextlib
 import io
 import sys
 
-from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_model import load_model
+from keras_transformer.bin.kt_decoder.decoder_model import make_extras
 from keras_transformer.bin.shared import text_io
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
@@ -23,36 +23,35 @@ WARNINGS = {
 }
 
 
-def decode_document(checker, load_options, changes, constraints):
+def decode_document(plan, call, path, output, format, language, attributes):
     """Writes the translation of a document; returns the number of warnings.
 
-    `check_model` returned the `checker` and the `load_options`,
-    `read_constraints` the `constraints`, and `changes` holds decoding options.
+    `call` holds the arguments of `Translator.translate_window`. Without paths,
+    the document is in standard input, and the translation goes to standard
+    output. The others are arguments of `Document`; the format may be None.
     """
-    number = changes.get("num_hypotheses") or 1
+    number = call.get("num_hypotheses") or 1
     if number > 1:
         raise UserError(
             "`num_hypotheses` must be 1 for a document, which has one "
             f"translation. Received: num_hypotheses={number} with --document. "
             "Leave it out."
         )
-    path = FLAGS.decode_from_file
-    format = FLAGS.document_format or document.guess_format(path)
     content = _read(path)
     # The vocabulary of a run can be read without its model, so a faulty
     # document fails before the model is loaded.
-    translator = checker or load_model(load_options)
+    translator = plan.checker or load_model(plan)
     source = document.Document(
         content,
-        format,
-        FLAGS.document_language,
-        FLAGS.translate_attributes,
+        format or document.guess_format(path),
+        language,
+        attributes,
         translator.codec.normalize,
     )
-    with _output(FLAGS.decode_to_file) as file:
-        if checker:
-            translator = load_model(load_options)
-        translations = _translate(source, translator, changes, constraints)
+    with _output(output) as file:
+        if plan.checker:
+            translator = load_model(plan)
+        translations = _translate(source.sentences, translator, call)
         texts = [
             translation.hypotheses[0].text or sentence
             for sentence, translation in zip(source.sentences, translations)
@@ -89,22 +88,18 @@ def _output(path):
     sys.stdout.write(content.getvalue().decode())
 
 
-def _translate(source, translator, changes, constraints):
-    from keras_transformer.decoding.steps import long_texts
+def _translate(sentences, translator, call):
+    from keras_transformer.decoding.texts import read_windows
 
-    max_tokens = long_texts.limit_part_tokens(
-        translator, FLAGS.max_sentence_tokens
-    )
-    parts = long_texts.split_texts(translator, source.sentences, max_tokens)
-    with Progress("sentences", sum(map(len, parts))) as progress:
-        return long_texts.translate_in_parts(
-            translator,
-            parts,
-            progress.add,
-            FLAGS.random_seed,
-            **constraints,
-            **changes,
-        )
+    extras = make_extras(translator)
+    with Progress("sentences", len(sentences)) as progress:
+        return [
+            one
+            for window in read_windows(sentences)
+            for one in translator.translate_window(
+                window, progress.add, extras=extras, **call
+            )
+        ]
 
 
 def _alignments(source, translations, translator):
@@ -119,7 +114,7 @@ def _alignments(source, translations, translator):
         # Only the translation of a whole sentence has ids.
         if has_markup
         and best[number].ids
-        and "word_links" in translator.engine.capabilities.supports
+        and "word_links" in translator.capabilities.supports
     ]
     links = numbers and translator.word_links(
         [source.sentences[number] for number in numbers],

@@ -313,10 +313,6 @@ SHARED_FLAGS = dict(
     ),
     train_source=path("Source side of the training text."),
     train_target=path("Target side of the training text."),
-    train_trees=paths(
-        "Files or directories of the training trees, separated by commas. "
-        "wsj:02-21 means the folders or files 02 to 21 in wsj."
-    ),
     source_language=text("Language of the sources in TMX files, such as en."),
     target_language=text("Language of the targets in TMX files, such as de."),
     hparams=text(

@@ -78,10 +78,11 @@ class StandardOutput:
                 f"{self._num_written:,} lines were written to standard output."
             )
 
-    def follow(self, name, lines):
+    def skip(self, name, lines):
         return iter(lines)
 
-    def writelines(self, lines):
+    def writelines(self, lines, **inputs):
+        lines = list(lines)
         sys.stdout.writelines(lines)
         sys.stdout.flush()
         self._num_written += len(lines)

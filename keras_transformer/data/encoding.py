@@ -60,11 +60,10 @@ def encode_split(problem, split, tmp_dir, vocabularies, directory, described):
     `described` holds the problem's description of each corpus of the split. It
     is empty for a single unnamed corpus.
     """
-    source_first = list(reversed(vocabularies))
     sides = [
         SideWriter(directory, split, side, vocabulary.vocab_size, to_encode)
         for side, vocabulary, to_encode in zip(
-            ("source", "target"), source_first, (str, problem.target_text)
+            ("source", "target"), vocabularies, (str, problem.target_text)
         )
     ]
     corpora = problem.text_corpora(split, tmp_dir)
@@ -81,7 +80,7 @@ def encode_split(problem, split, tmp_dir, vocabularies, directory, described):
         )
         # Closed before the sides, whose texts it reads.
         encoded_chunks = stack.enter_context(
-            contextlib.closing(encoder.encode(source_first, chunks, directory))
+            contextlib.closing(encoder.encode(vocabularies, chunks, directory))
         )
         for encoded in encoded_chunks:
             for side, sequences in zip(sides, encoded, strict=True):

@@ -84,7 +84,7 @@ def read_marian_vocabularies(directory):
     )
     if sources.model_bytes == targets.model_bytes:
         return Vocabularies(targets, targets)
-    return Vocabularies(targets, sources)
+    return Vocabularies(sources, targets)
 
 
 def _check_features(config, path):
@@ -224,7 +224,7 @@ def write_marian_vocabularies(
     targets. With `separate_vocabs` each side has a table of its own; a common
     one needs the same pieces on both sides.
     """
-    targets, sources = vocabularies
+    sources, targets = vocabularies
     if not (separate_vocabs or vocabularies.have_same_pieces):
         raise UserError(
             "One table of ids needs the same pieces on both sides. Received: "

@@ -55,7 +55,7 @@ def write_links(directory, vocabularies, alignments):
     sides = token_arrays.read_ids(directory, "train").values()
     starts = [
         np.array([piece.startswith(WORD_START) for piece in v.all_pieces()])
-        for v in reversed(vocabularies)
+        for v in vocabularies
     ]
     path = os.path.join(directory, FILE)
     with token_arrays.TokenArrayWriter(path, _MOST_POSITIONS) as writer:

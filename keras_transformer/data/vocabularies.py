@@ -22,8 +22,8 @@ _logger = logging.getLogger(__name__)
 class Vocabularies(typing.NamedTuple):
     """The vocabularies of a model, the same one twice if it is shared."""
 
-    targets: Subwords
     sources: Subwords
+    targets: Subwords
 
     @property
     def is_shared(self):
@@ -60,7 +60,7 @@ class Vocabularies(typing.NamedTuple):
 
     def swap_sides(self):
         """Returns the vocabularies of the opposite direction."""
-        return Vocabularies(self.sources, self.targets)
+        return Vocabularies(self.targets, self.sources)
 
     def write(self, directory):
         """Writes the files into a directory, one or two."""
@@ -100,7 +100,7 @@ def read(directory, sha256, source_sha256):
     if source_sha256 is None:
         return Vocabularies(targets, targets)
     path = os.path.join(directory, SOURCE_VOCABULARY_FILE)
-    return Vocabularies(targets, Subwords(path, source_sha256))
+    return Vocabularies(Subwords(path, source_sha256), targets)
 
 
 def read_path(path):
@@ -108,7 +108,8 @@ def read_path(path):
     if not os.path.isdir(path):
         shared = Subwords(path)
         return Vocabularies(shared, shared)
-    return Vocabularies(*(Subwords(os.path.join(path, name)) for name in FILES))
+    targets, sources = (Subwords(os.path.join(path, name)) for name in FILES)
+    return Vocabularies(sources, targets)
 
 
 def train(problem, pairs, tmp_dir, directory):
@@ -141,8 +142,8 @@ def train(problem, pairs, tmp_dir, directory):
     sources, targets = zip(*pairs)
     source_size = problem.source_vocab_size or problem.vocab_size
     return Vocabularies(
-        train_one(targets, problem.vocab_size, VOCABULARY_FILE),
         train_one(sources, source_size, SOURCE_VOCABULARY_FILE),
+        train_one(targets, problem.vocab_size, VOCABULARY_FILE),
     )
 
 

@@ -81,7 +81,7 @@ def compute_attention(model, vocabularies, source_ids, target_ids):
         kind: np.stack([ops.convert_to_numpy(layer)[0] for layer in layers])
         for kind, layers in weights.items()
     }  # (num_layers, num_heads, query_len, key_len)
-    tokens = map(_label, reversed(vocabularies), pair)
+    tokens = map(_label, vocabularies, pair)
     return Attention(*tokens, **arrays, log_probs=log_probs[0])
 
 
@@ -285,7 +285,7 @@ def link_words(vocabularies, pattern, pair, weights, log_probs=None):
     words have no scores. The end of a translation needs no weights. The other
     arguments are as in `find_links`.
     """
-    sides = map(_share_out, reversed(vocabularies), pair, (pattern, pattern))
+    sides = map(_share_out, vocabularies, pair, (pattern, pattern))
     (source_words, of_source), (target_words, of_target) = sides
     scores = []
     if log_probs is not None:

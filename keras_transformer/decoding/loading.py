@@ -3,14 +3,9 @@
 import os
 import tempfile
 
-from keras_transformer.decoding.engines import check_capabilities
-from keras_transformer.decoding.engines.automatic import open_engine
-from keras_transformer.decoding.parser import Parser
+from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.selection import Reranker
-from keras_transformer.decoding.steps.affixes import FinalEmoji
-from keras_transformer.decoding.steps.affixes import TargetTag
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.errors import UserError
 from keras_transformer.formats import exported
 
 
@@ -43,7 +38,7 @@ def load(
         reranker: A `Reranker`. Defaults to None.
         engine: "keras" or "ctranslate2", which computes the translations of a
             run. Defaults to "auto", which is CTranslate2 on a processor, and
-            Keras for whatever CTranslate2 lacks; see `choose_engine`.
+            Keras for whatever CTranslate2 lacks; see `plan_model`.
 
     Returns:
         A `Parser` if the model was trained to parse. Otherwise a `Translator`.
@@ -61,14 +56,20 @@ def load(
         french = load("runs/many", target_language="fr")
     """
     temporary: list[tempfile.TemporaryDirectory] = []
-    paths = [
-        _find_directory(one, temporary)
-        for one in exported.list_directories(path)
-    ]
-    request = {"rerank_by": reranker}
-    engine = open_engine(paths, step, precision, engine, request)
-    engine.imported = temporary  # these exist as long as the engine
-    return _assemble(engine, tokenized, target_language, reranker)
+    plan = plan_model(
+        [
+            _find_directory(one, temporary)
+            for one in exported.list_directories(path)
+        ],
+        step,
+        engine,
+        precision,
+        {"rerank_by": reranker},
+        tokenized=tokenized,
+        target_language=target_language,
+        temporary=temporary,
+    )
+    return plan.load(reranker)
 
 
 def _find_directory(path, temporary):
@@ -87,84 +88,3 @@ def _find_directory(path, temporary):
     temporary.append(tempfile.TemporaryDirectory())
     run_path = os.path.join(temporary[-1].name, "run")
     return marian.import_marian(path, run_path, origin).path
-
-
-def load_checker(path, tokenized=False, target_language=None, reranker=None):
-    """Opens the vocabulary of runs, to check text before the model is loaded.
-
-    Returns a `Translator` or `Parser` without a model, for work that needs only
-    the vocabulary; see `texts.Preparation`. None for an exported model.
-    """
-    paths = exported.list_directories(path)
-    if exported.find_format(paths):
-        return None
-    # Imported here because an exported model starts faster without it.
-    from keras_transformer.decoding.engines.keras_engine import KerasEngine
-
-    engine = KerasEngine.load_vocabularies(paths)
-    return _assemble(engine, tokenized, target_language, reranker)
-
-
-def check_loadable(path, step=None):
-    """Checks a model as far as is possible before its backend is loaded.
-
-    Returns the format of an exported model, or None for runs. A model of
-    CTranslate2 needs no backend and is checked when it is loaded.
-    """
-    paths = exported.list_directories(path)
-    format = exported.find_format(paths)
-    # Imported here because each needs packages that the others do without.
-    if format == "saved_model":
-        from keras_transformer.decoding.engines import saved_model
-
-        saved_model.check_saved_model(paths[0])
-    elif format is None:
-        from keras_transformer.decoding.engines import keras_engine
-        from keras_transformer.runs.weights import check_checkpoint
-
-        runs = keras_engine.open_runs(paths)
-        for run, found in zip(runs, keras_engine.find_steps(runs, step)):
-            check_checkpoint(run, found)
-    return format
-
-
-def check_export(path, chosen, options):
-    """Checks that an exported model supports what a user asks for.
-
-    `chosen` is a dictionary of the flags of kt-decoder that are not at their
-    defaults, `options` one of decoding options.
-    """
-    if exported.find_export_format(path) == "ctranslate2":
-        from keras_transformer.decoding.engines import ctranslate2
-
-        directory = exported.find_newest_version(path)
-        record_path = os.path.join(directory, exported.EXPORT_FILE)
-        record, decode_options = exported.read_export(record_path)
-        capabilities = ctranslate2.find_capabilities(record)
-    else:
-        from keras_transformer.decoding.engines import saved_model
-
-        record, decode_options = saved_model.check_saved_model(path)
-        capabilities = saved_model.make_capabilities(path, decode_options)
-        if "tokenized" in chosen and not record.get("linearization"):
-            raise UserError(
-                "`--tokenized` needs a model that parses. Received: "
-                f"--tokenized with {path}, which translates. Remove it."
-            )
-    check_capabilities(capabilities, chosen, "--")
-    check_capabilities(capabilities, options)
-    decode_options.replace(**options)
-
-
-def _assemble(engine, tokenized, target_language, reranker):
-    steps = []
-    if target_language:
-        steps = [TargetTag(target_language, engine.codec)]
-    if engine.linearization and not reranker:
-        return Parser(engine, tokenized, steps)
-    if tokenized:
-        raise UserError(
-            "`tokenized` needs a model that parses. Received: a model "
-            "that translates. Leave it out."
-        )
-    return Translator(engine, [*steps, FinalEmoji()], reranker)

@@ -2,9 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterable
+import typing
 from collections.abc import Sequence
 
+from keras_transformer.decoding.engine_plan import EnginePlan
 from keras_transformer.decoding.engines import Engine
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.steps import Step
@@ -14,7 +15,6 @@ from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import WORD_START
 from keras_transformer.trees.consensus import estimate_f1
 from keras_transformer.trees.consensus import find_consensus
-from keras_transformer.trees.symbols import LEAF
 from keras_transformer.trees.target_text import is_tree
 from keras_transformer.trees.target_text import read_tree
 from keras_transformer.trees.target_text import write_tree
@@ -22,7 +22,9 @@ from keras_transformer.trees.tokenizer import tokenize
 from keras_transformer.trees.tree import escape
 from keras_transformer.trees.tree import join_spaces
 from keras_transformer.trees.tree import parse_tree
-from keras_transformer.trees.tree import replace_tags
+
+if typing.TYPE_CHECKING:
+    from keras_transformer.decoding.chart import Chart
 
 
 class Trees(Step):
@@ -32,10 +34,9 @@ class Trees(Step):
     beam among them, and `num_malformed` those that were not trees.
     """
 
-    def __init__(self, engine, tokenized):
-        self._linearization = engine.linearization
-        self._tagger = engine.tagger
-        self._normalize = engine.codec.normalize
+    def __init__(self, codec, tokenized=False):
+        self._linearization = codec.linearization
+        self._normalize = codec.normalize
         self._tokenized = tokenized
         self.num_outputs = self.num_malformed = 0
 
@@ -47,16 +48,13 @@ class Trees(Step):
     def prepare_targets(self, texts):
         return list(map(self.write, texts))
 
+    def check_target(self, text, name, line):
+        self.write(text, name, line)
+
     def finish(self, hypotheses, memory):
-        tags = [None] * len(memory)
-        if self._tagger:
-            tags = self._tagger(memory)
         return [
-            [
-                one._replace(text=self._read(one.text, words, tags_of_words))
-                for one in each
-            ]
-            for each, words, tags_of_words in zip(hypotheses, memory, tags)
+            [one._replace(text=self._read(one.text, words)) for one in each]
+            for each, words in zip(hypotheses, memory)
         ]
 
     def split(self, text):
@@ -76,18 +74,13 @@ class Trees(Step):
         """
         return write_tree(parse_tree(tree, name, line), self._linearization)
 
-    def _read(self, symbols, words, tags):
+    def _read(self, symbols, words):
         """Returns the tree that the model wrote, repaired if necessary."""
         if not words:  # a blank text has no tree
             return ""
         self.num_outputs += 1
         self.num_malformed += not is_tree(symbols, words, self._linearization)
-        tree = read_tree(symbols, words, self._linearization)
-        if tags:
-            pairs = zip(tree.tags(), tags, strict=True)
-            # Punctuation has its tag from the word already.
-            tree = replace_tags(tree, [t if o == LEAF else o for o, t in pairs])
-        return str(tree)
+        return str(read_tree(symbols, words, self._linearization))
 
 
 class Consensus(Step):
@@ -108,7 +101,7 @@ class Consensus(Step):
             for each in hypotheses
         ]
         charts = [()] * len(trees)
-        if chart := self._parser.engine.chart:
+        if chart := self._parser.chart:
             charts = chart([each[0].words() if each else [] for each in trees])
         return [
             [self._join(parses, each, chart)] if parses else each
@@ -146,12 +139,11 @@ class Parser(Translator):
     str that `nltk.Tree.fromstring` accepts.
 
     Args:
-        engine: The engine of a model that was trained to parse. Where the model
-            writes no parts of speech, they come from the engine's `Tagger`.
-            Without one they are XX.
+        engine: The engine of a model that was trained to parse.
         tokenized: Whether the sentences are words with spaces between them, as
             in a treebank, instead of raw text. Defaults to False.
         steps: List of `Step` that come before parsing. Defaults to none.
+        chart: The `Chart` that finds the constituents. Defaults to None.
 
     Example:
 
@@ -167,36 +159,22 @@ class Parser(Translator):
         engine: Engine,
         tokenized: bool = False,
         steps: Sequence[Step] = (),
+        chart: "Chart | None" = None,
     ):
-        if engine.linearization is None:
+        if engine.codec.linearization is None:
             raise UserError(
                 "A parser must have a model that was trained to parse. "
                 "Received: one without brackets in its vocabulary. Use it as "
                 "a `Translator`."
             )
-        self.trees = Trees(engine, tokenized)
+        self.chart = chart
+        self.trees = Trees(engine.codec, tokenized)
         super().__init__(engine, [*steps, self.trees])
 
-    def change_options(self, **changes) -> DecodeOptions:
-        options = super().change_options(**changes)
-        if options.mbr_samples and options.num_hypotheses > 1:
-            raise UserError(
-                "`num_hypotheses` must be 1 where `mbr_samples` makes one tree "
-                f"of all samples. Received: num_hypotheses="
-                f"{options.num_hypotheses}, mbr_samples={options.mbr_samples}. "
-                "Leave one of them out."
-            )
-        return options
-
-    def check_translations(
-        self, trees: Iterable[str], name: str = "the input"
-    ) -> int:
-        def check_trees():
-            for line, tree in enumerate(trees, 1):
-                self.trees.write(tree, name, line)  # the error names the line
-                yield tree
-
-        return super().check_translations(check_trees(), name)
+    @classmethod
+    def from_plan(cls, plan: EnginePlan, **options) -> typing.Self:
+        engine = plan.open_engine()
+        return cls(engine, chart=plan.open_chart(engine), **options)
 
     def combine_steps(
         self, options: DecodeOptions, *others, **constraints
@@ -215,4 +193,4 @@ class Parser(Translator):
     def _uses_chart(self, options):
         # Several trees, or samples, come only from the decoder.
         is_single = options.num_hypotheses == 1 and not options.temperature
-        return bool(self.engine.chart) and is_single
+        return bool(self.chart) and is_single

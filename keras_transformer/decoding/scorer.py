@@ -1,22 +1,49 @@
 """Scores existing translations, and finds what they attend to."""
 
 import re
+import typing
+from collections.abc import Sequence
 
 from keras_transformer.decoding.attention import SPACED_WORD
 from keras_transformer.decoding.attention import Attention
 from keras_transformer.decoding.attention import WordLinks
+from keras_transformer.decoding.engines import Engine
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.engines import check_capabilities
+from keras_transformer.decoding.preparation import Preparation
+from keras_transformer.decoding.selection import Reranker
+from keras_transformer.decoding.steps import Step
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.steps.placeholders import Placeholders
 from keras_transformer.decoding.steps.placeholders import make_mask
-from keras_transformer.decoding.texts import Preparation
 from keras_transformer.decoding.texts import check_pairs
+from keras_transformer.decoding.translation import REACHED_LIMIT
+from keras_transformer.decoding.translation import Extras
+from keras_transformer.decoding.translation import Translation
 from keras_transformer.scoring import alarms
 
 
 class Scorer(Preparation):
     """The part of a `Translator` that needs a model, but no search."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        steps: Sequence[Step] = (),
+        reranker: Reranker | None = None,
+    ):
+        super().__init__(
+            engine.codec,
+            engine.options,
+            engine.capabilities,
+            engine.trained_length,
+            engine.max_length,
+            steps,
+            reranker and reranker.reverse,
+        )
+        # What the engine can do decides which other methods it has.
+        self.engine: typing.Any = engine
+        self.reranker = reranker
 
     def score(
         self,
@@ -62,6 +89,51 @@ class Scorer(Preparation):
                 scores[i] = score
         return scores
 
+    def describe(
+        self,
+        texts: list[str],
+        hypotheses: list[list[Hypothesis]],
+        limits: list[int],
+        alpha: float,
+        extras: Extras,
+        **constraints,
+    ) -> list[Translation]:
+        """Returns the `Translation` of each text, with what the extras ask for.
+
+        A translation of `limits` tokens may be cut off. Blank texts and trees
+        have no warnings. The other arguments are those of `find_alarms`.
+        """
+        translations = list(map(Translation, hypotheses))
+        if extras.warns and not self.linearization:
+            best = [each[0] for each in hypotheses]
+            warnings = self.find_alarms(texts, hypotheses, **constraints)
+            qualities = [None] * len(texts)
+            if extras.quality:
+                qualities, warnings = extras.quality.judge_best(
+                    self, best, warnings, alpha
+                )
+            lengths = self.count_written(best)
+            for i, text in enumerate(texts):
+                if text.strip():
+                    cut = [REACHED_LIMIT] if lengths[i] >= limits[i] else []
+                    translations[i] = Translation(
+                        hypotheses[i], cut + warnings[i], None, qualities[i]
+                    )
+        if extras.links_words or extras.scores_words:
+            links = self.word_links(
+                texts, hypotheses, scored=extras.scores_words
+            )
+            pairs = zip(translations, links)
+            translations = [one._replace(links=each) for one, each in pairs]
+        return translations
+
+    def count_written(self, hypotheses: list[Hypothesis]) -> list[int]:
+        """Returns the number of tokens of each hypothesis, with the end."""
+        # A SavedModel returns no ids.
+        unknown = [one.text for one in hypotheses if not one.ids]
+        counts = iter(self.count_tokens(unknown, True) if unknown else ())
+        return [len(one.ids) or next(counts) for one in hypotheses]
+
     def find_alarms(
         self,
         texts: list[str],
@@ -87,7 +159,7 @@ class Scorer(Preparation):
             texts = [masked.text for masked in all_masked]
             for names, masked in zip(alarm_names, all_masked):
                 names += ["message"] if masked.has_message else []
-        if "word_links" not in self.engine.capabilities.supports:
+        if "word_links" not in self.capabilities.supports:
             return alarm_names
         # The texts as the model read and wrote them, before steps changed them.
         sources = self.prepare(texts)
@@ -117,7 +189,7 @@ class Scorer(Preparation):
 
         `hypotheses` come from `Translator.hypotheses` for the same texts.
         """
-        check_capabilities(self.engine.capabilities, {"return_attention": True})
+        check_capabilities(self.capabilities, {"return_attention": True})
         return self.engine.attend(
             self.encode(texts), [best.ids for best, *_ in hypotheses]
         )
@@ -135,9 +207,7 @@ class Scorer(Preparation):
         regular expression, matches a word. Without `scored`, the links may lack
         the scores of the words.
         """
-        check_capabilities(
-            self.engine.capabilities, {"return_alignments": True}
-        )
+        check_capabilities(self.capabilities, {"return_alignments": True})
         sources = self.encode(texts)
         target_ids = [best.ids for best, *_ in hypotheses]
         links = self.engine.link_words(sources, target_ids, pattern, scored)

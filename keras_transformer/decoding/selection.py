@@ -8,8 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_transformer.decoding.engines import Hypothesis
-from keras_transformer.decoding.engines import check_capabilities
-from keras_transformer.errors import UserError
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 
@@ -130,16 +128,6 @@ class Reranker:
     def __init__(self, reverse: "Translator", weight: float = 1.0):
         self.reverse = reverse
         self.weight = weight
-
-    def check_translator(self, translator: "Translator") -> None:
-        """Raises a `UserError` if either translator is a parser."""
-        for each in (translator, self.reverse):
-            check_capabilities(each.engine.capabilities, {"rerank_by": True})
-            if each.linearization:
-                raise UserError(
-                    "Reranking needs two runs that translate. Received: "
-                    "one that parses. Decode with the parsing run alone."
-                )
 
     def reorder(
         self,

@@ -1,16 +1,13 @@
 """Reads texts in windows, and encodes them."""
 
 import itertools
-from collections.abc import Iterable
-from collections.abc import Sequence
+import typing
 
 from keras_transformer.data import normalization
 from keras_transformer.data.letter_case import restore_case
-from keras_transformer.decoding.batching import length_limit
-from keras_transformer.decoding.engines import check_capabilities
 from keras_transformer.errors import UserError
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
-from keras_transformer.search.options import DecodeOptions
+from keras_transformer.trees.target_text import find_linearization
 
 WINDOW = 1024  # sentences that are read, and sorted by length, together
 
@@ -55,12 +52,20 @@ def check_pairs(texts, translations):
         )
 
 
-def read_windows(texts, prefixes=None, start=0):
-    """Yields windows: number of texts before, texts, and prefixes or None."""
+class Window(typing.NamedTuple):
+    """Texts that are translated together."""
+
+    texts: list[str]
+    start: int = 0  # number of texts before these
+    prefixes: list[str] | None = None  # of the translations
+
+
+def read_windows(texts, prefixes=None, start=0, size=None):
+    """Yields the `Window`s of texts, of `WINDOW` texts by default."""
     texts = check_each(texts, start)
     if prefixes is not None:
         prefixes = check_each(prefixes, start, "prefixes")
-    while window := list(itertools.islice(texts, WINDOW)):
+    while window := list(itertools.islice(texts, size or WINDOW)):
         window_prefixes = None
         if prefixes is not None:
             window_prefixes = list(itertools.islice(prefixes, len(window)))
@@ -71,7 +76,7 @@ def read_windows(texts, prefixes=None, start=0):
                     f"none for text {number}. Pass an empty prefix where a "
                     "translation is free."
                 )
-        yield start, window, window_prefixes
+        yield Window(window, start, window_prefixes)
         start += len(window)
     if prefixes is not None and next(prefixes, None) is not None:
         raise UserError(
@@ -107,8 +112,11 @@ class Codec:
 
     def __init__(self, vocabularies, max_tokens=MAX_SOURCE_TOKENS):
         self.vocabularies = vocabularies
-        self.vocabulary, self.source_vocabulary = vocabularies
+        self.vocabulary = vocabularies.targets
+        self.source_vocabulary = vocabularies.sources
         self.language_codes = self.source_vocabulary.language_codes
+        # Of the trees that a parsing model writes; None if it translates.
+        self.linearization = find_linearization(self.vocabulary)
         self.max_tokens = max_tokens
 
     def normalize(self, text):
@@ -190,96 +198,8 @@ def prepare_texts(steps, texts):
     return texts, memories
 
 
-class Preparation:
-    """Prepares, counts and encodes the texts of a translator.
-
-    This is the part of a `Translator` that needs no model. Commands check their
-    input with it before they load one.
-    """
-
-    def __init__(self, engine, steps, reranker):
-        self.engine = engine
-        self.codec = engine.codec
-        self.steps = list(steps)
-        self.reranker = reranker
-        self.options = engine.options
-        self.linearization = engine.linearization
-        self.max_tokens = engine.codec.max_tokens
-        self.trained_length = engine.trained_length
-
-    def prepare(self, texts: Sequence[str]) -> Sequence[str]:
-        """Returns a list of texts as the steps prepare them."""
-        return prepare_texts(self.steps, texts)[0]
-
-    def encode(
-        self, texts: Sequence[str], start: int = 0, name: str = "sentence"
-    ) -> list[list[int]]:
-        """Encodes sources, and checks their lengths as `check_lengths` says."""
-        if self.reranker:
-            self.reranker.reverse.encode_targets(texts, start, name)
-        return self.codec.encode(self.prepare(texts), start, name)
-
-    def encode_targets(
-        self, texts: Sequence[str], start: int = 0, name: str = "sentence"
-    ) -> list[list[int]]:
-        """Encodes targets, and checks their lengths as `encode` does."""
-        if self.reranker:
-            self.reranker.reverse.encode(texts, start, name)
-        for step in self.steps:
-            texts = step.prepare_targets(texts)
-        return self.codec.encode(texts, start, name, of_targets=True)
-
-    def count_tokens(
-        self, texts: Sequence[str], of_targets: bool = False
-    ) -> list[int]:
-        """Returns the number of tokens of each text, however long it is."""
-        if of_targets:
-            return self.codec.count_tokens(texts, of_targets=True)
-        counts = self.codec.count_tokens(self.prepare(texts))
-        if self.reranker:
-            reverse = self.reranker.reverse.count_tokens(texts, of_targets=True)
-            counts = list(map(max, counts, reverse))
-        return counts
-
-    def check_lengths(
-        self, texts: Iterable[str], name: str = "the input"
-    ) -> int:
-        """Checks that no text is too long, and returns their number.
-
-        Error messages call them `name`, such as their file.
-        """
-        return _check_lengths(self.encode, texts, name)
-
-    def check_translations(
-        self, translations: Iterable[str], name: str = "the input"
-    ) -> int:
-        """Checks texts of the target side as `check_lengths` does."""
-        return _check_lengths(self.encode_targets, translations, name)
-
-    def change_options(self, **changes) -> DecodeOptions:
-        """Returns the translator's options with some of them changed."""
-        options = self.options.replace(**changes)
-        check_capabilities(self.engine.capabilities, changes)
-        if self.reranker and options.mbr_samples:
-            raise UserError(
-                "`mbr_samples` must be 0 with reranking, which orders the "
-                f"samples itself. Received: mbr_samples={options.mbr_samples}. "
-                "Use temperature=1 and num_hypotheses instead."
-            )
-        return options
-
-    def length_limit(self, text: str, prefix: str = "", **options) -> int:
-        """Returns the maximum number of tokens of a text's translation."""
-        (source_len,) = self.codec.count_tokens(self.prepare([text]))
-        (prefix_len,) = self.count_tokens([prefix], True) if prefix else (1,)
-        extra_length = self.change_options(**options).extra_length
-        limit = length_limit(source_len, prefix_len, extra_length)
-        return min(limit, self.engine.max_length or limit)
-
-
-def _check_lengths(encode, texts, name):
-    count = 0
-    for start, window, _ in read_windows(texts):
-        encode(window, start, f"{name}, line")
-        count += len(window)
-    return count
+def finish_hypotheses(steps, hypotheses, memories):
+    """Returns hypotheses as steps finish them, in reverse order."""
+    for step, memory in zip(reversed(steps), reversed(memories)):
+        hypotheses = step.finish(hypotheses, memory)
+    return hypotheses

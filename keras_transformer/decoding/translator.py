@@ -6,52 +6,34 @@ import typing
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
-from collections.abc import Sequence
 
 import numpy as np
 
-from keras_transformer import fields
 from keras_transformer.decoding.batching import Sentences
-from keras_transformer.decoding.engines import Engine
+from keras_transformer.decoding.engine_plan import EnginePlan
+from keras_transformer.decoding.engine_plan import plan_engine
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.engines import check_capabilities
-from keras_transformer.decoding.engines.automatic import open_engine
 from keras_transformer.decoding.scorer import Scorer
-from keras_transformer.decoding.selection import Reranker
 from keras_transformer.decoding.selection import sort_by_agreement
 from keras_transformer.decoding.steps import Step
-from keras_transformer.decoding.steps import check_translates
-from keras_transformer.decoding.steps.affixes import TargetTag
 from keras_transformer.decoding.steps.glossary import Glossary
-from keras_transformer.decoding.steps.glossary import check_glossary
-from keras_transformer.decoding.steps.glossary import check_term_lengths
 from keras_transformer.decoding.steps.glossary import find_missing_terms
 from keras_transformer.decoding.steps.glossary import merge_hypotheses
 from keras_transformer.decoding.steps.placeholders import Placeholders
 from keras_transformer.decoding.steps.placeholders import Protection
 from keras_transformer.decoding.steps.placeholders import check_protect
+from keras_transformer.decoding.texts import Window
+from keras_transformer.decoding.texts import finish_hypotheses
 from keras_transformer.decoding.texts import prepare_texts
 from keras_transformer.decoding.texts import read_windows
+from keras_transformer.decoding.translation import TOO_LONG
+from keras_transformer.decoding.translation import CallOptions
+from keras_transformer.decoding.translation import Extras
+from keras_transformer.decoding.translation import Translation
+from keras_transformer.decoding.translation import translate_parts
 from keras_transformer.formats.exported import Paths
 from keras_transformer.search.options import DecodeOptions
-
-
-class CallOptions(typing.TypedDict, total=False):
-    """The other arguments of a call of a translator, for type checkers."""
-
-    beam_size: int | None
-    alpha: float | None
-    extra_length: int | None
-    min_length: int | None
-    temperature: float | None
-    top_k: int | None
-    top_p: float | None
-    mbr_samples: int | None
-    constrained: bool | None
-    prefixes: list[str] | None
-    seed: int
-    glossary: Glossary | None
-    protect: Placeholders | None
 
 
 class Translator(Scorer):
@@ -80,16 +62,6 @@ class Translator(Scorer):
 
     sorts_samples = True  # by how well they agree, as `mbr_samples` asks
 
-    def __init__(
-        self,
-        engine: Engine,
-        steps: Sequence[Step] = (),
-        reranker: Reranker | None = None,
-    ):
-        super().__init__(engine, steps, reranker)
-        if reranker:
-            reranker.check_translator(self)
-
     @classmethod
     def load(
         cls,
@@ -106,7 +78,13 @@ class Translator(Scorer):
         `load`, there are no steps but those that are passed, so emoji are not
         kept. An ensemble has the decoding options of its first run.
         """
-        return cls(open_engine(path, step, precision, engine), **options)
+        plan = plan_engine(path, step, engine, precision)
+        return cls.from_plan(plan, **options)
+
+    @classmethod
+    def from_plan(cls, plan: EnginePlan, **options) -> typing.Self:
+        """Loads what was planned; the options are the arguments of `load`."""
+        return cls(plan.open_engine(), **options)
 
     # The last of the overloads is for calls with one of the flags.
     @typing.overload
@@ -187,7 +165,7 @@ class Translator(Scorer):
             "return_alignments": return_alignments,
             "return_word_scores": return_word_scores,
         }
-        check_capabilities(self.engine.capabilities, of_words)
+        check_capabilities(self.capabilities, of_words)
         if protect := options.get("protect"):
             check_protect(protect, self.linearization, **of_words)
         hypotheses = list(
@@ -261,39 +239,72 @@ class Translator(Scorer):
         Yields:
             List of `Hypothesis` for each text, best first.
         """
+        for window in read_windows(texts, prefixes, start):
+            for translation in self.translate_window(
+                window, report, seed, glossary, protect, scored, **options
+            ):
+                yield translation.hypotheses
+
+    def translate_window(
+        self,
+        window: Window,
+        report: Callable[[int], object] | None = None,
+        seed: int = 0,
+        glossary: Glossary | None = None,
+        protect: Placeholders | None = None,
+        scored: bool = True,
+        extras: Extras = Extras(),
+        **options,
+    ) -> list[Translation]:
+        """Translates the texts of a `Window`.
+
+        The `extras` ask for more than hypotheses. The other arguments are those
+        of `hypotheses`.
+        """
         options = self.change_options(**options)
-        steps = self.combine_steps(options, prefixes, seed, glossary, protect)
-        searched = self.choose_search(options)
-        scored = scored or bool(self.reranker)  # which adds to the scores
-        # Each sentence has its own seed, so samples do not depend on the batch.
-        generator = np.random.default_rng(seed)
-        generator.integers(2**31, size=start, dtype="int32")
-        for start, raw_texts, raw_prefixes in read_windows(
-            texts, prefixes, start
-        ):
-            prepared, memories = prepare_texts(steps, raw_texts)
-            sources = self.codec.encode(prepared, start)
-            search: Callable = functools.partial(
-                self.translate_ids,
-                prefixes=self.codec.encode_prefixes(raw_prefixes, start),
-                seeds=generator.integers(
-                    2**31, size=len(sources), dtype="int32"
-                ),
-                scored=scored,
-                **dataclasses.asdict(searched),
+        constraints: dict = {"glossary": glossary, "protect": protect}
+        steps = self.combine_steps(
+            options, window.prefixes, seed, **constraints
+        )
+        texts, long = self._set_aside(window.texts, extras.max_tokens)
+        prepared, memories = prepare_texts(steps, texts)
+        sources = self.codec.encode(prepared, window.start)
+        prefixes = self.codec.encode_prefixes(window.prefixes, window.start)
+        search: Callable = functools.partial(
+            self.translate_ids,
+            prefixes=prefixes,
+            seeds=_draw_seeds(seed, window, options),
+            # A reranker adds to the scores.
+            scored=scored or bool(self.reranker),
+            **dataclasses.asdict(self.choose_search(options)),
+        )
+        hypotheses = search(sources, report)
+        if glossary:
+            hypotheses = self._enforce_terms(
+                glossary, prepared, window.start, sources, hypotheses, search
             )
-            hypotheses = search(sources, report)
-            if glossary:
-                hypotheses = self._enforce_terms(
-                    glossary, prepared, start, sources, hypotheses, search
-                )
-            for step, memory in zip(reversed(steps), reversed(memories)):
-                hypotheses = step.finish(hypotheses, memory)
-            if self.reranker:
-                hypotheses = self.reranker.reorder(
-                    raw_texts, hypotheses, options
-                )
-            yield from hypotheses
+        hypotheses = finish_hypotheses(steps, hypotheses, memories)
+        if self.reranker:
+            hypotheses = self.reranker.reorder(texts, hypotheses, options)
+        limits = self._limit_lengths(sources, prefixes, options)
+        translations = self.describe(
+            texts, hypotheses, limits, options.alpha, extras, **constraints
+        )
+        for i in long:
+            translations[i] = translations[i]._replace(warnings=[TOO_LONG])
+        if long and extras.splits:
+            call = {"seed": seed, **constraints, **dataclasses.asdict(options)}
+            long_texts = [window.texts[i] for i in long]
+            in_parts = translate_parts(self, long_texts, extras, call)
+            for i, translation in zip(long, in_parts):
+                translations[i] = translation
+        return translations
+
+    def _set_aside(self, texts, max_tokens):
+        """Makes texts with too many tokens blank, and returns their places."""
+        counts = self.count_tokens(texts) if max_tokens else []
+        long = [i for i, count in enumerate(counts) if count > max_tokens]
+        return ["" if i in long else t for i, t in enumerate(texts)], long
 
     def translate_ids(
         self,
@@ -342,24 +353,9 @@ class Translator(Scorer):
         protect: Placeholders | None = None,
     ) -> list[Step]:
         """Checks the arguments of a call, and returns its steps."""
-        changes: dict = {"glossary": glossary, "protect": protect}
-        changes |= {"prefixes": prefixes, "seed": seed}
-        check_capabilities(self.engine.capabilities, changes)
-        fields.check_seed(seed)
-        if prefixes is not None:
-            check_translates("prefixes", self.linearization)
-        if glossary:
-            check_glossary(glossary, options, self.linearization)
-            check_term_lengths(glossary, self.count_tokens)
+        self.check_call(options, prefixes, seed, glossary, protect)
         if not protect:
             return self.steps
-        # A tag such as <fr> looks like a part that must be kept.
-        tags = {
-            "tag": step.tag
-            for step in self.steps
-            if isinstance(step, TargetTag)
-        }
-        check_protect(protect, self.linearization, prefixes=prefixes, **tags)
         return [*self.steps, Protection(protect, glossary, self.engine)]
 
     def _enforce_terms(
@@ -376,6 +372,15 @@ class Translator(Scorer):
             terms=self.codec.encode_terms(terms, start),
         )
         return merge_hypotheses(constrained, hypotheses, terms)
+
+
+def _draw_seeds(seed, window, options):
+    """Returns the seed of each text, which depends on its number alone."""
+    if not (options.temperature or options.mbr_samples):
+        return None
+    generator = np.random.default_rng(seed)
+    generator.integers(2**31, size=window.start, dtype="int32")
+    return generator.integers(2**31, size=len(window.texts), dtype="int32")
 
 
 def _nest(hypotheses, field, num_hypotheses):

@@ -235,7 +235,7 @@ def split_sentences(pieces, language):
     not a sentence. A language that the library does not know gets English
     rules.
     """
-    segment = _segmenter(language)
+    segment = make_segmenter(language)
     parts, block = [], []
     for piece in pieces:
         if piece.kind == markup.Kind.OUTER:
@@ -256,7 +256,8 @@ def check_package(module, package):
         )
 
 
-def _segmenter(language):
+def make_segmenter(language):
+    """Returns a function that divides a line into sentences, a list."""
     if not _LANGUAGE.fullmatch(language):
         raise UserError(
             "The language of a document must be a code of two or three "

@@ -6,7 +6,6 @@ import sys
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.decoding import batching
-from keras_transformer.decoding.loading import load
 from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.writing import atomic_write
@@ -48,13 +47,11 @@ def read_others(path, texts):
     )
 
 
-def load_translator(problem, output_dirs, steps, engine):
-    """Opens a run, or the runs of an ensemble; `engine` is as in `load`."""
-    if engine == "keras":
+def load_translator(plan):
+    """Loads what a `Plan` states, for many sentences."""
+    if plan.engine == "keras":
         batching.give_each_a_core()
-    # The sentences of a treebank are words with spaces between them.
-    tokenized = problem.measure == "f1"
-    return load(output_dirs, steps, tokenized=tokenized, engine=engine)
+    return plan.load()
 
 
 def decode(translator, problem, sources, **options):
@@ -110,7 +107,7 @@ def _report_trees(parser):
         f"({share:.1%}).",
         file=sys.stderr,
     )
-    if parser.linearization != "tagged" and parser.engine.tagger is None:
+    if parser.linearization != "tagged":
         print(
             "This run predicts the tags of punctuation alone, so the tag of "
             "every word counts as wrong.",

@@ -12,6 +12,7 @@ import numpy as np
 
 from keras_transformer.errors import UserError
 from keras_transformer.files.records import WHOLE
+from keras_transformer.files.records import hash_record
 from keras_transformer.files.records import read_record
 from keras_transformer.files.records import write_record
 from keras_transformer.scoring.report import align_columns
@@ -106,6 +107,20 @@ class Quality:
         path = os.path.join(output_dir, QUALITY_FILE)
         write_record(path, dataclasses.asdict(self))
 
+    @property
+    def sha256(self):
+        """The beginning of the SHA-256 of its fields, in hexadecimal."""
+        return hash_record(dataclasses.asdict(self))
+
+    def judge_best(self, translator, hypotheses, alarms, alpha):
+        """Returns the estimates of hypotheses as a list, and their alarms.
+
+        The arguments are those of `measure_features` and of `judge`.
+        """
+        features = measure_features(translator, hypotheses, alpha)
+        estimates, alarms = self.judge(features, alarms)
+        return estimates.tolist(), alarms
+
     def judge(self, features, alarms):
         """Returns the estimates, and the alarms with "low_score" added.
 
@@ -140,12 +155,7 @@ def measure_features(translator, hypotheses, alpha):
     number of tokens. The `hypotheses`, one for each sentence, come from a
     search with the length penalty `alpha`, which is taken out of their scores.
     """
-    counts = translator.count_tokens(
-        [one.text for one in hypotheses], of_targets=True
-    )
-    lengths = np.array(
-        [len(one.ids) or count for one, count in zip(hypotheses, counts)]
-    )
+    lengths = np.array(translator.count_written(hypotheses))
     scores = np.array([one.score for one in hypotheses])
     # Equation 14 of Wu et al. (2016), as in `search.beam_search`.
     means = scores * ((5 + lengths) / 6) ** alpha / lengths

@@ -5,7 +5,6 @@ import os
 
 from keras_transformer.data import text_files
 from keras_transformer.data.token_arrays import text_path
-from keras_transformer.decoding.loading import load_checker
 from keras_transformer.errors import UserError
 from keras_transformer.fields import did_you_mean
 from keras_transformer.files.reading import file_error
@@ -68,9 +67,11 @@ def get_test_set(problem, test_set):
     )
 
 
-def check_texts(texts, problem, output_dirs):
-    """Checks that runs can translate a text and that it can be scored."""
-    checker = load_checker(output_dirs, problem.measure == "f1")
+def check_texts(texts, problem, checker):
+    """Checks that a text can be translated and scored.
+
+    The `checker` is the `Preparation` of the runs.
+    """
     checker.check_lengths(texts.sources, texts.place)
     if problem.measure == "f1":
         path = text_path(problem.directory, texts.name, "target")

@@ -10,7 +10,6 @@ import importlib.util
 import numpy as np
 
 from keras_transformer.decoding.batching import pad
-from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.token_ids import FIRST_SYMBOL_ID
@@ -40,7 +39,7 @@ def compare(directory, run, texts=None):
     equal translations of greedy search and of beam search.
     """
     peer = Peer(directory, run.vocabularies)
-    translator = Translator(KerasEngine.load([run.path]))
+    translator = Translator.load(run.path, engine="keras")
     texts = texts or make_texts(run.source_vocabulary)
     sources = run.source_vocabulary.encode(texts)
     lines = [_count("ids of the text", sources, peer.encode(texts))]
@@ -112,7 +111,7 @@ class Peer:
         self._tokenizer = transformers.MarianTokenizer.from_pretrained(
             directory, split_special_tokens=True
         )
-        self._ids, self._source_ids = (
+        self._source_ids, self._ids = (
             side.original_ids for side in vocabularies
         )
 

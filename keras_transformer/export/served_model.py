@@ -6,8 +6,10 @@ import numpy as np
 
 from keras_transformer.decoding.batching import pad
 from keras_transformer.decoding.batching import run_in_parallel
-from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
+from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.steps.affixes import FinalEmoji
+from keras_transformer.decoding.texts import Window
+from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.formats import exported
@@ -43,7 +45,10 @@ class CTranslate2Model:
     """
 
     def __init__(self, path):
-        self._translator = Translator(CTranslate2Engine(path))
+        # A server returns the symbols of a parsing model, not its trees.
+        self._translator = Translator.from_plan(
+            plan_model(path), steps=[FinalEmoji()]
+        )
         if self._translator.linearization and (
             self._translator.options.constrained
         ):
@@ -53,7 +58,6 @@ class CTranslate2Model:
                 "server needs; use --format=saved_model, or "
                 "--decode_hparams=constrained=false"
             )
-        self._emoji = FinalEmoji()
         self._sources = self._translator.codec.source_vocabulary
         self._num_hypotheses = self._translator.options.num_hypotheses
         self.signatures = _make_signatures(self._num_hypotheses)
@@ -110,25 +114,24 @@ class CTranslate2Model:
         list(run_in_parallel(translate, threads, self.num_parallel))
 
     def _translate(self, text):
-        bodies, ends = self._emoji.prepare(self._decode(text))
-        sources = self._encode(bodies, "text")
-        rows = self._translator.translate_ids(sources)
-        rows = self._emoji.finish(rows, ends)
+        texts = self._decode(text)
+        self._encode(self._translator.prepare(texts), "text")  # checks lengths
+        found = self._translator.translate_window(
+            Window(texts), extras=Extras(warns=True)
+        )
+        rows = [translation.hypotheses for translation in found]
         translations = np.full((len(rows), self._num_hypotheses), b"", object)
         for row, hypotheses in enumerate(rows):
-            texts = [one.text.encode() for one in hypotheses]
-            translations[row, : len(texts)] = texts
+            encoded = [one.text.encode() for one in hypotheses]
+            translations[row, : len(encoded)] = encoded
+        uncovered = [
+            "uncovered" in translation.warnings for translation in found
+        ]
         return {
             "translations": translations,
-            "scores": self._scores(sources, rows),
+            "scores": self._scores(rows),
             # Not in the signature; see `serving.rest.add_warnings`.
-            "uncovered": np.array(
-                [
-                    "uncovered" in each
-                    for each in self._translator.find_alarms(bodies, rows)
-                ],
-                bool,
-            ),
+            "uncovered": np.array(uncovered, bool),
         }
 
     def _translate_ids(self, inputs):
@@ -152,15 +155,15 @@ class CTranslate2Model:
         shape = len(rows), self._num_hypotheses, longest
         return {
             "outputs": outputs.reshape(shape),
-            "scores": self._scores(sources, rows),
+            "scores": self._scores(rows),
         }
 
     def _score(self, text, targets):
         if len(text) != len(targets):
             raise InvalidRequest(exported.NOT_PAIRED)
-        bodies, _ = self._emoji.prepare(self._decode(text))
-        sources = self._encode(bodies, "text")
-        targets = self._emoji.prepare_targets(self._decode(targets))
+        sources = self._translator.prepare(self._decode(text))
+        sources = self._encode(sources, "text")
+        targets = self._translator.prepare_targets(self._decode(targets))
         targets = self._encode(targets, "targets", of_targets=True)
         scores = self._translator.score_ids(sources, targets)
         return {"scores": np.array(scores, "float32")}
@@ -171,13 +174,13 @@ class CTranslate2Model:
         )
         return {"lengths": np.array(lengths, "int32")}
 
-    def _scores(self, sources, rows):
+    def _scores(self, rows):
         """Returns scores of shape `(batch, num_hypotheses)`."""
         # A score of -inf marks a hypothesis that does not exist.
         scores = np.full((len(rows), self._num_hypotheses), -np.inf, "float32")
-        for row, (source, hypotheses) in enumerate(zip(sources, rows)):
+        for row, hypotheses in enumerate(rows):
             scores[row, : len(hypotheses)] = [one.score for one in hypotheses]
-            if not source:
+            if not hypotheses[0].ids:  # of a blank text
                 scores[row] = 0.0
         return scores
 

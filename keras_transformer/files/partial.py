@@ -25,7 +25,7 @@ _RECORD_SHAPE = {
 
 
 @contextlib.contextmanager
-def open_resumable(path, settings, resume=False):
+def open_resumable(path, settings, resume=False, added=()):
     """Opens an output whose lines stay if the process stops before the end.
 
     Until the output is complete its name is `path.partial`. After an error, a
@@ -34,7 +34,8 @@ def open_resumable(path, settings, resume=False):
     what they were made from. The notes of an error say what is kept.
 
     `settings` holds everything that the lines depend on except the text: str,
-    numbers, booleans or None by name. Yields a `PartialFile`. Raises a
+    numbers, booleans or None by name. Earlier versions did not record those
+    with a name in `added`. Yields a `PartialFile`. Raises a
     `UserError` if there are lines but no `resume`, or if they do not fit.
     """
     writing.check_writable(path)
@@ -45,7 +46,7 @@ def open_resumable(path, settings, resume=False):
     ) as file:
         output = None
         try:
-            output = PartialFile(path, file, settings, resume)
+            output = PartialFile(path, file, settings, resume, added)
             writing.keep_mode(path, partial)
             try:
                 yield output
@@ -70,7 +71,7 @@ class PartialFile:
     earlier processes.
     """
 
-    def __init__(self, path, file, settings, resume):
+    def __init__(self, path, file, settings, resume, added=()):
         self._path = path
         self._partial = path + PARTIAL
         self._file = file
@@ -86,36 +87,34 @@ class PartialFile:
                 f"remove {self._partial}."
             )
         if self.num_lines:
-            self._check(settings)
+            self._check(settings, added)
         self._truncate()
         if not self.num_lines:
             self._record["settings"] = settings
             self._write_record()
 
-    def follow(self, name, lines):
+    def skip(self, name, lines):
         """Returns an iterator of the lines that still have to be processed.
 
-        The lines before them are read and must equal those of the earlier
-        process. One line of this input, called `name`, belongs to each line of
-        the output, and no more may be read when `writelines` is called.
+        The lines before them, of an input called `name`, are read and must
+        equal those of the earlier process.
         """
         hash = self._hashes_of_inputs[name] = hashlib.sha256()
-
-        def hash_lines(lines):
-            for line in lines:
-                hash.update(f"{line}\n".encode())
-                yield line
-
-        lines = hash_lines(lines)
-        for _ in itertools.islice(lines, self.num_lines):
-            pass
-        earlier = self._record["inputs"].get(name)
+        lines = iter(lines)
+        for line in itertools.islice(lines, self.num_lines):
+            hash.update(f"{line}\n".encode())
+        earlier = self._record.get("inputs", {}).get(name)
         if self.num_lines and hash.hexdigest() != earlier:
             raise self._misfit_error(f"other text in {name}")
         return lines
 
-    def writelines(self, lines):
-        """Writes lines, each with its line feed, which then survive a stop."""
+    def writelines(self, lines, **inputs):
+        """Writes lines, each with its line feed, which then survive a stop.
+
+        `inputs` are the lines that they were made from, by the name of their
+        input, one for each line.
+        """
+        lines = list(lines)
         content = "".join(lines).encode()
         with writing.explain_disk_errors(self._path):
             remaining = memoryview(content)
@@ -124,6 +123,9 @@ class PartialFile:
             # The record must not reach the disk before the lines.
             os.fsync(self._file.fileno())
         self._hash.update(content)
+        for name, texts in inputs.items():
+            for text in texts:
+                self._hashes_of_inputs[name].update(f"{text}\n".encode())
         self.num_lines += len(lines)
         self._record["bytes"] += len(content)
         self._write_record()
@@ -152,9 +154,11 @@ class PartialFile:
         elif isinstance(error, KeyboardInterrupt):
             error.add_note("No lines were complete, so none are kept.")
 
-    def _check(self, settings):
+    def _check(self, settings, added):
         """Checks that lines of an earlier process can be continued."""
         earlier = self._record["settings"]
+        if not earlier.keys() & set(added):
+            settings = {n: settings[n] for n in settings if n not in added}
         for name in {**settings, **earlier}:
             if settings.get(name) != earlier.get(name):
                 raise self._misfit_error(

@@ -5,6 +5,7 @@ than here, errors of surrogates and of the same shape for all names lost their
 place in the file, and each command started 0.2 s later.
 """
 
+import hashlib
 import itertools
 import json
 
@@ -15,6 +16,12 @@ from keras_transformer.files.writing import atomic_write
 
 MAX_BYTES = 8 * 2**20  # far more than any of our JSON files has
 WHOLE = range(2**63)  # the shape of an integer of at least 0
+
+
+def hash_record(record):
+    """Returns a short hash of what JSON can hold."""
+    text = json.dumps(record, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def write_record(path, value, **options):

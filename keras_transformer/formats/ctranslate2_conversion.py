@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import os
 import sys
@@ -11,6 +10,7 @@ from keras_transformer.files import locks
 from keras_transformer.files import writing
 from keras_transformer.files.directories import stage_directory
 from keras_transformer.files.quiet import hide_module
+from keras_transformer.files.records import hash_record
 from keras_transformer.formats import exported
 from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.runs.weights import read_weights
@@ -45,8 +45,7 @@ def find_or_convert(run, step):
     appears under this name once it is complete. If several processes need it,
     one converts and the others wait.
     """
-    key = _compute_key(run, step)
-    path = run.checkpoints.converted_path(step, key)
+    path, key = _locate(run, step)
     if os.path.isdir(path):
         return path
     outer = path + writing.INCOMPLETE
@@ -67,22 +66,23 @@ def find_or_convert(run, step):
     return path
 
 
+def is_converted(run, step):
+    """Returns whether a checkpoint has been converted, and so checked."""
+    return os.path.isdir(_locate(run, step)[0])
+
+
+def _locate(run, step):
+    key = _compute_key(run, step)
+    return run.checkpoints.converted_path(step, key), key
+
+
 def _compute_key(run, step):
     """Returns a hash of everything that a converted model depends on."""
     # Imported here because Keras translates without it.
     import ctranslate2
 
-    # The checksums of the arrays stand for their content, since hashing the
-    # arrays themselves would take longer than a translation.
-    checksums = run.checkpoints.checksums(step)
-    parts = {
-        "version": [VERSION, ctranslate2.__version__],
-        "hparams": dataclasses.asdict(run.hparams),
-        "vocabularies": run.vocabularies.hashes,
-        "arrays": sorted(checksums.items()),
-    }
-    text = json.dumps(parts, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    version = [VERSION, ctranslate2.__version__]
+    return hash_record({"version": version, **run.describe_content(step)})
 
 
 def write_converted(run, step, directory):

@@ -108,7 +108,7 @@ def _find_weights(source):
 def _check_ids(config, vocabularies, source):
     """Checks that config and tables agree on the ids."""
     path = os.path.join(source, marian_config.CONFIG_FILE)
-    targets, sources = vocabularies
+    sources, targets = vocabularies
     expected = {
         "vocab_size": sources.vocab_size,
         "decoder_vocab_size": targets.vocab_size,

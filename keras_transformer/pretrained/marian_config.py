@@ -206,7 +206,7 @@ def make_configs(hparams, vocabularies, options, imported):
     """
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
     names["silu"] = "swish"  # the older name, which every version knows
-    targets, sources = (side.original_ids.tolist() for side in vocabularies)
+    sources, targets = (side.original_ids.tolist() for side in vocabularies)
     start, end = targets[PAD_ID], targets[END_ID]
     sides = ("encoder", "decoder")
     depths = dict(zip(sides, (hparams.num_layers, hparams.decoder_depth)))

@@ -88,7 +88,7 @@ def make_places(config, vocabularies):
 
 
 def _find_matrix(weight, config, vocabularies, model):
-    targets, sources = (side.original_ids for side in vocabularies)
+    sources, targets = (side.original_ids for side in vocabularies)
     if weight == "output_bias":
         return Place(LOGITS_BIAS, (np.arange(1), targets), False)
     if weight == "input_embeddings":

@@ -1,6 +1,7 @@
 """The directory of a run: everything that decoding and resuming need."""
 
 import dataclasses
+import functools
 import json
 import math
 import os
@@ -21,7 +22,7 @@ from keras_transformer.runs.metrics_table import read_rows
 
 RUN_FILE = "run.json"
 HPARAMS_FILE = "hparams.json"
-TAGGERS = "taggers"  # directory that kt-tagger writes to
+TAGGERS = "taggers"  # directory of earlier versions
 
 _SPLIT = {"pairs": WHOLE, "source_tokens": WHOLE, "target_tokens": WHOLE}
 _DATA = {
@@ -134,7 +135,7 @@ class RunDirectory(vocabularies.HasVocabularies):
         """Returns the path of a file in the directory."""
         return os.path.join(self.path, *names)
 
-    @property
+    @functools.cached_property
     def vocabularies(self) -> vocabularies.Vocabularies:
         """The `Vocabularies`, which must have the recorded hashes."""
         return vocabularies.read(
@@ -194,6 +195,18 @@ class RunDirectory(vocabularies.HasVocabularies):
             if name.startswith("model/") and "_lora_" not in name
         )
 
+    def describe_content(self, step: int) -> dict[str, typing.Any]:
+        """Returns what a model depends on, as what JSON can hold.
+
+        The checksums of the arrays stand for their content, since hashing the
+        arrays themselves would take longer than a translation.
+        """
+        return {
+            "hparams": dataclasses.asdict(self.hparams),
+            "vocabularies": self.vocabularies.hashes,
+            "arrays": sorted(self.checkpoints.checksums(step).items()),
+        }
+
     def check_same(self, record: dict, hparams: hparam.HParams) -> None:
         """Checks that this run can be resumed with a record and `HParams`.
 
@@ -248,6 +261,34 @@ def _check_new(path, contents):
                 f"Received: output_dir={path!r}, which holds other "
                 f"{name!r}. Move it elsewhere, or name another directory."
             )
+
+
+def open_runs(paths):
+    """Opens one run, or the runs of an ensemble, as `RunDirectory`s."""
+    first, *others = map(RunDirectory, paths)
+    for other in others:
+        if other.vocabularies.model_bytes != first.vocabularies.model_bytes:
+            raise UserError(
+                "The runs of an ensemble must have the same vocabulary. "
+                f"Received: {first.path} and {other.path} with different "
+                "ones. Train both on the data of one problem."
+            )
+    return [first, *others]
+
+
+def find_steps(runs, step=None):
+    """Returns the integer step of each run's checkpoint.
+
+    `step` is one for all runs, or a list with an entry for each. The numbers
+    stay the same while the runs train on.
+    """
+    steps = step if isinstance(step, list | tuple) else [step] * len(runs)
+    if len(steps) != len(runs):
+        raise UserError(
+            "`step` must have one entry for each run. Received: "
+            f"{len(steps)} steps of {len(runs)} runs. Pass equally many."
+        )
+    return [run.checkpoints.find(one) for run, one in zip(runs, steps)]
 
 
 def _read_hparams(path):

@@ -24,6 +24,9 @@ class Ensemble:
     def __init__(self, models):
         self.models = list(models)
 
+    def list_models(self):
+        return self.models
+
     @property
     def variables(self):
         """The variables of all models, a list."""

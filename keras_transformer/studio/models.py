@@ -1,14 +1,12 @@
 """The runs of a studio, and the models that it has opened."""
 
 import collections
+import dataclasses
 import os
 import typing
 
-from keras_transformer.decoding.engines.keras_engine import KerasEngine
-from keras_transformer.decoding.loading import load
+from keras_transformer.decoding.plan import plan_runs
 from keras_transformer.errors import UserError
-from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.trees.target_text import find_linearization
 
 MAX_TOKENS = 512  # of a sentence, whose attention a browser can still draw
 MAX_MODELS = 4  # in memory at once
@@ -38,15 +36,12 @@ class Studio:
     """
 
     def __init__(self, paths, step=None):
-        self.runs = [RunDirectory(path) for path in paths]
         steps = [step] + [None] * (len(paths) - 1)
+        plans = list(map(plan_runs, paths, steps))
+        self.runs = [plan.runs[0] for plan in plans]
         # Training may continue, but the page keeps its model by default.
-        self.steps = [
-            run.checkpoints.find(step) for run, step in zip(self.runs, steps)
-        ]
-        self.parses = [
-            find_linearization(run.vocabulary) is not None for run in self.runs
-        ]
+        self.steps = [plan.steps[0] for plan in plans]
+        self.parses = [plan.linearization is not None for plan in plans]
         self._models = collections.OrderedDict()
         self._frames = collections.OrderedDict()
 
@@ -68,10 +63,10 @@ class Studio:
         # An open model outlives its checkpoint, which a trainer may delete.
         key = run, step or self.steps[run]
         if key not in self._models:
-            fast = load(directory.path, key[1])
-            exact = fast
-            if not isinstance(fast.engine, KerasEngine):
-                exact = load(directory.path, key[1], engine="keras")
+            plan = plan_runs(directory.path, key[1])
+            fast = exact = plan.load()
+            if plan.engine != "keras":
+                exact = dataclasses.replace(plan, engine="keras").load()
             self._models[key] = Model(fast, exact)
             if len(self._models) > MAX_MODELS:
                 self._models.popitem(last=False)

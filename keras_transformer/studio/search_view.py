@@ -51,26 +51,26 @@ def search(
     if not source:
         return {"steps": []}
     options = translator.change_options(beam_size=beam_size, alpha=alpha)
-    sentences = Sentences([source])
-    inputs, limits, *_ = sentences.make_arrays([0], options.extra_length)
-    constraint = make_constraint(options, *translator.codec.vocabularies)
+    arrays = Sentences([source]).make_arrays([0], options.extra_length)
+    sources, targets = translator.codec.vocabularies
+    constraint = make_constraint(options, targets, sources)
     observed = []
     results = find_hypotheses(
         translator.engine.model,
-        inputs,
-        limits,
+        arrays[0],  # inputs
+        arrays[1],  # limits
         options,
         constraint=constraint,
         observe=lambda *step: observed.append(step),
     )
     ids = cut_after_end(np.asarray(results.sequences)[0, 0].tolist())
-    steps, path = _list_steps(translator.codec.vocabulary, observed, alpha)
+    steps, path = _list_steps(targets, observed, alpha)
     limit = int(observed[-1][1].limits[0])
     divisor = _penalty(limit, alpha)  # the largest that a beam can have
     return {
         "steps": steps,
         "path": path,
-        "text": translator.codec.vocabulary.decode([ids])[0],
+        "text": targets.decode([ids])[0],
         "score": float(np.asarray(results.scores)[0, 0]),
         "limit": limit,
         "bounds": [

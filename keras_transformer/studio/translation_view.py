@@ -5,12 +5,16 @@ import numpy as np
 from keras_transformer.decoding.attention import WORD
 from keras_transformer.decoding.attention import find_words
 from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.passages import Passages
+from keras_transformer.decoding.passages import pair_sentences
+from keras_transformer.decoding.texts import Window
 from keras_transformer.errors import UserError
 from keras_transformer.studio.models import MAX_BEAM
 from keras_transformer.studio.models import clean_text
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import NEVER_WRITTEN
 
+LANGUAGE = "en"  # its rules decide where sentences end
 # The first character of Chinese and Japanese, which have no spaces.
 FIRST_WITHOUT_SPACES = "\u2e80"
 NUM_TOKENS = 16  # beginnings of other words that are tried
@@ -25,23 +29,24 @@ def translate(
     run: int = 0,
     step: int = 0,
 ):
-    """Translates a sentence, perhaps with a prescribed beginning.
+    """Translates each sentence of a text, perhaps after a given beginning.
 
     Returns the `hypotheses`, best first, each with its `text` and `score`.
     """
     translator = studio.get_model(run, step).fast
-    text = clean_text(translator, text)
-    if not text:
+    if not clean_text(translator, text):
         return {"hypotheses": []}
-    prefix = clean_text(translator, prefix, is_target=True)
-    (hypotheses,) = translator.hypotheses(
-        [text],
-        prefixes=[prefix] if prefix else None,
-        num_hypotheses=min(max(1, num_hypotheses), MAX_BEAM),
+    clean_text(translator, prefix, is_target=True)
+    prefixes = [prefix] if prefix.strip() else None
+    passages = Passages(Window([_clean_lines(text)], 0, prefixes), LANGUAGE)
+    translations = translator.translate_window(
+        passages.window, num_hypotheses=min(max(1, num_hypotheses), MAX_BEAM)
     )
+    (translation,) = passages.join(translations)
     return {
         "hypotheses": [
-            {"text": one.text, "score": one.score} for one in hypotheses
+            {"text": one.text, "score": one.score}
+            for one in translation.hypotheses
         ]
     }
 
@@ -55,21 +60,35 @@ def rate_words(
     which is the translation as it was read, and its log-probability.
     """
     translator = studio.get_model(run, step).exact
-    text = clean_text(translator, text)
-    if not text:
+    if not clean_text(translator, text):
         return {"words": []}
-    translation = clean_text(translator, translation, is_target=True)
-    (ids,) = translator.encode_targets([translation])
-    (links,) = translator.word_links(
-        [text], [[Hypothesis(translation, None, ids)]], WORD
-    )
+    clean_text(translator, translation, is_target=True)
+    text, translation = map(_clean_lines, (text, translation))
+    pairs = pair_sentences(text, translation, LANGUAGE)
+    sources, targets, starts = map(list, zip(*pairs))
+    hypotheses = [
+        [Hypothesis(target, None, ids)]
+        for target, ids in zip(targets, translator.encode_targets(targets))
+    ]
+    links = translator.word_links(sources, hypotheses, WORD)
     return {
         "words": [
-            {"start": word.start, "stop": word.stop, "log_prob": log_prob}
-            for word, log_prob in zip(links.target_words, links.scores)
+            {
+                "start": start + word.start,
+                "stop": start + word.stop,
+                "log_prob": log_prob,
+            }
+            for start, each in zip(starts, links)
+            for word, log_prob in zip(each.target_words, each.scores)
         ],
         "text": translation,
     }
+
+
+def _clean_lines(text):
+    """Returns a text with single spaces, whose line ends stay."""
+    lines = (" ".join(line.split()) for line in text.strip().splitlines())
+    return "\n".join(lines)
 
 
 def find_alternatives(

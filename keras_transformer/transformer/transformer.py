@@ -205,6 +205,10 @@ class Transformer(Quantizable, keras.Model):
         # Keras compiles them again.
         self.train_function = self.test_function = self.predict_function = None
 
+    # Keras walks through properties when it saves a model, so this is a method.
+    def list_models(self):
+        return [self]  # an `Ensemble` has several
+
     def call(self, features, return_weights=False, training=None):
         decoded, weights, _ = self._decode(
             features, return_weights=return_weights, training=training
@@ -375,7 +379,7 @@ class Transformer(Quantizable, keras.Model):
 
     def get_config(self):
         lora = {"lora_rank": self.lora_rank, "lora_alpha": self.lora_alpha}
-        lora = lora if self.lora_rank else {}
+        policy = keras.dtype_policies.serialize(self.embedding.dtype_policy)
         return {
             **super().get_config(),
             **dataclasses.asdict(self.decoder.options),
@@ -391,8 +395,6 @@ class Transformer(Quantizable, keras.Model):
             "output_bias": self.embedding.output_bias,
             "decoder_start": self.decoder_start,
             "frozen": [p for p in PARTS if not getattr(self, p).trainable],
-            **lora,
-            "dtype": keras.dtype_policies.serialize(
-                self.embedding.dtype_policy
-            ),
+            **(lora if self.lora_rank else {}),
+            "dtype": policy,
         }

@@ -227,7 +227,7 @@ def _select_tags(trees, weights):
     votes = [collections.Counter() for _ in trees[0].words()]
     for tree, weight in zip(trees, weights):
         for vote, tag in zip(votes, tree.tags()):
-            if tag != LEAF:  # which a parser without a tagger writes
+            if tag != LEAF:  # which a parser without tags writes
                 vote[tag] += weight
     return [max(vote, key=vote.get, default=LEAF) for vote in votes]
 

@@ -16,7 +16,6 @@ import re
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.data.text_files import sha256
 from keras_transformer.errors import UserError
-from keras_transformer.trees.symbols import LEAF
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import clean
 from keras_transformer.trees.tree import read_trees
@@ -72,19 +71,6 @@ def clean_trees(lines, name):
         yield tree
     if is_empty:
         yield UserError(f"{name} holds no tree. Leave the file out.")
-
-
-def read_tagged_sentences(paths):
-    """Returns pairs of the words and the tags of trees, none of them XX."""
-    sentences = [(t.words(), t.tags()) for t in read_treebank(paths)]
-    for words, tags in sentences:
-        if LEAF in tags:
-            raise UserError(
-                f"The trees of {', '.join(paths)} lack parts of speech: "
-                f"{words[tags.index(LEAF)]!r} has the tag {LEAF}. Name a "
-                "treebank that has them."
-            )
-    return sentences
 
 
 def list_treebank_files(paths):

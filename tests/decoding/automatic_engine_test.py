@@ -1,6 +1,7 @@
 """A run is translated by CTranslate2 where that can do what is asked."""
 
 import dataclasses
+import json
 import os
 import pathlib
 import re
@@ -19,9 +20,9 @@ from keras_transformer.decoding import Placeholders
 from keras_transformer.decoding import load
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.engines.automatic import AutomaticEngine
-from keras_transformer.decoding.engines.automatic import choose_engine
 from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
+from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.runs.run_directory import RunDirectory
@@ -58,9 +59,9 @@ def is_loaded(translator):
 
 class ChooseEngineTest:
     def test_a_run_is_translated_by_ctranslate2(self):
-        choice = choose_engine([RunDirectory(str(FROZEN))])
-        assert choice.engine == "ctranslate2"
-        assert choice.describe().startswith("CTranslate2 4")
+        plan = plan_model(FROZEN)
+        assert plan.engine == "ctranslate2"
+        assert plan.describe_engine().startswith("CTranslate2 4")
 
     @pytest.mark.parametrize(
         "precision, request_, reason",
@@ -76,36 +77,33 @@ class ChooseEngineTest:
     def test_keras_does_what_ctranslate2_lacks(
         self, precision, request_, reason
     ):
-        choice = choose_engine(
-            [RunDirectory(str(FROZEN))], "auto", precision, request_
-        )
-        assert choice.engine == "keras"
-        assert choice.describe().startswith("Keras, because CTranslate2 ")
-        assert reason in choice.reason
+        plan = plan_model(FROZEN, None, "auto", precision, request_)
+        assert plan.engine == "keras"
+        assert plan.describe_engine().startswith("Keras, because CTranslate2 ")
+        assert reason in plan.reason
 
     def test_an_ensemble_is_translated_by_keras(self):
-        choice = choose_engine([RunDirectory(str(FROZEN))] * 2)
-        assert "not an ensemble" in choice.reason
+        assert "not an ensemble" in plan_model([FROZEN, FROZEN]).reason
 
-    def test_an_unknown_field_of_the_model_needs_keras(self):
-        run = RunDirectory(str(FROZEN))
-        run.hparams = dataclasses.replace(run.hparams, neighbourhood_size=2)
-        choice = choose_engine([run])
-        assert choice.reason == "CTranslate2 lacks neighbourhood_size=2"
+    def test_an_unknown_field_of_the_model_needs_keras(self, path):
+        hparams = dataclasses.asdict(RunDirectory(path).hparams)
+        hparams["neighbourhood_size"] = 2
+        (path / "hparams.json").write_text(json.dumps(hparams))
+        reason = plan_model(path).reason
+        assert reason == "CTranslate2 lacks neighbourhood_size=2"
 
     def test_a_parsing_run_needs_keras(self, tmp_path):
         vocabulary = make_tree_vocabulary(tmp_path / "vocabulary")
         run = make_run(tmp_path / "run", vocabulary)
-        assert "well-formed trees" in choose_engine([run]).reason
+        assert "well-formed trees" in plan_model(run.path).reason
         assert type(load(run.path).engine) is KerasEngine
         with pytest.raises(UserError, match="well-formed trees. Use engine=k"):
             load(run.path, engine="ctranslate2")
 
     def test_explicit_ctranslate2_draws_its_samples(self):
-        run = RunDirectory(str(FROZEN))
         request = {"temperature": 0.5, "seed": 3}
-        choice = choose_engine([run], "ctranslate2", request=request)
-        assert choice.engine == "ctranslate2"
+        plan = plan_model(FROZEN, engine="ctranslate2", request=request)
+        assert plan.engine == "ctranslate2"
 
     @pytest.mark.parametrize(
         "engine, precision, words",
@@ -117,7 +115,7 @@ class ChooseEngineTest:
     )
     def test_faulty_arguments_are_refused(self, engine, precision, words):
         with pytest.raises(UserError, match=re.escape(words)):
-            choose_engine([RunDirectory(str(FROZEN))], engine, precision)
+            plan_model(FROZEN, None, engine, precision)
 
 
 class AutomaticEngineTest:
@@ -214,6 +212,31 @@ class AutomaticEngineTest:
         assert fast.max_tokens > fast.engine._fast.max_length
         assert fast.length_limit("a", extra_length=9_000) > 9_000
 
+    def test_a_long_text_moves_no_other_to_keras(
+        self, translators, monkeypatch
+    ):
+        fast, ours = translators
+        monkeypatch.setattr(fast.engine._fast, "max_length", 8)
+        searched = []
+
+        def search(engine, sentences, *options, run=KerasEngine.search):
+            searched.append(len(list(filter(None, sentences.sources))))
+            return run(engine, sentences, *options)
+
+        monkeypatch.setattr(KerasEngine, "search", search)
+        options = {"extra_length": 2, "return_scores": True}
+        texts, scores = fast(TEXTS, **options)
+        long = "a b c d e a b c d"
+        assert not searched
+        found, found_scores = fast([*TEXTS, long], **options)
+        assert searched == [1]
+        assert (found[:-1], found_scores[:-1]) == (texts, scores)
+        assert found[-1:] == ours([long], extra_length=2)
+        scores = fast.score([*TEXTS, long], [*TEXTS, long])
+        assert scores == pytest.approx(
+            ours.score([*TEXTS, long], [*TEXTS, long]), abs=1e-4
+        )
+
     def test_int8_is_the_choice_of_a_user(self, path):
         translator = load(str(path), precision="int8", engine="ctranslate2")
         assert type(translator.engine) is CTranslate2Engine
@@ -304,7 +327,7 @@ class ConvertedTest:
         translator = load(str(path))
         assert translator(["a b c"]) == ["a b c"]
         assert list_converted(path) == [obstacle]
-        temporary = translator.engine._fast.temporary.name
+        temporary = translator.engine._fast._path
         assert os.path.isdir(temporary)
         del translator
         assert not os.path.exists(temporary)

@@ -10,10 +10,10 @@ from small_translators import HPARAMS
 from small_translators import make_run
 from small_translators import make_tree_vocabulary
 
-from keras_transformer.decoding import encoder_heads
+from keras_transformer.decoding import chart as chart_module
 from keras_transformer.decoding import load
-from keras_transformer.decoding.encoder_heads import SMALLEST
-from keras_transformer.decoding.encoder_heads import Chart
+from keras_transformer.decoding.chart import SMALLEST
+from keras_transformer.decoding.chart import Chart
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import load_model
@@ -98,8 +98,8 @@ class ChartTest:
     def test_a_sentence_too_long_for_the_memory_has_none(
         self, charts, monkeypatch
     ):
-        monkeypatch.setattr(encoder_heads, "MAX_CELLS", 20 * 20)
-        monkeypatch.setattr(encoder_heads, "MAX_TOKENS", 30)
+        monkeypatch.setattr(chart_module, "MAX_CELLS", 20 * 20)
+        monkeypatch.setattr(chart_module, "MAX_TOKENS", 30)
         # A word "a" is one token, and the end is another.
         sentences = [["a"] * length for length in (30, 3, 29, 50, 28)]
         found = charts[0](sentences)
@@ -132,7 +132,7 @@ class ParserTest:
             else without_chart(runs[0]).hypotheses(TEXTS, **options)
         )
         found = list(parser.hypotheses(TEXTS, **options))
-        charts = parser.engine.chart([text.split() for text in TEXTS])
+        charts = parser.chart([text.split() for text in TEXTS])
         for text, each, (tree,), chart in zip(TEXTS, beams, found, charts):
             if not text:
                 assert tree.text == ""
@@ -184,7 +184,7 @@ class ParserTest:
             LabelledSpan("NP", first, first + 2, 1.0)
             for first in range(0, 6, 2)
         ]
-        parser.engine.chart = lambda sentences: [
+        parser.chart = lambda sentences: [
             sure if len(words) == 7 else [] for words in sentences
         ]
         tree, *_ = parser(TEXTS[:1], mbr_samples=8, seed=3)
@@ -196,15 +196,15 @@ class ParserTest:
     def test_an_ensemble_has_the_charts_of_its_runs(self, runs):
         paths = [run.path for run in runs]
         parser = Parser.load(paths, tokenized=True)
-        assert len(parser.engine.chart.models) == 2
+        assert len(parser.chart.models) == 2
         assert all(parser(TEXTS[::2]))
 
     def test_a_run_without_spans_has_no_chart(self, runs, tmp_path):
         run = make_run(tmp_path / "run", runs[0].vocabulary)
-        assert load(run.path).engine.chart is None
+        assert load(run.path).chart is None
 
 
 def without_chart(run):
     parser = load(run.path, tokenized=True)
-    parser.engine.chart = None
+    parser.chart = None
     return parser

@@ -13,9 +13,10 @@ from exported_translators import make_translator
 
 from keras_transformer.decoding import attention
 from keras_transformer.decoding import load
+from keras_transformer.decoding.engines import check_capabilities
 from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.decoding.engines.ctranslate2_search import Request
-from keras_transformer.decoding.loading import check_export
+from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.search.options import DecodeOptions
@@ -113,7 +114,9 @@ class CTranslate2EngineTest:
         with pytest.raises(UserError, match="not support `return_alignments`"):
             translator(["a"], return_alignments=True)
         with pytest.raises(UserError, match="`--protect`.*or export it again"):
-            check_export(V01, {"protect": True}, {})
+            check_capabilities(
+                plan_model(V01).capabilities, {"protect": True}, "--"
+            )
 
     def test_scores_are_those_of_our_model(self, ours, theirs, texts):
         sources = [

@@ -14,8 +14,9 @@ from keras_transformer.data.subwords import train_subwords
 from keras_transformer.decoding import texts as windows
 from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
-from keras_transformer.decoding.steps import long_texts
+from keras_transformer.decoding.texts import Window
 from keras_transformer.decoding.texts import check_each
+from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translator import Translator
 
 
@@ -31,7 +32,9 @@ class LimitsTest:
         french = tag_translator(plain, "fr")
         lengths = plain.count_tokens(texts)
         assert french.count_tokens(texts, of_targets=True) == lengths
-        (translation,) = long_texts.translate_in_parts(french, [["two women"]])
+        (translation,) = french.translate_window(
+            Window(["two women"]), extras=Extras(warns=True)
+        )
         assert translation.warnings == []
 
     def test_a_reranker_counts_translations_as_its_forward_model(
@@ -70,8 +73,9 @@ class LimitsTest:
     def test_an_export_to_ctranslate2_ends_at_its_last_position(self, tmp_path):
         pytest.importorskip("ctranslate2")
         ours = exported_translators.make_translator(tmp_path)
-        theirs = Translator(CTranslate2Engine(ours.exported))
-        theirs.engine.max_length = 6
+        engine = CTranslate2Engine(ours.exported)
+        engine.max_length = 6
+        theirs = Translator(engine)
         text = exported_translators.WORDS[0]
         options = {"extra_length": 99, "min_length": 6}
         ((best,),) = theirs.hypotheses([text], **options)
@@ -103,8 +107,8 @@ class WindowsTest:
         monkeypatch.setattr(windows, "WINDOW", 2)
         texts, prefixes = ["a", "b", "c"], ["x", "", "z"]
         assert list(windows.read_windows(texts, prefixes, start=4)) == [
-            (4, ["a", "b"], ["x", ""]),
-            (6, ["c"], ["z"]),
+            (["a", "b"], 4, ["x", ""]),
+            (["c"], 6, ["z"]),
         ]
 
     @pytest.mark.parametrize(

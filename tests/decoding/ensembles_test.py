@@ -14,9 +14,8 @@ from small_translators import make_vocabulary
 
 from keras_transformer.decoding import load
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
-from keras_transformer.decoding.loading import check_loadable
-from keras_transformer.decoding.loading import load_checker
 from keras_transformer.decoding.parser import Parser
+from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.formats import exported
 from keras_transformer.search.ensemble import Ensemble
@@ -92,7 +91,7 @@ class RefusalsTest:
     def test_vocabularies_must_be_the_same(self, runs, tmp_path):
         vocabulary = make_tree_vocabulary(tmp_path / "vocabulary")
         other = make_run(tmp_path / "other", vocabulary).path
-        for opens in (load, check_loadable, load_checker):
+        for opens in (load, plan_model):
             with pytest.raises(ValueError, match="same vocabulary") as error:
                 opens([*runs, other])
             assert runs[0] in str(error.value) and other in str(error.value)

@@ -1,5 +1,6 @@
 """One function opens every kind of model as a translator or a parser."""
 
+import dataclasses
 import json
 import pathlib
 import shutil
@@ -18,9 +19,11 @@ from keras_transformer.decoding import load
 from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.engines.saved_model import SavedModelEngine
-from keras_transformer.decoding.loading import check_export
 from keras_transformer.decoding.parser import Parser
+from keras_transformer.decoding.plan import plan_model
+from keras_transformer.decoding.preparation import Preparation
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
@@ -93,7 +96,59 @@ class TranslatorTest:
             load(str(FIXTURES / "averaged"), tokenized=True)
 
 
-class CheckExportTest:
+class PlanTest:
+    def test_it_loads_no_backend_and_cannot_change(self):
+        script = (
+            "import sys\n"
+            "from keras_transformer.decoding.plan import plan_model\n"
+            "for name in ('run', 'saved_model', 'ctranslate2'):\n"
+            f"    plan = plan_model({str(FIXTURES)!r} + '/' + name)\n"
+            "    plan.checker and plan.checker.check_lengths(['a b'])\n"
+            "assert not {'keras', 'tensorflow', 'jax'} & sys.modules.keys()\n"
+        )
+        subprocess.run(
+            [sys.executable, "-c", script],
+            check=True,
+            env=environment(__file__),
+        )
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            plan_model(FIXTURES / "run").engine = "keras"
+
+    def test_its_checker_is_no_translator(self, parser_run):
+        for path in (FIXTURES / "run", FIXTURES / "ctranslate2"):
+            assert type(plan_model(path).checker) is Preparation
+        checker = plan_model(parser_run.path).checker
+        assert type(checker) is Preparation
+        assert checker.prepare(["don't"]) == ["do n't"]
+        with pytest.raises(ValueError, match="trees, line 2"):
+            checker.check_translations(["(S (NN a))", "(S"], "trees")
+
+    @pytest.mark.parametrize(
+        "name, file",
+        [
+            ("run", "hparams.json"),
+            ("run", "checkpoints/ckpt-3000.npz"),
+            ("ctranslate2", "model.bin"),
+        ],
+    )
+    def test_the_hash_is_that_of_the_content(self, name, file, tmp_path):
+        ignore = shutil.ignore_patterns("*.converted-*")
+        path = shutil.copytree(FIXTURES / name, tmp_path / "a", ignore=ignore)
+        other = shutil.copytree(path, tmp_path / "b")
+        first = plan_model(path).hash_content()
+        assert plan_model(other).hash_content() == first
+        if file.endswith(".npz"):
+            checkpoints = RunDirectory(other).checkpoints
+            arrays = checkpoints.load()
+            arrays["model/embedding/embeddings"] *= 1.5
+            checkpoints.save(checkpoints.find(), arrays)
+        elif file.endswith(".json"):
+            hparams = dataclasses.asdict(RunDirectory(other).hparams)
+            (other / file).write_text(json.dumps({**hparams, "beam_size": 7}))
+        else:
+            (other / file).write_bytes((path / file).read_bytes() + b"\0")
+        assert plan_model(other).hash_content() != first
+
     @pytest.mark.parametrize(
         "name, record",
         [
@@ -114,11 +169,12 @@ class CheckExportTest:
         (path / record).write_text(json.dumps(content))
         options = {"beam_size": 1, "num_hypotheses": 2}
         for directory in (path, tmp_path):
-            check_export(str(directory), {}, options)
+            plan = plan_model(str(directory))
+            plan.change_options(**options)
             with pytest.raises(ValueError, match="Received: .*temperature"):
-                check_export(str(directory), {}, {"temperature": 0, **options})
+                plan.change_options(temperature=0, **options)
             with pytest.raises(ValueError, match="not support `mbr_samples`"):
-                check_export(str(directory), {}, {"mbr_samples": 8})
+                plan.change_options(mbr_samples=8)
 
 
 class ParserTest:

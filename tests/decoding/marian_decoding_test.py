@@ -35,7 +35,7 @@ def run(tmp_path_factory):
         train_sentencepiece(GERMAN, 50),
     )
     write_marian_example(directory, models, clean_up_tokenization_spaces=True)
-    targets, sources = read_marian_vocabularies(str(directory))
+    sources, targets = read_marian_vocabularies(str(directory))
     run = make_run(directory / "run", targets, HPARAMS, sources)
     arrays = run.checkpoints.load(7)
     # Otherwise most translations would be empty.

@@ -151,7 +151,7 @@ class RerankerTest:
 
     def test_what_cannot_be_reordered_is_refused(self, translators, tmp_path):
         trees = make_tree_vocabulary(tmp_path / "trees")
-        parser = Translator(KerasEngine(None, trees, HPARAMS))
+        parser = make_translator(trees)
         for pair in ((parser, translators[0]), (translators[0], parser)):
             with pytest.raises(ValueError, match="one that parses"):
                 rerank_translator(*pair)

@@ -15,7 +15,7 @@ from small_translators import rerank_translator
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.decoding.attention import compute_attention
 from keras_transformer.decoding.loading import load
-from keras_transformer.decoding.loading import load_checker
+from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.runs.averaging import average_run
 from keras_transformer.search.options import DecodeOptions
@@ -121,7 +121,7 @@ class SeparateVocabulariesDecodingTest:
         )
 
     def test_lengths_are_checked_by_the_side(self, run):
-        checker = load_checker([run.path])
+        checker = plan_model([run.path]).checker
         # In bytes, each of these letters has three tokens.
         checker.check_translations(["ことば" * 500])
         with pytest.raises(ValueError, match="at most"):
@@ -131,9 +131,9 @@ class SeparateVocabulariesDecodingTest:
         self, run, tmp_path, latin, kana
     ):
         reverse = make_run(tmp_path / "reverse", latin, UNTIED, kana)
-        checker = rerank_translator(
-            load_checker(run.path), load_checker(reverse.path)
-        )
+        checker = dataclasses.replace(
+            plan_model(run.path), reverse=plan_model(reverse.path)
+        ).checker
         checker.check_translations(["ことば" * 500])
         with pytest.raises(ValueError, match="at most"):
             checker.check_translations(["a dog " * 1000])

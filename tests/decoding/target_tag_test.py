@@ -9,7 +9,7 @@ from small_translators import rerank_translator
 from small_translators import tag_translator
 
 from keras_transformer.data.subwords import train_subwords
-from keras_transformer.decoding.loading import load_checker
+from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.steps.placeholders import Placeholders
 
 
@@ -79,7 +79,7 @@ class TargetTagTest:
             tag_translator(translator, "it")
         run = make_run(tmp_path / "run", make_vocabulary(tmp_path / "v"))
         with pytest.raises(ValueError, match="<fr> has no id"):
-            tag_translator(load_checker(run.path), "fr")
+            plan_model(run.path, target_language="fr").checker
 
     @pytest.mark.parametrize("tag", ["", "f r", "<fr>", "f" * 33, "à"])
     def test_what_is_no_tag_is_an_error(self, translator, tag):

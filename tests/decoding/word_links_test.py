@@ -69,17 +69,14 @@ class FindLinksTest:
     def test_weights_and_scores_are_those_of_the_tokens(
         self, translator, layer
     ):
-        vocabularies = (
-            translator.codec.vocabulary,
-            translator.codec.source_vocabulary,
-        )
+        vocabularies = translator.codec.vocabularies
         links = links_of(translator, layer=layer)
         for source, target, each in zip(SOURCES, TARGETS, links):
             attention = compute_attention(
                 translator.engine.model,
                 vocabularies,
-                vocabularies[1].encode([source])[0],
-                vocabularies[0].encode([target])[0],
+                vocabularies.sources.encode([source])[0],
+                vocabularies.targets.encode([target])[0],
             )
             cross = attention.cross[layer]
             rows = tokens_of_words(attention.target_tokens)

@@ -59,7 +59,7 @@ class QualityTest:
 
     def test_an_alarm_makes_it_0_and_a_low_score_is_one(self, fitted):
         translator = types.SimpleNamespace(
-            count_tokens=lambda texts, of_targets: [9] * len(texts)
+            count_written=lambda hypotheses: [9] * len(hypotheses)
         )
         usual = [Hypothesis("uno dos", -0.6, range(9))]
         low = [Hypothesis("uno dos", -40.0, range(9))]
@@ -73,15 +73,15 @@ class QualityTest:
 
     def test_the_length_penalty_makes_no_difference(self):
         translator = types.SimpleNamespace(
-            count_tokens=lambda texts, of_targets: [9] * len(texts)
+            count_written=lambda hypotheses: [9] * len(hypotheses)
         )
         rows = [
             quality.measure_features(
                 translator,
-                [Hypothesis("x", -8.0 / ((5 + 9) / 6) ** alpha, ids)],
+                [Hypothesis("x", -8.0 / ((5 + 9) / 6) ** alpha)],
                 alpha,
             )
-            for alpha, ids in [(0, range(9)), (0.6, ()), (1.0, ())]
+            for alpha in (0, 0.6, 1.0)
         ]
         assert np.allclose(rows, [1, -8 / 9, np.log(9)])
 

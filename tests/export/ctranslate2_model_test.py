@@ -18,6 +18,7 @@ from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export.ctranslate2 import QUANTIZATIONS
 from keras_transformer.export.ctranslate2 import export_ctranslate2
+from keras_transformer.files.records import write_record
 from keras_transformer.hparam import HParams
 from keras_transformer.runs import variables
 from keras_transformer.runs.run_directory import RunDirectory
@@ -306,8 +307,13 @@ class RefusalTest:
 
     def test_other_vocabulary_is_refused(self, tmp_path, model_bytes):
         run = make_run(tmp_path / "run", HPARAMS, model_bytes)
-        run.record["vocabulary_sha256"] = "0" * 64
-        self.refused(run, tmp_path, "is not the vocabulary of its model")
+        record = {**run.record, "vocabulary_sha256": "0" * 64}
+        write_record(run.file("run.json"), record)
+        self.refused(
+            RunDirectory(run.path),
+            tmp_path,
+            "is not the vocabulary of its model",
+        )
 
     def test_absent_package_is_named(self, run, tmp_path, monkeypatch):
         monkeypatch.setattr(sys, "path", [])

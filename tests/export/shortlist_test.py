@@ -33,7 +33,7 @@ def kana(tmp_path_factory):
 def vocabularies(request, latin, kana):
     if request.param == "shared":
         return Vocabularies(latin, latin)
-    return Vocabularies(kana, latin)
+    return Vocabularies(latin, kana)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def coefficients(pairs, vocabularies):
     for pair in pairs:
         source, target = (
             set(side.encode([text])[0]) - {END_ID}
-            for side, text in zip(vocabularies[::-1], pair)
+            for side, text in zip(vocabularies, pair)
         )
         counts[0].update(source)
         counts[1].update(target)

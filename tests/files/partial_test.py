@@ -27,11 +27,12 @@ def translate(
 ):
     """Writes the upper case of a text, two lines at a time."""
     with open_resumable(str(path), settings, resume) as output:
-        lines = output.follow("text", text)
+        lines = output.skip("text", text)
         while pair := [line for _, line in zip(range(2), lines)]:
             if output.num_lines == stop_after:
                 raise error or StopError
-            output.writelines([line.upper() + "\n" for line in pair])
+            upper = [line.upper() + "\n" for line in pair]
+            output.writelines(upper, text=pair)
 
 
 def stop(path, after=2, error=None, **changes):
@@ -126,9 +127,9 @@ class ResumableTest:
             "from partial_test import SETTINGS\n"
             "from keras_transformer.files.partial import open_resumable\n"
             "with open_resumable(sys.argv[1], SETTINGS) as output:\n"
-            "    lines = output.follow('text', ['one', 'two', 'three'])\n"
+            "    lines = output.skip('text', ['one', 'two', 'three'])\n"
             "    next(lines), next(lines)\n"
-            "    output.writelines(['ONE\\n', 'TWO\\n'])\n"
+            "    output.writelines(['ONE\\n', 'TWO\\n'], text=['one', 'two'])\n"
             "    output._file.write(b'THR')\n"
             "    os.kill(os.getpid(), 9)\n"
         )

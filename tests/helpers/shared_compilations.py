@@ -16,7 +16,6 @@ import numpy as np
 from keras_transformer.bin.shared import command
 from keras_transformer.data.vocabularies import Vocabularies
 from keras_transformer.decoding.engines.compiled_search import Replica
-from keras_transformer.search.ensemble import Ensemble
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.transformer import Transformer
 
@@ -161,7 +160,7 @@ def adopt(engine, earlier):
 
 
 def list_models(model):
-    return model.models if isinstance(model, Ensemble) else [model]
+    return model.list_models() if hasattr(model, "list_models") else [model]
 
 
 def describe(model):

@@ -56,6 +56,9 @@ class CopyingModel:
         self.compute_dtype = "float32"
         self.shapes = []
 
+    def list_models(self):
+        return [self]
+
     def encode(self, inputs):
         self.shapes.append(tuple(inputs.shape))
         return inputs, inputs != 0
@@ -97,7 +100,7 @@ def make_tree_vocabulary(path, linearization="normalised"):
 def make_translator(vocabulary, hparams=HPARAMS, source_vocabulary=None):
     """Makes a translator whose random model has clear preferences."""
     keras.utils.set_random_seed(5)
-    sizes = Vocabularies(vocabulary, source_vocabulary or vocabulary).sizes
+    sizes = Vocabularies(source_vocabulary or vocabulary, vocabulary).sizes
     model = build_transformer(
         hparams.model, sizes[0], input_vocab_size=sizes[1]
     )
@@ -128,7 +131,7 @@ def rerank_translator(translator, reverse, weight=1.0):
 
 def make_run(path, vocabulary, hparams=HPARAMS, source_vocabulary=None):
     """Writes a run that holds the model of `make_translator` as step 7."""
-    vocabularies = Vocabularies(vocabulary, source_vocabulary or vocabulary)
+    vocabularies = Vocabularies(source_vocabulary or vocabulary, vocabulary)
     run = RunDirectory.create(
         str(path),
         {"problem": "mine", **vocabularies.hashes},

@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import io
+import json
 import os
 import pathlib
 import shutil
@@ -18,9 +19,12 @@ from commands import call
 from processes import environment
 
 from keras_transformer.bin import decoder
+from keras_transformer.bin.kt_decoder.decoder_model import NEW_SETTINGS
 from keras_transformer.decoding import texts
+from keras_transformer.evaluation.quality import Quality
 from keras_transformer.files.partial import PartialFile
 from keras_transformer.files.partial import open_resumable
+from keras_transformer.runs.run_directory import RunDirectory
 
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
 RUN = f"--output_dir={FIXTURES / 'run'}"
@@ -64,11 +68,11 @@ class SignallingInput(io.BytesIO):
         return super().readline(size)
 
 
-def write_two_windows(output, lines, write=PartialFile.writelines):
+def write_two_windows(output, lines, write=PartialFile.writelines, **inputs):
     """Writes lines as `PartialFile` does, but is interrupted at the third."""
     if output.num_lines == 16:
         raise KeyboardInterrupt
-    write(output, lines)
+    write(output, lines, **inputs)
 
 
 def start(*flags):
@@ -198,6 +202,43 @@ class ResumeTest:
         newest.unlink()
         assert call(decoder, *flags) == 0
         assert target.read_text().splitlines() == LINES
+
+    @needs_ctranslate2
+    def test_another_content_of_the_model_is_noticed(
+        self, small_windows, tmp_path, source, monkeypatch, capsys
+    ):
+        run = tmp_path / "run"
+        shutil.copytree(FIXTURES / "run", run)
+        source.write_text("".join(f'"{line}"\n' for line in LINES))
+        target, whole = tmp_path / "out.txt", tmp_path / "whole.txt"
+        flags = [f"--output_dir={run}", f"--decode_from_file={source}"]
+        flags.append("--format=jsonl")
+        status = call(decoder, *flags, f"--decode_to_file={whole}")
+        flags.append(f"--decode_to_file={target}")
+        with monkeypatch.context() as patch:
+            patch.setattr(PartialFile, "writelines", write_two_windows)
+            assert call(decoder, *flags) == 130
+        assert "The first 16 lines are kept" in capsys.readouterr().err
+        flags.append("--resume")
+        Quality(3000, 100, 50.0, [0.0] * 3, [0.0] * 2, 1.0).write(run)
+        assert_fails(capsys, ["quality.json=", "=None"], decoder, *flags)
+        (run / "quality.json").unlink()
+        checkpoint = run / "checkpoints" / "ckpt-3000.npz"
+        before = checkpoint.read_bytes()
+        checkpoints = RunDirectory(run).checkpoints
+        arrays = checkpoints.load()
+        arrays["model/embedding/embeddings"] *= 1.5
+        checkpoints.save(3000, arrays)
+        assert_fails(capsys, ["output_dir's content="], decoder, *flags)
+        checkpoint.write_bytes(before)
+        # Earlier versions recorded no content.
+        record = tmp_path / "out.txt.partial.json"
+        content = json.loads(record.read_text())
+        for name in NEW_SETTINGS:
+            del content["settings"][name]
+        record.write_text(json.dumps(content))
+        assert call(decoder, *flags) == status
+        assert target.read_bytes() == whole.read_bytes()
 
     @pytest.mark.slow
     def test_killed_decoders_leave_what_can_be_resumed(self, tmp_path):

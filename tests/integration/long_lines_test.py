@@ -10,6 +10,7 @@ from commands import assert_fails
 from commands import call
 
 from keras_transformer.bin import decoder
+from keras_transformer.bin.kt_decoder import decoder_model
 from keras_transformer.decoding import texts
 from keras_transformer.files.partial import PartialFile
 
@@ -87,10 +88,12 @@ class LongLinesTest:
         whole = target.read_text()
         target.unlink()
 
-        def write_one_window(output, lines, write=PartialFile.writelines):
+        write = PartialFile.writelines
+
+        def write_one_window(output, lines, **inputs):
             if output.num_lines:
                 raise KeyboardInterrupt
-            write(output, lines)
+            write(output, lines, **inputs)
 
         with monkeypatch.context() as patch:
             patch.setattr(PartialFile, "writelines", write_one_window)
@@ -113,6 +116,21 @@ class JsonLinesTest:
         assert rows[0]["id"] == [7] and "text" not in rows[0]
         assert rows[0]["score"] < 0 and rows[2]["score"] == 0
         assert [row["warnings"] for row in rows] == [[], [], []]
+
+    def test_each_line_and_sentence_of_a_text_is_translated(
+        self, run_decoder, type_in
+    ):
+        pytest.importorskip("sentencex")
+        texts = ["a b c\nq w\n", "a b", "a b? Q w.", "a b\n7\nq w"]
+        lines = "".join(json.dumps(text) + "\n" for text in texts)
+        flags = ["--format=jsonl"]
+        rows = run_decoder(lines, *flags)[1]
+        found = [json.loads(row)["translation"] for row in rows]
+        assert found[0] == "a b c\nq w\n" and found[1] == "a b"
+        assert found[3] == "a b\n7\nq w"
+        apart = run_decoder('"a b?"\n"Q w."\n', *flags)[1]
+        apart = [json.loads(row)["translation"] for row in apart]
+        assert found[2] == " ".join(apart)
 
     def test_hypotheses_have_their_scores(self, run_decoder):
         flags = ["--format=jsonl", "--decode_hparams=num_hypotheses=2"]
@@ -192,7 +210,7 @@ class JsonLinesTest:
     ):
         path = tmp_path / "in.jsonl"
         path.write_text(f'"a b"\n{line}\n')
-        monkeypatch.setattr(decoder, "load_model", None)
+        monkeypatch.setattr(decoder_model, "load_model", None)
         assert_fails(
             capsys,
             [f"{path}, line 2", "--format=jsonl", "Correct the line"],

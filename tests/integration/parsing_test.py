@@ -16,8 +16,8 @@ from keras_transformer.bin import decoder
 from keras_transformer.bin import evaluate
 from keras_transformer.bin import exporter
 from keras_transformer.bin import trainer
-from keras_transformer.decoding.loading import load_checker
 from keras_transformer.decoding.parser import Parser
+from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.problems.parsing_toy import make_toy_trees
 from keras_transformer.trees.tree import parse_tree
@@ -226,7 +226,7 @@ class SemiSupervisedTest:
             f"--data_dir={tmp_path / 'data'}",
             *file_flags(treebank),
             f"--vocabulary={run}",
-            f"--linearization={load_checker(run).linearization}",
+            f"--linearization={plan_model(run).linearization}",
             f"--parsed_trees={confident}",
             "--treebank_weight=2",
         )

@@ -52,7 +52,7 @@ class ImportMarianTest:
         run = import_marian(str(source), str(tmp_path / "run"))
         start = "padding" if kind == "started" else "zero"
         assert run.hparams.decoder_start == start
-        targets, sources = run.vocabularies
+        sources, targets = run.vocabularies
         inputs = np.array(sources.encode(TEXTS[:1]))
         outputs = np.array(targets.encode(TEXTS[2:3]))
         logits = load_model(run)({"inputs": inputs, "targets": outputs})

@@ -7,7 +7,6 @@ from layer_checks import to_numpy
 from tiny_marian import write_tiny_marian
 
 from keras_transformer.data.subwords import train_subwords
-from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.loading import load
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import marian_comparison
@@ -85,14 +84,14 @@ class TransformersTest:
 
     def test_greedy_translations_are_the_same(self, pair):
         run, _, texts, sources, targets = pair
-        translator = Translator(KerasEngine.load([run.path]))
+        translator = Translator.load(run.path, engine="keras")
         ours = translator.translate_ids(sources, **vars(GREEDY))
         assert [best.ids for best, *_ in ours] == targets
 
     def test_a_beam_finds_the_same_or_what_scores_more(self, pair):
         run, peer, _, sources, _ = pair
         size = marian_comparison.BEAM_SIZE
-        translator = Translator(KerasEngine.load([run.path]))
+        translator = Translator.load(run.path, engine="keras")
         options = {**vars(GREEDY), "beam_size": size}
         ours = translator.translate_ids(sources[:200], **options)
         theirs = peer.search(sources[:200], size)
@@ -149,6 +148,6 @@ def test_a_run_trained_here_opens_there(tied_embeddings, tmp_path):
     theirs = peer(inputs, outputs)
     # The logit of padding is set so low that it is never written.
     np.testing.assert_allclose(theirs[..., 1:], ours[..., 1:], atol=1e-5)
-    translator = Translator(KerasEngine.load([run.path]))
+    translator = Translator.load(run.path, engine="keras")
     greedy = translator.translate_ids(sources, **vars(GREEDY))
     assert [best.ids for best, *_ in greedy] == peer.search(sources, 1)

@@ -110,9 +110,6 @@ WRONG_VALUES = {
         target_space=-1
         verify=maybe
     """,
-    "join_parses": """
-        registry_help=2
-    """,
     "plot": """
         registry_help=2
         x_axis=time step seconds epoch pairs
@@ -146,11 +143,6 @@ WRONG_VALUES = {
         seeds=0
         table=2 3 4
         train_steps=1k
-    """,
-    "tagger": """
-        checkpoint_step=-1500 best
-        random_seed=-1
-        registry_help=2
     """,
     "trainer": """
         batch_tokens=many auto

@@ -26,8 +26,6 @@ ATTENTION = (
     "kt-attention --output_dir={parser} --html=a.html --text='a b' "
     "--target_text="
 )
-TAGGER = f"kt-tagger --output_dir={{parser}} --train_trees={IN}"
-JOIN = f"kt-join-parses --joined={{box}}/joined --parses={{box}}/gold,{IN}"
 GOOD = b"(S (NP (DT a) (NN dog)) (VP (VBZ runs)) (. .))\n"
 FAULTS = [
     b"",
@@ -54,40 +52,6 @@ FAULTS = [
 ROWS = [
     *(row(F1, writes(IN, fault), says="in.trees") for fault in FAULTS),
     *(row(OWN, writes(IN, fault), says="in.trees") for fault in FAULTS),
-    *(row(TAGGER, writes(IN, fault), says="in.trees") for fault in FAULTS[:5]),
-    row(TAGGER, says="in.trees"),
-    row(TAGGER, writes(IN, b"(S (XX dog))\n"), says="'dog' has the tag XX"),
-    row(TAGGER + " --dev_trees={box}/gone", writes(IN, GOOD), says="gone"),
-    row(TAGGER + " --checkpoint_step=5", writes(IN, GOOD), says="step 5"),
-    row(TAGGER.replace("{parser}", "{run}"), says="not trained to parse"),
-    row("kt-tagger --output_dir={parser}", says="--train_trees"),
-    row(
-        TAGGER,
-        writes(IN, GOOD),
-        writes("{parser}/taggers", b""),
-        says="taggers",
-    ),
-    *(
-        row(
-            JOIN, writes("{box}/gold", GOOD), writes(IN, fault), says="in.trees"
-        )
-        for fault in FAULTS
-        if fault.strip()  # a blank line is a sentence without a parse
-    ),
-    row(JOIN, writes("{box}/gold", GOOD), says="in.trees"),
-    row(JOIN, writes(IN, GOOD), says="gold"),
-    row(JOIN, writes("{box}/gold", GOOD), writes(IN, b""), says="in.trees"),
-    row(
-        JOIN + ",{box}/joined",
-        writes(IN, GOOD),
-        writes("{box}/gold", GOOD),
-        writes("{box}/joined", GOOD),
-        says="must not be an input",
-    ),
-    row("kt-join-parses", says="`--parses` must be given"),
-    row("kt-join-parses --parses=", says="parses"),
-    row(f"kt-join-parses --parses={IN}", makes(IN), says="in.trees"),
-    row(JOIN, writes("{box}/gold", GOOD), makes(IN), says="in.trees"),
     row(OWN, writes(IN, GOOD + b"(S (NN dog)\n"), says="line 2"),
     row(OWN + " --skip_bad", writes(IN, b"(S\n(T\n"), says="in.trees"),
     row(F1, says="in.trees"),

@@ -61,6 +61,28 @@ class TranslationTest:
         total = sum(word["log_prob"] for word in words)
         assert math.isclose(total, score, rel_tol=1e-4)
 
+    def test_each_line_of_a_text_is_translated_and_rated(self, studio):
+        pytest.importorskip("sentencex")
+
+        def translate(text):
+            found = translation_view.translate(studio, text)
+            return found["hypotheses"][0]["text"]
+
+        lines = [TEXT, TEXT[::-1]]
+        assert translate("\n".join(lines)) == "\n".join(map(translate, lines))
+        rated = [
+            translation_view.rate_words(studio, text, translation)["words"]
+            for text, translation in (
+                ("\n".join(lines), "x y\nz"),
+                (lines[0], "x y"),
+                (lines[1], "z"),
+            )
+        ]
+        places = [(word["start"], word["stop"]) for word in rated[0]]
+        assert places == [(0, 1), (2, 3), (4, 5)]
+        log_probs = [[word["log_prob"] for word in words] for words in rated]
+        assert log_probs[0] == pytest.approx(log_probs[1] + log_probs[2])
+
     @pytest.mark.parametrize("prefix", ["", "x", "x y"])
     def test_other_words_follow_the_prefix(self, studio, prefix):
         found = translation_view.find_alternatives(studio, TEXT, prefix)

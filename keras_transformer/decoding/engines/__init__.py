@@ -4,7 +4,9 @@ An engine is a run on Keras (`keras_engine`), a SavedModel (`saved_model`) or a
 CTranslate2 model (`ctranslate2`); `automatic` has both for a run.
 """
 
+import abc
 import dataclasses
+import re
 import typing
 from collections.abc import Iterable
 from collections.abc import Sequence
@@ -13,9 +15,8 @@ from keras_transformer.errors import UserError
 from keras_transformer.search.options import DecodeOptions
 
 if typing.TYPE_CHECKING:
+    from keras_transformer.decoding.attention import WordLinks
     from keras_transformer.decoding.batching import Sentences
-    from keras_transformer.decoding.encoder_heads import Chart
-    from keras_transformer.decoding.encoder_heads import Tagger
     from keras_transformer.decoding.texts import Codec
 
 # The capability that an argument of a translator or a flag of kt-decoder needs.
@@ -38,6 +39,8 @@ _NEEDS = {
     "write_alignments": "word_links",
     "write_word_scores": "word_links",
 }
+# Stands for the length that a run was trained with, which no export records.
+EXPORT_LENGTH = 256
 
 
 class Hypothesis(typing.NamedTuple):
@@ -61,23 +64,20 @@ class Capabilities:
     fixed_options: DecodeOptions | None = None  # the only ones it decodes with
 
 
-class Engine(typing.Protocol):
+class Engine(abc.ABC):
     """Takes encoded sentences, and returns hypotheses or scores.
 
-    `Translator` does everything else. An engine with attention also has
-    `attend`, and one that links words has `link_words`.
+    `Translator` does everything else. Its constructor sets the attributes.
     """
 
     codec: "Codec"
     capabilities: Capabilities
     options: DecodeOptions  # the defaults, which a call may change
-    linearization: str | None  # of the trees that a parsing model writes
-    chart: "Chart | None"  # finds constituents for a parser
-    tagger: "Tagger | None"  # names parts of speech for a parser
     trained_length: int  # tokens up to which the model was trained
     max_length: int | None  # maximum number of tokens of a translation
     num_threads: int  # batches that it runs at the same time
 
+    @abc.abstractmethod
     def search(
         self, sentences: "Sentences", options: DecodeOptions, scored: bool
     ) -> Iterable[tuple[list[int], list[list[Hypothesis]]]]:
@@ -86,6 +86,7 @@ class Engine(typing.Protocol):
         A batch is a list of numbers of sentences, without blank ones.
         """
 
+    @abc.abstractmethod
     def score(
         self,
         sources: list[list[int]],
@@ -93,6 +94,23 @@ class Engine(typing.Protocol):
         options: DecodeOptions,
     ) -> Iterable[tuple[list[int], list[float]]]:
         """Yields batches, and the scores of their targets."""
+
+
+class AttentiveEngine(Engine):
+    """An engine that can tell which words of a text are translated by which."""
+
+    @abc.abstractmethod
+    def link_words(
+        self,
+        sources: list[list[int]],
+        target_ids: "Sequence[Sequence[int]]",
+        pattern: re.Pattern[str],
+        scored: bool = True,
+    ) -> "list[WordLinks]":
+        """Returns the `WordLinks` of sentences and their translations.
+
+        Without `scored`, an engine may leave out the scores of the words.
+        """
 
 
 def check_capabilities(capabilities, request, prefix=""):

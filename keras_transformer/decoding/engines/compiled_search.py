@@ -46,8 +46,8 @@ class Replica:
         if options not in self._compiled:
             targets, constraint = None, None
             if vocabularies:
-                targets = vocabularies.targets
-                constraint = make_constraint(options, *vocabularies)
+                sources, targets = vocabularies
+                constraint = make_constraint(options, targets, sources)
             self._compiled[options] = compile_search(
                 self.model, options, targets, constraint, self._device
             )
@@ -254,7 +254,7 @@ def count_processor_positions(model):
     longer to start than to compute. More rows make up for it. A `d_model` of
     128 is the narrowest that was measured; docs/speed.md has the figures.
     """
-    widest = max(one.d_model for one in getattr(model, "models", [model]))
+    widest = max(one.d_model for one in model.list_models())
     return batching.CACHE_POSITIONS * max(1, 512 // max(128, widest))
 
 
@@ -269,9 +269,8 @@ def count_cache_positions(free_bytes, position_bytes):
 
 def count_position_bytes(model, options):
     """Returns how many bytes a search holds for one position of one beam."""
-    models = getattr(model, "models", [model])
     total = 0
-    for one in models:
+    for one in model.list_models():
         attention = one.decoder.stack[0].self_attention
         width = attention.num_heads * (attention.d_k + attention.d_v)
         number_bytes = 2 if one.compute_dtype.endswith("16") else 4

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import os
+import typing
 
 from keras_transformer import fields
 from keras_transformer.data import vocabularies
@@ -12,6 +13,8 @@ from keras_transformer.data.text_files import sha256
 from keras_transformer.decoding import batching
 from keras_transformer.decoding.attention import link_words
 from keras_transformer.decoding.attention import split_batches
+from keras_transformer.decoding.engines import EXPORT_LENGTH
+from keras_transformer.decoding.engines import AttentiveEngine
 from keras_transformer.decoding.engines import Capabilities
 from keras_transformer.decoding.engines import ctranslate2_search
 from keras_transformer.decoding.texts import Codec
@@ -23,8 +26,8 @@ from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import read_record
 from keras_transformer.formats import exported
 from keras_transformer.processor import processor_flags
+from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
-from keras_transformer.trees.target_text import find_linearization
 
 SETTINGS_FILE = "config.json"
 # What CTranslate2 writes to it.
@@ -49,7 +52,38 @@ WITHOUT_LINKS = dataclasses.replace(
 )
 
 
-class CTranslate2Engine:
+class Export(typing.NamedTuple):
+    """What the files of a model say, apart from its weights."""
+
+    path: str  # of its version
+    record: dict  # the content of `export.json`
+    options: DecodeOptions
+    vocabularies: vocabularies.Vocabularies
+
+
+def read_export(path):
+    """Reads an exported model as far as is possible without CTranslate2."""
+    path = exported.find_newest_version(path)
+    if not exported.is_ctranslate2(path):
+        raise UserError(
+            f"{path} holds no CTranslate2 model of kt-exporter: "
+            f"{exported.CTRANSLATE2_FILE}, {exported.EXPORT_FILE} or "
+            f"{VOCABULARY_FILE} is missing. Export the run again with "
+            "--format=ctranslate2."
+        )
+    record, options = exported.read_export(
+        os.path.join(path, exported.EXPORT_FILE)
+    )
+    # The ids of another vocabulary would give wrong text and no error.
+    both = vocabularies.read(
+        path,
+        record["vocabulary_sha256"],
+        record.get("source_vocabulary_sha256"),
+    )
+    return Export(path, record, options, both)
+
+
+class CTranslate2Engine(AttentiveEngine):
     """Searches with a model that was exported to CTranslate2.
 
     It needs neither TensorFlow nor Keras. It gives the translations and scores
@@ -65,35 +99,31 @@ class CTranslate2Engine:
     which prefers them. The compute type is a number format such as "int8", by
     default the one that the model is stored in, or the nearest one in which the
     device computes without overflow.
+
+    A model that was made from a run has the `trained_length` and the
+    `capabilities` of that run. `owned` exists as long as the engine, such as
+    temporary directories of its files.
     """
 
-    tagger = chart = None
-    trained_length = 256  # an export does not record the one of its run
-
-    def __init__(self, path, device="auto", compute_type="default"):
+    def __init__(
+        self,
+        path,
+        device="auto",
+        compute_type="default",
+        trained_length=EXPORT_LENGTH,
+        capabilities=None,
+        owned=None,
+    ):
         exported.require_ctranslate2()
-        path = exported.find_newest_version(path)
-        if not exported.is_ctranslate2(path):
-            raise UserError(
-                f"{path} holds no CTranslate2 model of kt-exporter: "
-                f"{exported.CTRANSLATE2_FILE}, {exported.EXPORT_FILE} or "
-                f"{VOCABULARY_FILE} is missing. Export the run again with "
-                "--format=ctranslate2."
-            )
-        record_path = os.path.join(path, exported.EXPORT_FILE)
-        self.record, self.options = exported.read_export(record_path)
-        self.capabilities = find_capabilities(self.record)
-        # The ids of another vocabulary would give wrong text and no error.
-        both = vocabularies.read(
-            path,
-            self.record["vocabulary_sha256"],
-            self.record.get("source_vocabulary_sha256"),
-        )
+        export = read_export(path)
+        self.record, self.options = export.record, export.options
+        self.capabilities = capabilities or find_capabilities(self.record)
         # CTranslate2's table of positions ends at this length.
         self.max_length = self.record["max_tokens"]
-        self.codec = Codec(both, self.max_length)
-        self.linearization = find_linearization(both.targets)
-        self._path = path
+        self.codec = Codec(export.vocabularies, self.max_length)
+        self.trained_length = trained_length
+        self._owned = owned
+        self._path = path = export.path
         self._device = device
         self._compute_type = compute_type
         self._pieces = self._read_pieces()
@@ -146,7 +176,7 @@ class CTranslate2Engine:
         yield batch, [one.select(options)[0].score for one in requests]
 
     def link_words(self, sources, target_ids, pattern, scored=True):
-        """Returns the `WordLinks`, see `KerasEngine.link_words`."""
+        """Returns the `WordLinks`, see `AttentiveEngine.link_words`."""
         pairs = [
             (source or [END_ID], target[:-1] if END_ID in target else target)
             for source, target in zip(sources, target_ids, strict=True)
@@ -208,8 +238,7 @@ class CTranslate2Engine:
         """Returns the texts of all source ids, and of all target ids."""
         # CTranslate2 knows tokens by their text.
         both = [
-            vocabulary.all_pieces()
-            for vocabulary in reversed(self.codec.vocabularies)
+            vocabulary.all_pieces() for vocabulary in self.codec.vocabularies
         ]
         names = [
             ("source", SOURCE_VOCABULARY_FILE),

@@ -245,10 +245,10 @@ class CTranslate2Search:
     def _run(self, batches, options, scored, suppress):
         # All batches start before the first result is awaited, so that each of
         # CTranslate2's threads has work.
-        started = [
-            (batch, self._start(batch, options, scored, suppress))
-            for batch in batches
-        ]
+        started = []
+        for batch in batches:
+            results = self._start(batch, options, scored, suppress)
+            started.append((batch, results))
         for batch, results in started:
             for request, result in zip(batch, results):
                 request.log_probs = self._log_probs(result.result(), options)

@@ -6,7 +6,9 @@ import os
 
 from keras_transformer.data import normalization
 from keras_transformer.decoding import batching
+from keras_transformer.decoding.engines import EXPORT_LENGTH
 from keras_transformer.decoding.engines import Capabilities
+from keras_transformer.decoding.engines import Engine
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.steps.glossary import fill_rows
 from keras_transformer.decoding.texts import check_lengths
@@ -36,7 +38,7 @@ class CountedText:
         return self.num_tokens
 
 
-class SavedModelEngine:
+class SavedModelEngine(Engine):
     """Searches with a model that was exported as a SavedModel.
 
     It gives the translations of its run, with the options of the export. It
@@ -44,13 +46,12 @@ class SavedModelEngine:
     path names a version, or a directory whose newest version is loaded.
     """
 
-    max_length = tagger = chart = None
-    trained_length = 256  # an export does not record the one of its run
+    max_length = None
+    trained_length = EXPORT_LENGTH
 
     def __init__(self, path):
         self.path = exported.find_newest_version(path)
         self.record, self.options = check_saved_model(path)
-        self.linearization = self.record.get("linearization")
         self.capabilities = make_capabilities(path, self.options)
         self._signatures = _load_signatures(self.path)
         if "with_terms" not in self._signatures:
@@ -93,7 +94,7 @@ class SavedModelEngine:
         return self._runner.run(
             [translate],
             batching.estimate_search_costs(
-                map(len, sources), self.options, self.linearization
+                map(len, sources), self.options, self.codec.linearization
             ),
             batching.CACHE_POSITIONS,
             lambda i: self.codec.describe(sources[i]),
@@ -129,6 +130,7 @@ class SavedModelCodec:
     def __init__(self, signatures, record):
         self._signatures = signatures
         self.max_tokens = record["max_tokens"]
+        self.linearization = record.get("linearization")
         self.language_codes = record.get("language_codes", [])
         self._normalizes_text = record.get("normalizes_text", False)
 

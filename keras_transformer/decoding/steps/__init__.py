@@ -1,9 +1,8 @@
 """Steps, which change texts before a search, and hypotheses after it.
 
 A translator prepares each window of texts with its steps in order, and lets
-them finish the hypotheses in reverse order. `glossary` and `long_texts` define
-no step. A translator searches again for missing terms of a glossary, and its
-callers divide long texts.
+them finish the hypotheses in reverse order. `glossary` defines no step: a
+translator searches again for missing terms.
 """
 
 from keras_transformer.errors import UserError
@@ -19,6 +18,9 @@ class Step:
     def prepare_targets(self, texts):
         """Returns given translations as the model would write them."""
         return texts
+
+    def check_target(self, text, name, line):
+        """Raises a `UserError` about a faulty translation, a line of a file."""
 
     def finish(self, hypotheses, memory):
         """Returns the finished lists of `Hypothesis`, one for each text.

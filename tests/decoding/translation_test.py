@@ -7,9 +7,12 @@ from small_translators import HPARAMS
 from small_translators import CopyingModel
 from small_translators import make_vocabulary
 
+from keras_transformer.decoding import translation
+from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
-from keras_transformer.decoding.steps import long_texts
-from keras_transformer.decoding.steps.long_texts import split_long
+from keras_transformer.decoding.texts import Window
+from keras_transformer.decoding.translation import Extras
+from keras_transformer.decoding.translation import split_long
 from keras_transformer.decoding.translator import Translator
 
 
@@ -84,44 +87,53 @@ def translator(tmp_path_factory):
     return Translator(KerasEngine(model, vocabulary, HPARAMS))
 
 
-class TranslateInPartsTest:
+def translate(translator, *texts, max_tokens=6, report=None, **options):
+    extras = Extras(max_tokens, splits=True, warns=True)
+    window = Window(list(texts))
+    return translator.translate_window(window, report, extras=extras, **options)
+
+
+class LongTextsTest:
     def test_parts_are_joined_and_noted(self, translator):
         texts = ["a dog runs over the street", "", "two women"]
-        parts = long_texts.split_texts(translator, texts, 6)
-        assert len(parts[0]) > 1 and parts[1:] == [[""], ["two women"]]
         counts = []
-        translations = long_texts.translate_in_parts(
-            translator, parts, counts.append
-        )
+        translations = translate(translator, *texts, report=counts.append)
         assert [each.hypotheses[0].text for each in translations] == texts
-        assert [each.warnings for each in translations] == [
-            [long_texts.SPLIT],
-            [],
-            [],
-        ]
-        assert sum(counts) == sum(map(len, parts))
+        warnings = [each.warnings for each in translations]
+        assert warnings == [[translation.SPLIT], (), []]
+        assert sum(counts) == len(texts)
+
+    def test_without_splitting_a_long_text_has_no_translation(self, translator):
+        window = Window(["a dog runs over the street", "two women"])
+        long, short = translator.translate_window(window, extras=Extras(6))
+        assert long.hypotheses[0].text == ""
+        assert long.warnings == [translation.TOO_LONG]
+        assert short.hypotheses[0].text == "two women" and not short.warnings
 
     def test_the_score_is_the_mean_of_the_parts(self, translator):
-        pair = ["a dog runs", "two women"]
-        (joined,) = long_texts.translate_in_parts(translator, [pair])
-        apart = long_texts.translate_in_parts(translator, [[x] for x in pair])
+        (joined,) = translate(translator, "a dog runs; two women", max_tokens=8)
+        apart = translate(translator, "a dog runs;", "two women")
         mean = sum(each.hypotheses[0].score for each in apart) / 2
         assert joined.hypotheses[0].score == pytest.approx(mean)
 
     def test_hypotheses_of_one_rank_are_joined(self, translator):
-        pair = ["a dog runs", "two women"]
-        (joined,) = long_texts.translate_in_parts(
-            translator, [pair], beam_size=3, num_hypotheses=2
+        (joined,) = translate(
+            translator, "a dog runs; two women", beam_size=3, num_hypotheses=2
         )
         assert len(joined.hypotheses) == 2
 
     def test_a_translation_as_long_as_allowed_is_noted(self, translator):
-        (translation,) = long_texts.translate_in_parts(
-            translator, [["two women"]], extra_length=0
-        )
-        assert translation.warnings == [long_texts.REACHED_LIMIT]
+        (found,) = translate(translator, "two women", extra_length=0)
+        assert found.warnings == [translation.REACHED_LIMIT]
+
+    def test_tokens_are_counted_by_ids_or_else_by_text(self, translator):
+        hypotheses = [Hypothesis("two women", 0.0, [7, 8, 1])]
+        hypotheses.append(Hypothesis("two women", 0.0))
+        (counted,) = translator.count_tokens(["two women"], of_targets=True)
+        assert translator.count_written(hypotheses) == [3, counted]
 
     def test_the_limit_is_that_of_the_training_or_the_users(self, translator):
-        assert long_texts.limit_part_tokens(translator) == HPARAMS.max_length
-        assert long_texts.limit_part_tokens(translator, 7) == 7
-        assert long_texts.limit_part_tokens(translator, 10**6) == 4096
+        limit = translation.limit_part_tokens
+        assert limit(translator) == HPARAMS.max_length
+        assert limit(translator, 7) == 7
+        assert limit(translator, 10**6) == 4096

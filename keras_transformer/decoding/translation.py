@@ -1,10 +1,15 @@
-"""Texts that are too long for the model, translated in parts."""
+"""Translations with what is known of them, and parts of long texts."""
 
-import itertools
+import dataclasses
 import re
 import typing
+from collections.abc import Sequence
 
+from keras_transformer.decoding.attention import WordLinks
 from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.steps.glossary import Glossary
+from keras_transformer.decoding.steps.placeholders import Placeholders
+from keras_transformer.decoding.texts import Window
 
 TOO_LONG = "too_long"  # the text is not translated
 SPLIT = "split"  # it is translated in parts
@@ -23,77 +28,71 @@ _PLACES = [
 _WIDE = "。！？；：，、"
 
 
-class Translation(typing.NamedTuple):
-    """The hypotheses of a text, and warnings about them."""
+class CallOptions(typing.TypedDict, total=False):
+    """The other arguments of a call of a translator, for type checkers."""
 
-    hypotheses: list  # of `Hypothesis`, best first
-    warnings: list  # of the constants above, and `alarms.REASONS`
+    beam_size: int | None
+    alpha: float | None
+    extra_length: int | None
+    min_length: int | None
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    mbr_samples: int | None
+    constrained: bool | None
+    prefixes: list[str] | None
+    seed: int
+    glossary: Glossary | None
+    protect: Placeholders | None
+
+
+class Translation(typing.NamedTuple):
+    """The hypotheses of a text, and what a caller asked about them."""
+
+    hypotheses: list[Hypothesis]  # best first
+    warnings: Sequence[str] = ()  # the constants above, and `alarms.REASONS`
+    links: WordLinks | None = None  # of the best hypothesis
+    quality: float | None = None  # of the best one, see `evaluation.quality`
+
+
+@dataclasses.dataclass(frozen=True)
+class Extras:
+    """What `Translator.translate_window` does besides finding hypotheses."""
+
+    max_tokens: int | None = None  # longer texts have the warning `TOO_LONG`
+    splits: bool = False  # translates these in parts, with the warning `SPLIT`
+    warns: bool = False  # finds all other warnings
+    links_words: bool = False  # finds `links`
+    scores_words: bool = False  # finds `links` with scores
+    quality: typing.Any = None  # a `Quality`, which judges if `warns` is set
 
 
 def limit_part_tokens(translator, max_tokens=None):
     """Returns the maximum number of tokens of a part of a text.
 
     It is the user's choice, or the length of the longest training sentences.
+    The `translator` is a `Preparation`.
     """
     limit = max_tokens or translator.trained_length
     return min(limit, translator.max_tokens)
 
 
-def split_texts(translator, texts, max_tokens):
-    """Divides the texts that are too long, between clauses where possible."""
-    return [
-        split_long(text, max_tokens, translator.count_tokens) for text in texts
-    ]
+def translate_parts(translator, texts, extras, call):
+    """Translates texts in parts of at most `extras.max_tokens` tokens.
 
-
-def translate_in_parts(
-    translator,
-    parts_of_texts,
-    report=None,
-    seed=0,
-    glossary=None,
-    protect=None,
-    **options,
-):
-    """Returns a `Translation` for each text, a list of its parts.
-
-    The hypotheses of the parts are joined, and their scores are averaged. The
-    other arguments are those of `Translator.hypotheses`.
+    The hypotheses of the parts are joined, and their scores are averaged.
+    `call` holds the other arguments of `Translator.translate_window`.
     """
-    parts = [part for each in parts_of_texts for part in each]
-    terms = {"glossary": glossary, "protect": protect}
-    hypotheses = list(
-        translator.hypotheses(parts, report, seed=seed, **terms, **options)
-    )
-    alarms = translator.find_alarms(parts, hypotheses, **terms)
-    translations = (
-        Translation(
-            each,
-            find_warnings(translator, part, each, options) + alarms_of_part,
-        )
-        for part, each, alarms_of_part in zip(parts, hypotheses, alarms)
-    )
-    return [
-        _join(list(itertools.islice(translations, len(each))))
-        for each in parts_of_texts
+    all_parts = [
+        split_long(text, extras.max_tokens, translator.count_tokens)
+        for text in texts
     ]
-
-
-def find_warnings(translator, text, hypotheses, options, prefix=""):
-    """Returns the warning that a translation may be cut off, or no warning.
-
-    `text` is the source as the model reads it, `options` are those that were
-    changed, and the translation begins with `prefix`.
-    """
-    # A search that writes trees ends them before the limit.
-    if translator.linearization or not text.strip():
-        return []
-    best = hypotheses[0]
-    length = len(best.ids)
-    if not length:
-        (length,) = translator.count_tokens([best.text], of_targets=True)
-    is_cut = length >= translator.length_limit(text, prefix, **options)
-    return [REACHED_LIMIT] if is_cut else []
+    window = Window([part for parts in all_parts for part in parts])
+    extras = Extras(warns=extras.warns)
+    translations = iter(
+        translator.translate_window(window, extras=extras, **call)
+    )
+    return [_join([next(translations) for _ in parts]) for parts in all_parts]
 
 
 def _join(parts):

@@ -1,0 +1,159 @@
+"""Texts of several lines or sentences, each of which is translated alone."""
+
+import importlib.util
+import itertools
+import re
+
+import numpy as np
+
+from keras_transformer.decoding.attention import SPACED_WORD
+from keras_transformer.decoding.attention import WordLinks
+from keras_transformer.decoding.attention import find_words
+from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.translation import Translation
+from keras_transformer.documents.document import make_segmenter
+
+_LINE_END = re.compile(r"(\r\n?|\n)")
+
+
+class Passages:
+    """Divides the texts of a `Window` into sentences, and joins translations.
+
+    A model would make one sentence of a text that has several, and leave most
+    of it out. A text of one sentence stays as it is, and so does what has no
+    letter. Without the package sentencex, only line ends divide a text.
+
+    Args:
+        window: The `Window`. The sentences of a prefix belong to the first
+            ones of its text.
+        language: Code of the language, which decides where sentences end. None
+            divides no text.
+
+    Attributes:
+        window: The `Window` of the sentences.
+    """
+
+    def __init__(self, window, language=None):
+        segment = _make_segmenter(language)
+        self._all_parts = [["", text, ""] for text in window.texts]
+        if language:
+            self._all_parts = [_divide(text, segment) for text in window.texts]
+        prefixes = window.prefixes and [
+            one
+            for prefix, parts in zip(window.prefixes, self._all_parts)
+            for one in _divide_prefix(prefix, len(parts) // 2, segment)
+        ]
+        sentences = [one for parts in self._all_parts for one in parts[1::2]]
+        self.window = window._replace(texts=sentences, prefixes=prefixes)
+
+    def join(self, translations):
+        """Returns the `Translation` of each text from those of its sentences.
+
+        Scores are averaged, and the quality is that of the worst sentence.
+        """
+        translations = iter(translations)
+        joined = []
+        for parts in self._all_parts:
+            of_text = list(itertools.islice(translations, len(parts) // 2))
+            is_whole = parts[::2] == ["", ""]
+            joined.append(of_text[0] if is_whole else _join(parts, of_text))
+        return joined
+
+
+def pair_sentences(text, translation, language="en"):
+    """Returns triples of a sentence, its translation, and where that begins.
+
+    Texts without sentences, or with different numbers of them, are one pair.
+    """
+    segment = _make_segmenter(language)
+    sources, targets = (_divide(one, segment) for one in (text, translation))
+    if len(sources) != len(targets) or len(sources) == 1:
+        return [(text, translation, 0)]
+    starts = itertools.accumulate(map(len, targets))
+    return list(zip(sources[1::2], targets[1::2], list(starts)[::2]))
+
+
+def _make_segmenter(language):
+    if language is None or importlib.util.find_spec("sentencex") is None:
+        return lambda line: [line]
+    return make_segmenter(language)
+
+
+def _divide(text, segment):
+    """Returns the sentences of a text, and what is before and after each."""
+    parts = [""]
+    for line in _LINE_END.split(text):
+        for piece in segment(line) if line.strip() else [line]:
+            sentence = piece.strip()
+            if any(map(str.isalpha, sentence)):
+                before, _, after = piece.partition(sentence)
+                parts[-1] += before
+                parts += [sentence, after]
+            else:
+                parts[-1] += piece
+    is_one = len(parts) <= 3 and not _LINE_END.search(text)
+    return ["", text, ""] if is_one else parts
+
+
+def _divide_prefix(prefix, number, segment):
+    """Returns the prefixes of a number of sentences, blank ones last."""
+    if number == 1:
+        return [prefix]
+    sentences = _divide(prefix, segment)[1::2] if prefix.strip() else []
+    # More sentences than the text has belong to the last one.
+    last = number - 1
+    shared = [*sentences[:last], " ".join(sentences[last:])]
+    return (shared + [""] * number)[:number]
+
+
+def _join(parts, translations):
+    """Joins the translations of a text's sentences with what is around them."""
+    between = [
+        # Not all scripts have spaces between sentences.
+        part or (" " if 0 < number < len(translations) else "")
+        for number, part in enumerate(parts[::2])
+    ]
+
+    def interleave(texts):
+        pairs = itertools.zip_longest(between, texts, fillvalue="")
+        return "".join(itertools.chain.from_iterable(pairs))
+
+    hypotheses = [
+        Hypothesis(
+            interleave(one.text for one in ranked),
+            sum(one.score for one in ranked) / len(ranked),
+        )
+        for ranked in zip(*(each.hypotheses for each in translations))
+    ]
+    qualities = [one.quality for one in translations if one.quality is not None]
+    return Translation(
+        hypotheses or [Hypothesis(interleave([]), 0.0)],
+        list(dict.fromkeys(w for one in translations for w in one.warnings)),
+        _join_links(between, translations),
+        min(qualities, default=None),
+    )
+
+
+def _join_links(between, translations):
+    """Returns the links of a whole text; their words have no places."""
+    links = [one.links for one in translations]
+    if None in links:  # the caller asks for none
+        return None
+    blocks = []
+    for text, each in itertools.zip_longest(between, links):
+        # Words between sentences stay as they are.
+        words = find_words(text, SPACED_WORD)
+        identity = np.eye(len(words))
+        blocks.append(WordLinks(words, words, identity, [0.0] * len(words)))
+        if each:
+            blocks.append(each)
+    sources, targets, _, scores = (
+        list(itertools.chain.from_iterable(side)) for side in zip(*blocks)
+    )
+    weights = np.zeros((len(targets), len(sources)))
+    row = column = 0
+    for block in blocks:
+        height, width = block.weights.shape
+        weights[row : row + height, column : column + width] = block.weights
+        row, column = row + height, column + width
+    return WordLinks(sources, targets, weights, scores)

@@ -5,6 +5,7 @@ import types
 
 import numpy as np
 import pytest
+from markdown_it import MarkdownIt
 
 from keras_transformer.data.bpe_symbols import write_symbols
 from keras_transformer.data.subwords import train_subwords
@@ -89,10 +90,20 @@ def rows_of(text):
 class ModelCardTest:
     def test_the_weights_of_several_corpora_are_listed(self, make_run):
         card = make_model_card(
-            make_run(corpus_weights=["a.en,a.de:0.5", "b.tsv:3"])
+            make_run(corpus_weights=["a.en,a.de:0.5", "b|c.tsv:3"])
         )
         facts = dict(rows_of(card.partition("## Use")[0]))
-        assert facts["Corpus weights"] == "a.en,a.de:0.5; b.tsv:3"
+        # The helper removes the outer backquotes.
+        assert facts["Corpus weights"] == "a.en,a.de:0.5`; `b\\|c.tsv:3"
+
+    @pytest.mark.parametrize("problem", ["translate_files", "of_somebody"])
+    @pytest.mark.parametrize("data", [DATA, None])
+    def test_readers_of_markdown_see_all_tables(self, make_run, problem, data):
+        run = make_run(problem=problem, data=data)
+        card = make_model_card(run).partition("\n---\n")[2]
+        html = MarkdownIt().enable("table").render(card)
+        assert html.count("<table>") == len(re.findall(r"(?m)^\| --- ", card))
+        assert "| ---" not in html
 
     def test_the_overview_says_what_the_model_is(self, make_run):
         card = make_model_card(make_run(data=DATA, precision="bfloat16"))

@@ -9,6 +9,7 @@ import logging
 import re
 import sys
 import xml.etree.ElementTree
+from xml.sax import saxutils
 
 from keras_transformer.data import text_files
 from keras_transformer.errors import UserError
@@ -140,25 +141,29 @@ def _read_xml_lines(path):
     """Yields the lines of an XML file, repaired where XML would refuse them.
 
     Memories have control characters from the texts of other programs, which
-    become spaces, emoji as references to two halves, and names of HTML.
+    become spaces, emoji as references to two halves, and names of HTML. What
+    XML takes stays as it is, since it may be in CDATA, which has no references.
     """
     faulty = []  # numbers of lines
 
     def repair(match):
         text = match[0]
         if match["name"]:
+            # A name that HTML lacks may be that of an entity of the file.
             text = html.entities.html5.get(match["name"], "&")
-            if text == "&":  # or the name of an entity of the file
+            if text in "<>&\"'":
                 return match[0]
         elif match["references"]:
             text = "".join(map(_character, _REFERENCE.finditer(text)))
+            if not _FORBIDDEN.search(text):
+                return match[0]
         # Two halves in a row are one character.
         text = text.encode("utf-16", "surrogatepass")
         text = text.decode("utf-16", "surrogatepass")
         allowed = _FORBIDDEN.sub(" ", text)
         if allowed != text:
             faulty.append(number)
-        return "".join(f"&#{ord(character)};" for character in allowed)
+        return saxutils.escape(allowed)
 
     recode = functools.partial(_recode, path)
     lines = text_files.read_lines(path, recode=recode)

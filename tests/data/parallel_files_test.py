@@ -154,6 +154,11 @@ class TmxTest:
                 "a\xa0bé <&nbsp;©×",
                 False,
             ),
+            (
+                "<![CDATA[a\x0bb &lt;&#60;&#169;&quot;&nbsp;x]]>",
+                "a b &lt;&#60;&#169;&quot;\xa0x",
+                True,
+            ),
         ],
     )
     def test_what_xml_forbids_costs_no_unit(

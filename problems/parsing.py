@@ -280,11 +280,14 @@ class ParsingWsjSemi(ParsingWsj):
 
     def _find_parsed_paths(self, tmp_dir):
         """Returns the list of paths of the automatically parsed trees."""
-        pattern = os.path.join(tmp_dir, "parsing_wsj_semi.*.trees")
+        pattern = os.path.join(
+            glob.escape(tmp_dir), "parsing_wsj_semi.*.trees"
+        )
         parsed = sorted(glob.glob(pattern) + glob.glob(pattern + ".gz"))
         if not parsed:
             raise UserError(
-                f"There are no automatically parsed sentences {pattern}. Place "
-                "files of one tree per line there, or use parsing_wsj."
+                f"{tmp_dir} holds no automatically parsed sentences, "
+                "parsing_wsj_semi.*.trees. Place files of one tree per line "
+                "there, or use parsing_wsj."
             )
         return parsed

@@ -228,6 +228,8 @@ class ParsingWsjTest:
             ParsingWsj(str(tmp_path / "data")).generate(str(tmp_path))
 
     def test_parsed_sentences_join_the_treebank(self, tmp_path):
+        tmp_path /= "wsj [v1]"  # the name looks like a pattern
+        tmp_path.mkdir()
         for split in SIZES:
             path = tmp_path / f"parsing_wsj.{split}.trees"
             write_trees(path, split_of(split))

@@ -9,6 +9,7 @@ import collections.abc
 import contextlib
 import hashlib
 import itertools
+import re
 
 import numpy as np
 
@@ -52,6 +53,8 @@ def encode_chunk(vocabularies, chunk):
 # depend on the number of workers.
 PAIRS_IN_CHUNK = 20_000
 PAIRS_IN_STREAM = 1_000  # that many are read and encoded at a time
+
+_HALVES = re.compile("[\ud800-\udfff]")  # of characters; UTF-8 has none
 
 
 def encode_split(problem, split, tmp_dir, vocabularies, directory, described):
@@ -169,13 +172,16 @@ def select_complete_pairs(problem, pairs):
 def _is_pair(pair):
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         return False
-    return isinstance(pair[0], str) and isinstance(pair[1], str)
+    return all(
+        isinstance(text, str) and not _HALVES.search(text) for text in pair
+    )
 
 
 def _make_pair_error(problem, value):
     return UserError(
         f"`text_pairs` must yield pairs of str. Received: {value!r:.60} from "
-        f"problem={problem.data_name}. Write `yield source, target`."
+        f"problem={problem.data_name}. Write `yield source, target`, of "
+        "texts without halves of characters."
     )
 
 

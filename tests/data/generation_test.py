@@ -57,7 +57,15 @@ class GenerateTest:
         assert split["source_sha256"] == out.split()[0]
 
     @pytest.mark.parametrize(
-        "pairs", [None, ["a b"], [("a", "b", "c")], [("a", None)], [(1, 2)]]
+        "pairs",
+        [
+            None,
+            ["a b"],
+            [("a", "b", "c")],
+            [("a", None)],
+            [(1, 2)],
+            [("\ud83d", "b")],
+        ],
     )
     def test_what_is_no_pair_of_str_is_an_error(self, pairs):
         with pytest.raises(ValueError, match="pairs of str. Received: .*numb"):

@@ -10,6 +10,8 @@ import itertools
 import os
 
 from keras_transformer.data import generation
+from keras_transformer.data.attributes import check_attribute
+from keras_transformer.data.attributes import is_whole
 from keras_transformer.errors import UserError
 from keras_transformer.problem import Problem
 from keras_transformer.registry import register_problem
@@ -18,6 +20,7 @@ from keras_transformer.trees import target_text
 from keras_transformer.trees import treebank
 from keras_transformer.trees.augmentation import augment
 from keras_transformer.trees.span_targets import SpanTargets
+from keras_transformer.trees.symbols import LINEARIZATIONS
 from keras_transformer.trees.symbols import WITH_WORDS
 from keras_transformer.trees.symbols import collect_symbols
 from keras_transformer.trees.tree import parse_tree
@@ -27,6 +30,24 @@ WSJ_SECTIONS = {"train": "02-21", "dev": "22", "test": "23"}
 WSJ_NUM_TREES = {"train": 39832, "dev": 1700, "test": 2416}
 
 _SETTINGS = ("linearization", "augmentation_rounds", "skip_bad")
+# As the rules of `check_attributes`.
+_RULES = {
+    "linearization": (
+        LINEARIZATIONS.__contains__,
+        f"one of {', '.join(LINEARIZATIONS)}",
+        '"tagged"',
+    ),
+    "augmentation_rounds": (
+        lambda value: is_whole(value, 0),
+        "an integer of at least 0",
+        "2",
+    ),
+    "treebank_weight": (
+        lambda value: is_whole(value, 1),
+        "an integer of at least 1",
+        "3",
+    ),
+}
 
 
 class ParsingProblem(Problem):
@@ -88,6 +109,8 @@ class ParsingProblem(Problem):
         )
 
     def generate(self, tmp_dir):
+        for name, rule in _RULES.items():
+            check_attribute(self, name, *rule)
         if self.linearization in WITH_WORDS and not self.shared_vocabulary:
             raise UserError(
                 "A tree that holds the words of its source needs their "
@@ -280,9 +303,7 @@ class ParsingWsjSemi(ParsingWsj):
 
     def _find_parsed_paths(self, tmp_dir):
         """Returns the list of paths of the automatically parsed trees."""
-        pattern = os.path.join(
-            glob.escape(tmp_dir), "parsing_wsj_semi.*.trees"
-        )
+        pattern = os.path.join(glob.escape(tmp_dir), "parsing_wsj_semi.*.trees")
         parsed = sorted(glob.glob(pattern) + glob.glob(pattern + ".gz"))
         if not parsed:
             raise UserError(

@@ -1,13 +1,17 @@
 """Checks of the attributes and the descriptions of a user's problem."""
 
+import re
+
 from keras_transformer.data import subwords
 from keras_transformer.data.corpora import MAX_WEIGHT
 from keras_transformer.errors import UserError
 
 
-def _is_size(value):
+def is_whole(value, minimum):
+    """Returns whether a value is an integer of at least `minimum`."""
     # A bool is an int, too.
-    return isinstance(value, int) and value is not True and value > 0
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return is_integer and value >= minimum
 
 
 def _are_texts(value):
@@ -26,12 +30,12 @@ _RULES = {
     "inputs_language": _LANGUAGE,
     "targets_language": _LANGUAGE,
     "vocab_size": (
-        _is_size,
+        lambda value: is_whole(value, 1),
         "an integer of at least 1, or None if no vocabulary is trained",
         "32000",
     ),
     "source_vocab_size": (
-        lambda value: value is None or _is_size(value),
+        lambda value: value is None or is_whole(value, 1),
         "an integer of at least 1, or None",
         "32000",
     ),
@@ -45,8 +49,11 @@ _RULES = {
             _are_texts(value)
             and "train" in value
             and len(set(value)) == len(value)
+            # The files of a split begin with its name.
+            and all(re.fullmatch(r"\w[\w.-]*", name) for name in value)
         ),
-        'a tuple of different names, with "train" among them',
+        "a tuple of different names of letters, digits and -, with "
+        '"train" among them',
         '("train", "dev", "test")',
     ),
     "user_symbols": (_are_texts, "a tuple of texts", '("<num>", "<url>")'),
@@ -60,25 +67,33 @@ _RULES = {
 
 def check_attributes(problem, tmp_dir):
     """Raises a `UserError` for the first class attribute with a wrong value."""
-    for name, (follows, rule, example) in _RULES.items():
-        value = getattr(problem, name)
-        needs_none = name == "vocab_size" and value is None
-        if follows(value) or (
-            needs_none
+    for name, rule in _RULES.items():
+        is_given = (
+            (name, problem.vocab_size) == ("vocab_size", None)
             and problem.shared_vocabulary
             and (problem.vocabulary_path or problem.bpe_symbols(tmp_dir))
-        ):
-            continue
-        raise UserError(
-            f"`{name}` of a problem must be {rule}. Received: "
-            f"{type(problem).__name__}.{name} = {value!r}. Write for example "
-            f"{name} = {example}."
         )
+        if not is_given:
+            check_attribute(problem, name, *rule)
     subwords.check_user_symbols(
         problem.user_symbols,
         f"Correct {type(problem).__name__}.user_symbols, for example to "
         '("<num>", "<url>").',
     )
+
+
+def check_attribute(problem, name, follows, rule, example):
+    """Raises a `UserError` if an attribute does not follow its rule.
+
+    `follows` tells whether a value does; `example` is one that does.
+    """
+    value = getattr(problem, name)
+    if not follows(value):
+        raise UserError(
+            f"`{name}` of a problem must be {rule}. Received: "
+            f"{type(problem).__name__}.{name} = {value!r}. Write for example "
+            f"{name} = {example}."
+        )
 
 
 def check_corpora(problem, split, tmp_dir):

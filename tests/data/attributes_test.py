@@ -37,6 +37,8 @@ class AttributesTest:
             ("splits", "train"),
             ("splits", ("train", "dev", "dev")),
             ("splits", ("train", 1)),
+            ("splits", ("train", "")),
+            ("splits", ("train", "a/../b")),
             ("splits", None),
             ("user_symbols", "<num>"),
             ("user_symbols", ("<num>", 1)),

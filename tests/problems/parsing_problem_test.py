@@ -3,6 +3,7 @@
 import collections
 import itertools
 import os
+import re
 
 import numpy as np
 import pytest
@@ -193,6 +194,27 @@ class ParsingProblemTest:
     def test_it_cannot_be_turned_round(self, name):
         with pytest.raises(ValueError, match=f"words as its source.*{name}"):
             registry.get_problem(name)
+
+
+class ParsingAttributesTest:
+    @pytest.mark.parametrize(
+        "name, value",
+        [
+            ("linearization", "lexicalized"),
+            ("linearization", None),
+            ("augmentation_rounds", 1.5),
+            ("augmentation_rounds", -1),
+            ("treebank_weight", 0),
+            ("treebank_weight", "2"),
+        ],
+    )
+    def test_a_wrong_value_is_named_with_its_class(self, tmp_path, name, value):
+        problem = Sentences(str(tmp_path))
+        setattr(problem, name, value)
+        words = re.escape(f"Received: Sentences.{name} = {value!r}. Write for ")
+        with pytest.raises(ValueError, match=f"`{name}` of a .*{words}"):
+            problem.generate(None)
+        assert os.listdir(tmp_path) == []
 
 
 class ParsingWsjTest:

@@ -138,6 +138,20 @@ class ModelCardTest:
         )
         assert "`@@` joins" in section(make_model_card(run), "Limits")
 
+    def test_a_parser_of_ids_is_not_loaded_as_one_of_text(self, make_run):
+        path = make_run().file("vocab.model")
+        train_subwords(TEXTS, 300, path, ["(S", ")S", "XX"])
+        with open(path, "rb") as file:
+            model = file.read()
+        run = RunDirectory.create(
+            os.path.dirname(path), {"problem": "mine"}, HPARAMS, model
+        )
+        export = {"format": "saved_model_ids"}
+        text = section(make_model_card(run, None, export), "Use")
+        assert 'signatures["ids"]' in text and "load(" in text
+        assert "keras_transformer" not in text
+        assert "the normalised linearization of their tree" in text
+
     def test_differences_from_the_hparams_set_come_first(self, make_run):
         rows = rows_of(section(make_model_card(make_run()), "Hyperparameters"))
         assert rows[1:3] == [

@@ -10,6 +10,7 @@ from keras_transformer.hparam import HParams
 from keras_transformer.hparams import table3
 
 MAX_ROWS = 10_000
+MAX_NAME = 255  # of the directory of a row, in characters
 SCALES = ("none", "tiny")
 _DIVISORS = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v", "warmup_steps"), 4)
 _DIVISORS["effective_batch_tokens"] = 40
@@ -87,6 +88,13 @@ def make_rows(variants, scale, overrides, train_steps, seeds_of):
             ending = f"_seed{seed}" if number else ""
             rows.append(Row(variant, hparams, seed, variant.name + ending))
     _check_different(rows)
+    longest = max((row.directory for row in rows), key=len)
+    if len(longest) > MAX_NAME:
+        raise UserError(
+            f"The name of a row must have at most {MAX_NAME} characters. "
+            f"Received: {len(longest)}, in {longest[:60]}... Set what is the "
+            "same in all rows with --hparams."
+        )
     return rows
 
 

@@ -80,6 +80,11 @@ class RowsTest:
         with pytest.raises(ValueError, match="10,000 rows. .* 20,000,000"):
             rows_of(make_table3(COPY), seeds=range(10**6))
 
+    def test_a_name_that_no_directory_may_have_is_refused(self):
+        point = dataclasses.asdict(registry.get_hparams("transformer_tiny"))
+        with pytest.raises(ValueError, match="at most 255 .*with --hparams"):
+            rows_of(make_points(COPY, "transformer_tiny", [point]))
+
     def test_two_equal_rows_are_refused(self):
         with pytest.raises(ValueError, match="base and d_dropout0"):
             rows_of(make_table3(COPY), overrides="dropout=0.2")

@@ -85,23 +85,25 @@ demo-parsing: .venv/installed
 PYTEST = -m pytest -q -n 2 --dist loadfile -m "not slow"
 FAST_TESTS = $(addprefix --ignore=tests/,$(SLOW_TESTS))
 
-# Each group has processes of its own, since models and compiled functions
-# that tests share stay in memory until the end of a process.
-GROUP_1 = decoding search
-GROUP_2 = integration
-GROUP_3 = engines layers losses training transformer
-GROUP_4 = benchmark evaluation export pretrained serving studio sweep visualization
-ALL_GROUPS = $(GROUP_1) $(GROUP_2) $(GROUP_3) $(GROUP_4)
-
 check: lint
 	$(BIN)/python $(PYTEST) $(FAST_TESTS)
 
+# Each line has processes of its own, since models and compiled functions that
+# tests share stay in memory until the end of a process. The last line has the rest.
+GROUPED = benchmark decoding engines evaluation export integration layers losses \
+	pretrained search serving studio sweep training transformer visualization
 test: lint
-	$(BIN)/python $(PYTEST) $(addprefix tests/,$(GROUP_1))
-	$(BIN)/python $(PYTEST) $(addprefix tests/,$(GROUP_2))
-	$(BIN)/python $(PYTEST) $(addprefix tests/,$(GROUP_3))
-	$(BIN)/python $(PYTEST) $(addprefix tests/,$(GROUP_4))
-	$(BIN)/python $(PYTEST) $(addprefix --ignore=tests/,$(ALL_GROUPS))
+	$(BIN)/python $(PYTEST) tests/decoding/[a-d]*_test.py tests/search
+	$(BIN)/python $(PYTEST) tests/decoding/[e-o]*_test.py
+	$(BIN)/python $(PYTEST) tests/decoding/[p-z]*_test.py
+	$(BIN)/python $(PYTEST) tests/integration/[a-c]*_test.py
+	$(BIN)/python $(PYTEST) tests/integration/[d-l]*_test.py
+	$(BIN)/python $(PYTEST) tests/integration/[m-z]*_test.py
+	$(BIN)/python $(PYTEST) $(addprefix tests/,engines training)
+	$(BIN)/python $(PYTEST) $(addprefix tests/,layers losses transformer)
+	$(BIN)/python $(PYTEST) $(addprefix tests/,benchmark evaluation export \
+		pretrained serving studio sweep visualization)
+	$(BIN)/python $(PYTEST) $(addprefix --ignore=tests/,$(GROUPED))
 
 coverage: .venv/installed-test
 	$(BIN)/python $(PYTEST) --cov --cov-report=term

@@ -1,8 +1,10 @@
 """The scripts of a release, and the workflows that call make."""
 
+import collections
 import gzip
 import io
 import re
+import shlex
 import subprocess
 import tarfile
 
@@ -101,6 +103,16 @@ class DistributionsTest:
         ]
 
 
+def find_tests(patterns):
+    """Returns the test files that paths and patterns of a shell name."""
+    paths = [path for pattern in patterns for path in ROOT.glob(pattern)]
+    return {
+        file
+        for path in paths
+        for file in ([path] if path.is_file() else path.rglob("*_test.py"))
+    }
+
+
 def make_targets():
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     phony = re.search(r"^\.PHONY:((?:.*\\\n)*.*)$", text, re.MULTILINE)[1]
@@ -124,6 +136,22 @@ class WorkflowsTest:
         named = set(re.findall(r"Python :: (3\.\d+)", setup))
         tested = {row["python"] for row in self.rows()}
         assert named == tested - {"3.14"}
+
+    def test_make_test_runs_every_file_once(self):
+        plan = subprocess.check_output(
+            ["make", "--dry-run", "test"], cwd=ROOT, text=True
+        )
+        every = set(ROOT.glob("tests/**/*_test.py"))
+        runs = collections.Counter()
+        for line in plan.splitlines():
+            if "--dist loadfile" in line:
+                words = shlex.split(line.partition('"not slow"')[2])
+                ignored = [w.partition("=")[2] for w in words if "=" in w]
+                named = [w for w in words if "=" not in w]
+                runs.update(find_tests(named or ["tests"]))
+                runs.subtract(find_tests(ignored))
+        assert {path for path, number in runs.items() if number} == every
+        assert max(runs.values()) == 1
 
     def test_the_makefile_explains_every_target(self):
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")

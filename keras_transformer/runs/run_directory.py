@@ -117,7 +117,7 @@ class RunDirectory(vocabularies.HasVocabularies):
             HPARAMS_FILE: values.encode(),
         }
         if not cls.exists(path):
-            _check_new(path, contents)
+            check_new(path, {"checkpoints": None, **contents})
         for name, content in contents.items():
             if content is not None:
                 with atomic_write(os.path.join(path, name), "wb") as file:
@@ -244,17 +244,18 @@ class RunDirectory(vocabularies.HasVocabularies):
                 )
 
 
-def _check_new(path, contents):
-    """Checks that a new run in a directory overwrites nothing."""
-    for name in ("checkpoints", METRICS_FILE, *contents):
+def check_new(path, contents):
+    """Checks that a new run in a directory overwrites no file of the user.
+
+    `contents` has the bytes of the files to write by name, or None.
+    """
+    for name, content in contents.items():
         place = os.path.join(path, name)
         if os.path.isdir(place):
             is_taken = os.listdir(place)
         else:
             # A killed process may have left some of the same content.
-            is_taken = os.path.lexists(place) and (
-                read_bytes(place) != contents.get(name)
-            )
+            is_taken = os.path.lexists(place) and (read_bytes(place) != content)
         if is_taken:
             raise UserError(
                 f"`output_dir` must be new, or a run with its {RUN_FILE}. "

@@ -22,8 +22,10 @@ from keras_transformer.files.writing import explain_disk_errors
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.data_record import describe_data
 from keras_transformer.runs.data_record import find_changed_data
+from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.model_card.card import check_model_card
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.run_directory import check_new
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import check_same_architecture
 
@@ -266,6 +268,8 @@ def create_run(path, problem, record, hparams, measure):
         "data_dir": os.path.abspath(problem.data_dir),
         "data": describe_data(problem),
     }
+    if not RunDirectory.exists(path):
+        check_new(path, {METRICS_FILE: None})
     return RunDirectory.create(
         path, record, hparams, *problem.vocabularies.model_bytes
     )

@@ -45,9 +45,7 @@ class RunDirectoryTest:
         with pytest.raises(ValueError, match="holds no run.json"):
             RunDirectory(str(tmp_path))
 
-    @pytest.mark.parametrize(
-        "name", ["checkpoints/ckpt-9.npz", "metrics.csv", "vocab.model"]
-    )
+    @pytest.mark.parametrize("name", ["checkpoints/ckpt-9.npz", "vocab.model"])
     def test_files_of_a_run_without_its_record_stay(
         self, tmp_path, model_bytes, name
     ):

@@ -211,6 +211,12 @@ def _score_trees():
         )
     gold = list(read_treebank(FLAGS.references))
     test = read_best_parses(FLAGS.hypotheses, len(gold))
+    if len(test) != len(gold):
+        raise UserError(
+            "`--hypotheses` must have a parse for each gold tree. Received: "
+            f"{FLAGS.hypotheses} with {len(test):,} parses, for {len(gold):,}. "
+            "Leave a line blank where parsing failed."
+        )
     print(parseval.parseval(gold, test).text)
     if numbers := parseval.find_other_words(gold, test):
         print(

@@ -26,7 +26,10 @@ CLASSES = {
     "keras_transformer.losses": ("SmoothedCrossEntropy",),
     "keras_transformer.metrics": ("MaskedAccuracy", "Perplexity"),
     "keras_transformer.optimizers": ("Adafactor",),
-    "keras_transformer.schedules": ("InverseSquareRootSchedule",),
+    "keras_transformer.schedules": (
+        "CosineSchedule",
+        "InverseSquareRootSchedule",
+    ),
     "keras_transformer.transformer": ("ParsingTransformer", "Transformer"),
 }
 

@@ -17,7 +17,11 @@ ROWS = [
     row(TRANSLATE, writes(IN, "a b".encode("utf-16")), says="UTF-8"),
     row(TRANSLATE, writes(IN, b"a\0b"), says="0x00"),
     row(TRANSLATE, writes(IN, b"a"), makes(OUT), says="out.html"),
-    row(DOCUMENT + "--decode_from_file={box}/a.rst", says="pandoc"),
+    row(
+        DOCUMENT + "--decode_from_file={box}/a.rst",
+        writes("{box}/a.rst", b"A dog.\n"),
+        says="pandoc",
+    ),
     row(
         DOCUMENT + "--decode_from_file={box}/a.srt",
         writes("{box}/a.srt", b"A dog."),

@@ -12,8 +12,11 @@ from keras_transformer.documents.plain_text import escape as copy
 
 # A thematic break is no front matter if a blank line follows it.
 _FRONT_MATTER = re.compile(
-    r"\A(?:---[ \t]*\n(?![ \t]*\n).*?^(?:---|\.\.\.)"
-    r"|\+\+\+[ \t]*\n.*?^\+\+\+|\{[ \t]*\n.*?^\})[ \t]*$",
+    r"\A(?:(?:\s*^(?=---[ \t]*\n[\w-]+:))?"  # after blank lines
+    r"---[ \t]*(?:yaml)?[ \t]*\n(?![ \t]*\n).*?^(?:---|\.\.\.)"
+    r"|\+\+\+[ \t]*\n.*?^\+\+\+|\{[ \t]*\n.*?^\}"
+    r"|---[ \t]*(?:json|toml)[ \t]*\n.*?^---|;;;[ \t]*\n.*?^;;;"
+    r"|%[ \t][^\n]*(?:\n[%\t ][^\n]*){0,9})[ \t]*$",  # % title of Pandoc
     re.DOTALL | re.MULTILINE,
 )
 _KEY = r"^(?:title|subtitle|description|summary|excerpt)[ \t]*"

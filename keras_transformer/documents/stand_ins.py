@@ -34,6 +34,9 @@ _BLOCK = re.compile(r"\{%-?\s*(end)?(raw|verbatim|comment|highlight|code)\b")
 _NAMES = r"(?:[\w$]+|\*[ \t]+as[ \t]+[\w$]+|\{[^{}]*\})"
 _MARKDOWN_WALLS = re.compile(
     r"^[ \t>]*(?::{3,}.*|(?:!{3}|\?{3}\+?|={3})[ \t]+\S.*"  # ::: note, !!! note
+    r"|/{3,}(?:[ \t].*)?"  # /// note
+    r"|(?:@import|-+8<-+|<<<)[ \t]+\S.*|\([\w-]+\)=[ \t]*"  # includes, targets
+    r"|\\begin\{([a-z]+\*?)\}[\s\S]{0,5000}?\\end\{\1\}[ \t]*"
     r"|\[\[?_?TOC_?\]\]?[ \t]*|\\[a-z]+(?:\{[^{}\n]*\})?[ \t]*"  # \newpage
     rf"|(?-i:import)[ \t]+(?:(?:type[ \t]+)?{_NAMES}(?:,[ \t]*{_NAMES})?[ \t]+"
     r"from[ \t]+)?(?:'[^'\n]+'|\"[^\"\n]+\")(?:[ \t]+with[ \t].*)?;?[ \t]*)$"
@@ -87,7 +90,11 @@ _MARKDOWN_ATOMS = re.compile(
     r"|(?<![\w:]):[a-z][a-z0-9_+-]*:(?![\w:])"  # :smile:
     r"|(?<!\w)\w{1,40}(?:(?:\^[^\s^]{1,40}\^|~[^\s~]{1,40}~)\w{1,40}){1,9}"
     r"|(?<=\w)(?:\^[^\s^]{1,40}\^|~[^\s~]{1,40}~(?!~))"  # x^2^
-    r"|\[@[^\[\]\n]{1,300}\]|%%[^%\n]{1,300}%%|</?>"
+    r"|\[-?@[^\[\]\n]{1,300}\]"  # [@doe99, p. 3]
+    r"|(?<![\w@/])-?@[A-Za-z][\w:./-]*\b"  # @fig-dog, @doe99, @scope/package
+    r"|(?<=[ \t])\^[\w-]+[ \t]*$"  # ^block of a note
+    r"|%%[^%\n]{1,300}%%|</?>",
+    re.MULTILINE,
 )
 _SCRIPT = r"<(su[bp])\b[^<>]{0,100}>[^<>]{1,40}</%s>"
 # Letters, and brackets with a number at their end

@@ -3,6 +3,7 @@
 import functools
 import math
 import os
+import re
 
 from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
@@ -11,6 +12,8 @@ from keras_transformer.files import directories
 from keras_transformer.files.writing import check_space
 from keras_transformer.runs import weights
 from keras_transformer.runs.checkpoint_file import check_shapes
+from keras_transformer.runs.checkpoints import CONVERTED_NAME
+from keras_transformer.runs.checkpoints import FILE_NAME
 from keras_transformer.runs.checkpoints import find_newest_without_gap
 from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.run_directory import HPARAMS_FILE
@@ -22,6 +25,11 @@ from keras_transformer.runs.run_directory import RunDirectory
 # README or an export, stays when the average is replaced.
 OWN = {RUN_FILE, HPARAMS_FILE, VOCABULARY_FILE, SOURCE_VOCABULARY_FILE}
 OWN |= {"checkpoints", "decodes", "quality.json", "scores", "stress", TAGGERS}
+# What the commands write into directories of `OWN`, which disappear.
+_WRITTEN = re.compile(
+    rf"checkpoints/(?:{FILE_NAME.pattern}|{CONVERTED_NAME.pattern}"
+    r"|(?:evaluations|timed)\.json)|(?:scores|stress)/.+\.json"
+)
 _CALLED = {"evaluated": "checkpoints", "timed": "timed checkpoints"}
 _MAKES_MORE = {
     "evaluated": "a smaller --eval_frequency makes more checkpoints",
@@ -183,3 +191,21 @@ def _check_replaceable(path):
         # An average can be computed again.
         lambda names: RUN_FILE in names and RunDirectory(path).averaged_steps,
     )
+    for folder in ("checkpoints", "decodes", "scores", "stress"):
+        place = os.path.join(path, folder)
+        for name in os.listdir(place) if os.path.isdir(place) else ():
+            if not _is_written(path, folder, name):
+                raise UserError(
+                    "The directories of an average that is replaced must hold "
+                    f"nothing else. Received: {os.path.join(place, name)}. "
+                    "Move it elsewhere, or name another `averaged_dir`."
+                )
+
+
+def _is_written(path, folder, name):
+    """Returns whether a command, and not the user, has written a file."""
+    stem, ending = os.path.splitext(name)
+    if folder == "decodes":  # `kt-evaluate` writes the scores, too
+        scores = os.path.join(path, "scores", f"{stem}.json")
+        return ending in (".txt", ".gold", ".test") and os.path.exists(scores)
+    return bool(_WRITTEN.fullmatch(f"{folder}/{name}"))

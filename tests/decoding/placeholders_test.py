@@ -21,7 +21,8 @@ KEPT = [
     *("{name}", "{0}", "%(count)d"),
     *("{{name}}", "{{ user.name }}", "${name}", "%{name}", "#{a b}", "${{a}}"),
     *("{ name }", "{{{raw}}}", "<%= name %>", "%<name>s"),
-    *("{0, number, #.#}", "%@", "%1$@"),
+    *("{0, number, #.#}", "%@", "%1$@", "%#@dogs@", "%name%", "%%name%%"),
+    *("$(name)", "$t(key.name)", "\\(name)", "@:common.name", "[% name %]"),
     *("%s", "%d", "%.2f", "%1$s", "%8lu", "%-10s", "%#10lx", "%*.*f", "%zu"),
 ]
 ADDRESSES = ["https://example.org/a?b=c&d=1#e", "me.you@example.org"]
@@ -32,6 +33,8 @@ MESSAGES = [
     "{n, selectordinal, one {#st} other {#th '{' dog}}",
     "{0,choice,0#no dog|1#a dog|1<{0} dogs}",
     "{n, plural, one {It''s '{n}' dog} other {# dogs}}",
+    "{ $n -> [one] a dog *[other] { $n } dogs }",
+    "{ NUMBER($n) -> [one] a dog *[other] dogs }",
     "{count, plural, one {a dog",  # the rest is on other lines
 ]
 TEMPLATES = [
@@ -139,6 +142,18 @@ class MaskTest:
         inserted = [*masked.tags, *masked.stand_ins.values()]
         text = "".join(mark.piece.raw for mark in inserted)
         assert text == f"https://a.org/{kept}"
+
+    def test_tags_in_brackets_are_tags(self):
+        masked = Placeholders().mask(
+            "A [b]dog[/b] [url=http://a.org]runs[/url]"
+        )
+        assert masked.text == "A dog runs"
+        assert [tag.piece.raw for tag in masked.tags] == [
+            "[b]",
+            "[/b]",
+            "[url=http://a.org]",
+            "[/url]",
+        ]
 
     def test_tags_leave_single_spaces(self):
         masked = Placeholders().mask("{% a %}A <br/> <b>dog </b> runs<hr>")

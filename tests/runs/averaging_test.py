@@ -127,6 +127,22 @@ class ReplacementTest:
                 assert file.read() == "mine"
         assert names_in(run.path) == ["averaged"]
 
+    @pytest.mark.parametrize(
+        "name",
+        ["checkpoints/notes.txt", "checkpoints/ckpt-2.npz.bak"]
+        + ["decodes/mine.txt", "decodes/dev.html", "scores/mine.csv"],
+    )
+    def test_the_users_files_among_ours_are_not_deleted(
+        self, run, averaged, name
+    ):
+        for each in ("decodes/dev.txt", "scores/dev.json", name):
+            os.makedirs(os.path.dirname(averaged.file(each)), exist_ok=True)
+            open(averaged.file(each), "w").close()
+        with pytest.raises(ValueError, match=f"Received: .*{name}"):
+            average_run(run, 2, averaged.path)
+        assert os.path.exists(averaged.file(name))
+        assert RunDirectory(averaged.path).averaged_steps == [2]
+
     def test_the_tagger_of_the_earlier_average_goes_with_it(
         self, run, averaged
     ):

@@ -29,13 +29,19 @@ PATTERNS = (
     r"\{\s*\w+\s*,\s*(?:date|duration|number|ordinal|spellout|time)\b[^{}]*\}",
     # %(name)s, %<name>s
     r"%(?:\(\w+\)|<\w+>)[-+#0]*+\d*+(?:\.\d++)?[a-zA-Z]",
-    r"%(?:\d++\$)?@",  # %@, %1$@
+    r"%(?:\d++\$)?(?:#@\w+)?@",  # %@, %1$@, %#@dogs@
+    r"%{1,2}[A-Za-z_]\w*%{1,2}",  # %name%, %%name%%
+    r"\$(?:[A-Za-z]\w*)?\([^()]*\)|\\\([^()]*\)",  # $(name), $t(key), \(name)
+    r"@(?:\.\w+)?:\w[\w.]*\b",  # @:common.name
+    r"\[%[^\[\]]*%\]",  # [% name %]
     # %s, %.2f, %-*s, %8lu, %1$s
     r"%(?:\d++\$)?[-+#0]*+[\d*]*+(?:\.[\d*]++)?(?:hh?|ll?|z)?[cdfgiopsuxGX]\b",
 )
-# Where a message of ICU begins: {count, plural, one {a dog} other {# dogs}}.
+# Where a message of ICU or Fluent begins: {count, plural, one {a dog} other {#
+# dogs}}, or { $count -> [one] a dog *[other] dogs }.
 _MESSAGE = re.compile(
-    r"\{\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,"
+    r"\{\s*(?:[\w.-]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,"
+    r"|[\w-]*\(?\$[\w-]+[^{}]*->)"
 )
 # A brace, or text between apostrophes, where braces are characters.
 _BRACE = re.compile(r"''|'[{}][^']*'|[{}]")
@@ -43,7 +49,11 @@ _BRACE = re.compile(r"''|'[{}][^']*'|[{}]")
 _PAIRED = r"\{+[^{}\s]*\}+|\([^\s<>\"()]*\)"
 _TAKEN_OUT = (
     TAG,
-    re.compile(r"\{%[^{}]*%\}|<%[^<>]*%>"),  # {% if name %}
+    # {% if name %}, [b] and [url=https://example.org]
+    re.compile(
+        r"\{%[^{}]*%\}|<%[^<>]*%>"
+        r"|\[/?(?:[bisu]|code|color|img|list|quote|size|url)(?:=[^\[\]]*)?\]"
+    ),
     re.compile(
         rf"https?://(?:{_PAIRED}|[^\s<>\"{{}}()])*"
         rf"(?:{_PAIRED}|[^\s<>\"{{(.,;:!?)\]}}'])"

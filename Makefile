@@ -93,12 +93,12 @@ check: lint
 GROUPED = benchmark decoding engines evaluation export integration layers losses \
 	pretrained search serving studio sweep training transformer visualization
 test: lint
-	$(BIN)/python $(PYTEST) tests/decoding/[a-d]*_test.py tests/search
-	$(BIN)/python $(PYTEST) tests/decoding/[e-o]*_test.py
+	$(BIN)/python $(PYTEST) tests/decoding/[a-d]*_test.py
+	$(BIN)/python $(PYTEST) tests/decoding/[e-o]*_test.py tests/search
 	$(BIN)/python $(PYTEST) tests/decoding/[p-z]*_test.py
-	$(BIN)/python $(PYTEST) tests/integration/[a-c]*_test.py
+	$(BIN)/python $(PYTEST) tests/integration/[a-cm-rt-z]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/[d-l]*_test.py
-	$(BIN)/python $(PYTEST) tests/integration/[m-z]*_test.py
+	$(BIN)/python $(PYTEST) tests/integration/s*_test.py
 	$(BIN)/python $(PYTEST) $(addprefix tests/,engines training)
 	$(BIN)/python $(PYTEST) $(addprefix tests/,layers losses transformer)
 	$(BIN)/python $(PYTEST) $(addprefix tests/,benchmark evaluation export \

@@ -100,7 +100,8 @@ test: lint
 	$(BIN)/python $(PYTEST) tests/integration/[d-l]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/s*_test.py
 	$(BIN)/python $(PYTEST) $(addprefix tests/,engines training)
-	$(BIN)/python $(PYTEST) $(addprefix tests/,layers losses transformer)
+	$(BIN)/python $(PYTEST) tests/layers
+	$(BIN)/python $(PYTEST) $(addprefix tests/,losses transformer)
 	$(BIN)/python $(PYTEST) $(addprefix tests/,benchmark evaluation export \
 		pretrained serving studio sweep visualization)
 	$(BIN)/python $(PYTEST) $(addprefix --ignore=tests/,$(GROUPED))

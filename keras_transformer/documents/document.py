@@ -23,9 +23,11 @@ SUFFIXES = {
 }
 # Suffixes of files that are not plain text.
 OTHER_SUFFIXES = (
-    "adoc arb asciidoc ass csv dita doc docbook docx epub ipynb json jsonl "
-    "latex mediawiki odt opml org pdf po pot properties resx rst rtf sbv ssa "
-    "strings sub tex textile tmx toml tsv ttml typ xlf xliff xml yaml yml"
+    "adoc arb asciidoc ass csv dfxp dita doc docbook docx ejs epub erb fb2 "
+    "ipynb j2 jinja json jsonl latex lrc mediawiki odp ods odt opml org pdf "
+    "php plist po pot ppt pptx properties resx rst rtf sbv smil ssa strings "
+    "sub svelte svg tex textile tmpl tmx toml tsv ttml typ vue wiki xlf xliff "
+    "xls xlsx xml yaml yml"
 ).split()
 
 

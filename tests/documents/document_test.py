@@ -120,7 +120,10 @@ class FormatTest:
         with pytest.raises(ValueError, match="html, srt, vtt. .*'docx'"):
             Document("A dog.", "docx")
 
-    @pytest.mark.parametrize("name", ["a.rst", "b/A.DOCX", "de.po", "x.ass"])
+    @pytest.mark.parametrize(
+        "name",
+        ["a.rst", "b/A.DOCX", "de.po", "x.ass", "a.lrc", "a.html.erb", "a.vue"],
+    )
     def test_a_file_of_another_format_is_refused_with_a_way_out(self, name):
         with pytest.raises(UserError, match=f"{name}. Convert it first"):
             guess_format(name)

@@ -12,8 +12,3 @@ def code(value):
     """Returns a value as code that is safe inside the cell of a table."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return "`" + text.replace("`", "'").replace("|", "\\|") + "`"
-
-
-def block(lines):
-    """Returns lines as a block of plain text."""
-    return "\n".join(["```text", *lines, "```"])

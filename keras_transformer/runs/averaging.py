@@ -18,13 +18,13 @@ from keras_transformer.runs.checkpoints import find_newest_without_gap
 from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.run_directory import HPARAMS_FILE
 from keras_transformer.runs.run_directory import RUN_FILE
-from keras_transformer.runs.run_directory import TAGGERS
 from keras_transformer.runs.run_directory import RunDirectory
 
 # The files of an average. Everything else in its directory, such as the user's
 # README or an export, stays when the average is replaced.
 OWN = {RUN_FILE, HPARAMS_FILE, VOCABULARY_FILE, SOURCE_VOCABULARY_FILE}
-OWN |= {"checkpoints", "decodes", "quality.json", "scores", "stress", TAGGERS}
+OWN |= {"checkpoints", "decodes", "quality.json", "scores", "stress"}
+OWN.add("taggers")  # of earlier versions
 # What the commands write into directories of `OWN`, which disappear.
 _WRITTEN = re.compile(
     rf"checkpoints/(?:{FILE_NAME.pattern}|{CONVERTED_NAME.pattern}"

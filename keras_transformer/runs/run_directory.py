@@ -22,7 +22,6 @@ from keras_transformer.runs.metrics_table import read_rows
 
 RUN_FILE = "run.json"
 HPARAMS_FILE = "hparams.json"
-TAGGERS = "taggers"  # directory of earlier versions
 
 _SPLIT = {"pairs": WHOLE, "source_tokens": WHOLE, "target_tokens": WHOLE}
 _DATA = {

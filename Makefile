@@ -38,19 +38,19 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # What trains, searches, exports, serves, differentiates or starts processes takes
 # minutes, so `make check` leaves it out.
-SLOW_TESTS = integration robustness benchmark decoding engines export layers \
-	losses pretrained search serving studio sweep training transformer \
-	visualization frozen_formats_test.py jax_backend_test.py optimizers_test.py \
+SLOW_TESTS = integration robustness benchmark decoding formats layers losses \
+	parsing search serving studio training transformer visualization \
+	frozen_formats_test.py jax_backend_test.py optimizers_test.py \
 	paper_in_one_file_test.py serialization_test.py site_test.py data/dataset_test.py \
 	data/generation_test.py data/large_corpora_page_test.py \
-	problems/parsing_problem_test.py trees/linearization_test.py
+	problems/parsing_problem_test.py
 
 # They train, decode, export and serve on TensorFlow, and train on JAX.
 SMOKE_TESTS = integration/training_test.py integration/decoder_command_test.py \
 	integration/exporter_test.py integration/ctranslate2_test.py \
 	integration/serve_test.py integration/document_command_test.py \
-	integration/jax_training_test.py frozen_formats_test.py pretrained site_test.py
-JAX_TESTS = jax_backend_test.py engines/jax_engine_test.py \
+	integration/jax_training_test.py frozen_formats_test.py formats site_test.py
+JAX_TESTS = jax_backend_test.py training/jax_backend_updates_test.py \
 	integration/jax_training_test.py
 
 .PHONY: demo demo-parsing check test test-slow test-jax test-oldest \
@@ -90,8 +90,8 @@ check: lint
 
 # Each line has processes of its own, since models and compiled functions that
 # tests share stay in memory until the end of a process. The last line has the rest.
-GROUPED = benchmark decoding engines evaluation export integration layers losses \
-	pretrained search serving studio sweep training transformer visualization
+GROUPED = benchmark decoding formats integration layers losses parsing scoring \
+	search serving studio training transformer visualization
 test: lint
 	$(BIN)/python $(PYTEST) tests/decoding/[a-d]*_test.py
 	$(BIN)/python $(PYTEST) tests/decoding/[e-o]*_test.py tests/search
@@ -99,11 +99,11 @@ test: lint
 	$(BIN)/python $(PYTEST) tests/integration/[a-cm-rt-z]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/[d-l]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/s*_test.py
-	$(BIN)/python $(PYTEST) $(addprefix tests/,engines training)
+	$(BIN)/python $(PYTEST) tests/training
 	$(BIN)/python $(PYTEST) tests/layers
-	$(BIN)/python $(PYTEST) $(addprefix tests/,losses transformer)
-	$(BIN)/python $(PYTEST) $(addprefix tests/,benchmark evaluation export \
-		pretrained serving studio sweep visualization)
+	$(BIN)/python $(PYTEST) $(addprefix tests/,losses parsing transformer)
+	$(BIN)/python $(PYTEST) $(addprefix tests/,benchmark formats scoring serving \
+		studio visualization)
 	$(BIN)/python $(PYTEST) $(addprefix --ignore=tests/,$(GROUPED))
 
 coverage: .venv/installed-test

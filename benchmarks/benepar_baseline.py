@@ -18,9 +18,9 @@ import random
 import sys
 import time
 
-from keras_transformer.trees.parseval import parseval
-from keras_transformer.trees.tree import parse_tree
-from keras_transformer.trees.treebank import read_treebank
+from keras_transformer.parsing.parseval import parseval
+from keras_transformer.parsing.tree import parse_tree
+from keras_transformer.parsing.treebank import read_treebank
 
 try:
     import nltk

@@ -10,9 +10,9 @@ Precision counts every pair without planted dirt as good, and any dirt as bad.
 import random
 import sys
 
-from keras_transformer.cleaning.cleaner import Cleaner
-from keras_transformer.cleaning.cleaner import CleaningOptions
-from keras_transformer.data import text_files
+from keras_transformer.data.cleaning.cleaner import Cleaner
+from keras_transformer.data.cleaning.cleaner import CleaningOptions
+from keras_transformer.data.text import text_files
 
 RULES = ("markup", "wrong_side", "alignment")
 KINDS = ("shifted", "exchanged", "copied", "tagged", "repeated")

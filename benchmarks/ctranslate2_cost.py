@@ -21,9 +21,9 @@ import time
 import ctranslate2
 from measurements.workload import read_sentences
 
-from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
-from keras_transformer.decoding.engines.ctranslate2_search import PATIENCE
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.formats.ctranslate2.engine import CTranslate2Engine
+from keras_transformer.formats.ctranslate2.search import PATIENCE
 
 NUM_ROUNDS = 9
 

@@ -16,7 +16,7 @@ import ctranslate2
 from measurements import machine
 from measurements import workload
 
-from keras_transformer.formats.ctranslate2_conversion import find_or_convert
+from keras_transformer.formats.ctranslate2.conversion import find_or_convert
 from keras_transformer.runs.run_directory import RunDirectory
 
 LENGTH = 24

@@ -15,7 +15,7 @@ import tempfile
 
 import numpy as np
 
-from keras_transformer.data.subwords import train_subwords
+from keras_transformer.data.vocabulary.subwords import train_subwords
 
 VOCAB_SIZE = 8000
 NUM_WORDS = 20_000

@@ -110,7 +110,9 @@ def _time_training():
     backend = load_backend()
     from measurements.train import time_training
 
-    from keras_transformer.engines.make_engine import resolve_precision
+    from keras_transformer.training.backends.make_backend import (
+        resolve_precision,
+    )
 
     precision = resolve_precision(FLAGS.precision)
     figures = time_training(
@@ -126,7 +128,7 @@ def _time_training():
 
 
 def _time_input():
-    from keras_transformer.data.subwords import Subwords
+    from keras_transformer.data.vocabulary.subwords import Subwords
 
     hparams = _make_hparams()
     vocabulary = None
@@ -160,7 +162,7 @@ def _time_decoding():
     backend = load_backend()
     from measurements import decode
 
-    from keras_transformer.decoding import batching
+    from keras_transformer.decoding.engines import batching
     from keras_transformer.runs.weights import load_model
 
     batching.give_each_a_core()  # as kt-decoder does
@@ -227,9 +229,9 @@ def _time_export():
 def _measure_layers():
     from measurements import layer_report
 
-    from keras_transformer.data.progress import Progress
-    from keras_transformer.decoding import batching
+    from keras_transformer.decoding.engines import batching
     from keras_transformer.files.directories import check_directory
+    from keras_transformer.files.progress import Progress
 
     flags.require(FLAGS, "report_dir")
     check_directory(FLAGS.report_dir, "`--report_dir`")

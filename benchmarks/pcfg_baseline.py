@@ -20,10 +20,10 @@ import time
 
 import numpy as np
 
-from keras_transformer.trees.parseval import parseval
-from keras_transformer.trees.tree import ROOT
-from keras_transformer.trees.tree import parse_tree
-from keras_transformer.trees.treebank import read_treebank
+from keras_transformer.parsing.parseval import parseval
+from keras_transformer.parsing.tree import ROOT
+from keras_transformer.parsing.tree import parse_tree
+from keras_transformer.parsing.treebank import read_treebank
 
 try:
     import nltk

@@ -17,8 +17,8 @@ from nltk.tokenize import NLTKWordTokenizer
 from nltk.tokenize import TreebankWordDetokenizer
 from nltk.tokenize import TreebankWordTokenizer
 
-from keras_transformer.trees.tokenizer import tokenize
-from keras_transformer.trees.treebank import read_treebank
+from keras_transformer.parsing.tokenizer import tokenize
+from keras_transformer.parsing.treebank import read_treebank
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "tests/helpers"))
 from printed_text import TYPESET

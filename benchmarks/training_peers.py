@@ -17,10 +17,10 @@ import os
 from measurements import machine
 from measurements import workload
 
-from keras_transformer.data import batch_plan
-from keras_transformer.engines.cost import count_training_flops
-from keras_transformer.engines.cost import find_matrix_peak
+from keras_transformer.data.batches import batch_plan
 from keras_transformer.registry import get_hparams
+from keras_transformer.training.backends.cost import count_training_flops
+from keras_transformer.training.backends.cost import find_matrix_peak
 
 ADAM = (0.9, 0.98)  # beta1, beta2
 

@@ -194,7 +194,7 @@ def _draw_figure():
 
 
 def _rank_heads():
-    from keras_transformer.evaluation import head_ranking
+    from keras_transformer.visualization import head_ranking
     from keras_transformer.visualization import head_report
 
     plan, problem = _plan_run(), None
@@ -219,7 +219,9 @@ def _rank_heads():
 
 def _word_attention(translator, texts):
     """Yields the words of each text, and the encoder's attention to them."""
-    from keras_transformer.decoding.attention import compute_encoder_attention
+    from keras_transformer.decoding.engines.attention import (
+        compute_encoder_attention,
+    )
     from keras_transformer.visualization.words import join_weights
     from keras_transformer.visualization.words import join_words
 

@@ -25,15 +25,15 @@ import sys
 
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
-from keras_transformer.cleaning.cleaner import DEFAULT_RULES
-from keras_transformer.cleaning.cleaner import RULES
-from keras_transformer.cleaning.cleaner import Cleaner
-from keras_transformer.cleaning.cleaner import CleaningOptions
-from keras_transformer.cleaning.rules import parse_scripts
-from keras_transformer.data import text_files
-from keras_transformer.data.progress import Progress
+from keras_transformer.data.cleaning.cleaner import DEFAULT_RULES
+from keras_transformer.data.cleaning.cleaner import RULES
+from keras_transformer.data.cleaning.cleaner import Cleaner
+from keras_transformer.data.cleaning.cleaner import CleaningOptions
+from keras_transformer.data.cleaning.rules import parse_scripts
+from keras_transformer.data.text import text_files
 from keras_transformer.errors import UserError
 from keras_transformer.files import writing
+from keras_transformer.files.progress import Progress
 
 INPUTS = ("source", "target")
 OUTPUTS = ("clean_source", "clean_target", "rejected")

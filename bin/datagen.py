@@ -33,7 +33,7 @@ from keras_transformer.bin.kt_datagen.datagen_flags import make_encoder
 from keras_transformer.bin.kt_datagen.datagen_flags import set_files
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
-from keras_transformer.data.corpora import format_corpus_name
+from keras_transformer.data.generation.corpora import format_corpus_name
 from keras_transformer.errors import UserError
 
 # A problem may have further reasons, which are shown as they are.
@@ -131,7 +131,7 @@ def _num_read(counts):
 
 
 def _time_of_manifest(problem):
-    from keras_transformer.data.generation import MANIFEST_FILE
+    from keras_transformer.data.generation.generation import MANIFEST_FILE
 
     path = os.path.join(problem.directory, MANIFEST_FILE)
     return os.stat(path).st_mtime_ns if os.path.exists(path) else None

@@ -56,9 +56,9 @@ from keras_transformer.bin.kt_decoder.lines import report_warnings
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared import text_io
-from keras_transformer.data import text_files
-from keras_transformer.data.progress import Progress
+from keras_transformer.data.text import text_files
 from keras_transformer.errors import UserError
+from keras_transformer.files.progress import Progress
 
 WITH_WARNINGS = 3  # exit status
 

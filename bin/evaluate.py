@@ -53,15 +53,15 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
-from keras_transformer.data import text_files
+from keras_transformer.data.text import text_files
 from keras_transformer.errors import UserError
-from keras_transformer.evaluation import stress
-from keras_transformer.evaluation.quality import QUALITY_FILE
-from keras_transformer.evaluation.quality import Quality
-from keras_transformer.evaluation.quality import check_number
-from keras_transformer.evaluation.quality import describe_quality
-from keras_transformer.evaluation.quality import measure_features
-from keras_transformer.evaluation.quality import sentence_chrf
+from keras_transformer.scoring import stress
+from keras_transformer.scoring.quality import QUALITY_FILE
+from keras_transformer.scoring.quality import Quality
+from keras_transformer.scoring.quality import check_number
+from keras_transformer.scoring.quality import describe_quality
+from keras_transformer.scoring.quality import measure_features
+from keras_transformer.scoring.quality import sentence_chrf
 
 
 def main(argv):
@@ -80,9 +80,9 @@ def main(argv):
 
 def _score_runs(plan, problem, texts):
     """Decodes a text with the runs, scores the outputs and writes both."""
-    from keras_transformer.evaluation import outputs
-    from keras_transformer.evaluation.by_corpus import make_report
-    from keras_transformer.evaluation.by_corpus import scores_by_corpus
+    from keras_transformer.decoding import outputs
+    from keras_transformer.scoring.by_corpus import make_report
+    from keras_transformer.scoring.by_corpus import scores_by_corpus
 
     others = outputs.read_others(FLAGS.compare, texts) if FLAGS.compare else []
     changes = model_flags.decode_changes(FLAGS)
@@ -200,9 +200,9 @@ def _score_files():
 
 def _score_trees():
     _refuse(OF_TEXT, "BLEU, not F1")
-    from keras_transformer.trees import parseval
-    from keras_transformer.trees.parses import read_best_parses
-    from keras_transformer.trees.treebank import read_treebank
+    from keras_transformer.parsing import parseval
+    from keras_transformer.parsing.parses import read_best_parses
+    from keras_transformer.parsing.treebank import read_treebank
 
     if len(FLAGS.references) > 1:
         raise UserError(
@@ -240,9 +240,9 @@ def _compare(
     # Outputs that are read from files have no `texts` and no `problem`.
     if not FLAGS.compare:
         return ""
-    from keras_transformer.evaluation.systems_report import Systems
-    from keras_transformer.evaluation.systems_report import compare_systems
-    from keras_transformer.evaluation.systems_report import name_systems
+    from keras_transformer.visualization.systems_report import Systems
+    from keras_transformer.visualization.systems_report import compare_systems
+    from keras_transformer.visualization.systems_report import name_systems
 
     name = texts.name if texts else FLAGS.references[0]
     if texts:
@@ -306,16 +306,16 @@ def _plan_runs():
 
 def _read_texts(plan, problem):
     """Returns the text to decode, with everything checked."""
-    from keras_transformer.evaluation import outputs
-    from keras_transformer.evaluation import texts
+    from keras_transformer.decoding import outputs
+    from keras_transformer.decoding import test_sets
 
     if FLAGS.test_set:
         _refuse(["split"], "a problem's data, not --test_set")
-        text = texts.get_test_set(problem, FLAGS.test_set)
+        text = test_sets.get_test_set(problem, FLAGS.test_set)
     else:
         has_test = "test" in problem.manifest["splits"]
         default = "test" if has_test and not FLAGS.calibrate else "dev"
-        text = texts.get_split(problem, FLAGS.split or default)
+        text = test_sets.get_split(problem, FLAGS.split or default)
     if len(plan.paths) == 1:
         output_dir = plan.paths[0]
         further_paths = []
@@ -327,7 +327,7 @@ def _read_texts(plan, problem):
         outputs.check_files(
             output_dir, text.name, FLAGS.evalb_files, further_paths
         )
-    texts.check_texts(text, problem, plan.checker)
+    test_sets.check_texts(text, problem, plan.checker)
     if FLAGS.calibrate:
         check_number(len(text.sources))
     return text

@@ -131,9 +131,9 @@ DEFAULT_DIRS = {
 def main(argv):
     flags.require(FLAGS, "output_dir")
     _check_flags()
-    from keras_transformer.export import versions
     from keras_transformer.formats import exported
-    from keras_transformer.pretrained import hub
+    from keras_transformer.formats import hub
+    from keras_transformer.formats import versions
     from keras_transformer.runs.model_card.card import FILE_NAME
     from keras_transformer.runs.model_card.card import check_model_card
 
@@ -167,7 +167,7 @@ def main(argv):
         card = os.path.join(export_dir, FILE_NAME)
         files = None
         if FLAGS.format == "marian":
-            from keras_transformer.export import marian
+            from keras_transformer.formats.marian import writer as marian
 
             # Files of the user may lie beside the model.
             files = [*marian.FILES, FILE_NAME]
@@ -207,8 +207,8 @@ def _learn_shortlist(run):
     """Returns the `Shortlist` that the flags ask for, or None."""
     if not FLAGS.shortlist:
         return None
-    from keras_transformer.export import shortlist
-    from keras_transformer.trees.target_text import find_linearization
+    from keras_transformer.formats.ctranslate2 import shortlist
+    from keras_transformer.parsing.target_text import find_linearization
 
     if find_linearization(run.vocabulary):
         rule = f"needs a run that translates, but {run.path} parses"
@@ -225,11 +225,13 @@ def _learn_shortlist(run):
 def _export(run, export_dir, options):
     # These formats need only the arrays of a checkpoint, not a backend.
     if FLAGS.format == "marian":
-        from keras_transformer.export.marian import export_marian
+        from keras_transformer.formats.marian.writer import export_marian
 
         return export_marian(run, export_dir, options, FLAGS.checkpoint_step)
     if FLAGS.format == "ctranslate2":
-        from keras_transformer.export.ctranslate2 import export_ctranslate2
+        from keras_transformer.formats.ctranslate2.writer import (
+            export_ctranslate2,
+        )
 
         return export_ctranslate2(
             run,
@@ -241,7 +243,7 @@ def _export(run, export_dir, options):
         )
     # Only this format traces a TensorFlow graph.
     load_backend()
-    from keras_transformer.export.saved_model import export_saved_model
+    from keras_transformer.formats.saved_model.writer import export_saved_model
 
     return export_saved_model(
         run,

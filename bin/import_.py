@@ -55,8 +55,8 @@ FLAGS = flags.define(
 def main(argv):
     flags.require(FLAGS, "source", "output_dir")
     from keras_transformer import registry
-    from keras_transformer.pretrained import hub
-    from keras_transformer.pretrained.imported_run import check_output_dir
+    from keras_transformer.formats import hub
+    from keras_transformer.formats.imported_run import check_output_dir
 
     registry.get_problem(FLAGS.problem or DEFAULT_PROBLEM)
     check_output_dir(FLAGS.output_dir)
@@ -70,19 +70,22 @@ def main(argv):
     origin = FLAGS.source if source != FLAGS.source else None
     import_model = _choose_importer(source)
     if FLAGS.verify:
-        from keras_transformer.export import marian_comparison
+        from keras_transformer.formats.marian import comparison
 
-        marian_comparison.require_transformers()
+        comparison.require_transformers()
     run = import_model(source, FLAGS.output_dir, origin)
     if FLAGS.verify:
         load_backend()
-        for line in marian_comparison.compare(source, run):
+        from keras_transformer.decoding.translator import Translator
+
+        translator = Translator.load(run.path, engine="keras")
+        for line in comparison.compare(source, run, translator):
             print(line, file=sys.stderr)
     print(run.path)
 
 
 def _import_adapter():
-    from keras_transformer.pretrained.adapter import import_adapter
+    from keras_transformer.formats.adapter import import_adapter
 
     if not FLAGS.base:
         raise UserError(
@@ -101,9 +104,9 @@ def _import_adapter():
 
 def _choose_importer(source):
     """Returns the function that imports what a directory holds."""
-    from keras_transformer.pretrained import marian
-    from keras_transformer.pretrained import tensor2tensor
-    from keras_transformer.pretrained.tensor2tensor_checkpoint import (
+    from keras_transformer.formats.marian import reader as marian
+    from keras_transformer.formats.tensor2tensor import reader as tensor2tensor
+    from keras_transformer.formats.tensor2tensor.checkpoint import (
         find_checkpoint,
     )
 
@@ -124,7 +127,7 @@ def _choose_importer(source):
 def _find_problem(source):
     """Returns the problem of a model of Tensor2Tensor if it is known here."""
     from keras_transformer import registry
-    from keras_transformer.pretrained.tensor2tensor_settings import read_flags
+    from keras_transformer.formats.tensor2tensor.settings import read_flags
 
     name = read_flags(source).get("problem", "")
     is_known = registry.base_name(name) in registry.problems.names()

@@ -81,7 +81,7 @@ def main(argv):
 def _translate(server, texts, glossary):
     """Returns a list with the best `Hypothesis` of each text."""
     # Imported here because it imports NumPy, which would slow --help down.
-    from keras_transformer.decoding.steps.glossary import fill_rows
+    from keras_transformer.decoding.engines.batching import fill_rows
     from keras_transformer.decoding.steps.glossary import find_missing_terms
     from keras_transformer.decoding.steps.glossary import merge_hypotheses
 
@@ -101,7 +101,7 @@ def _translate(server, texts, glossary):
 
 def _ask(server, texts, terms=None):
     """Returns the best `Hypothesis` that a server finds for each text."""
-    from keras_transformer.decoding.engines import Hypothesis
+    from keras_transformer.decoding.engines.engine import Hypothesis
 
     return [
         [Hypothesis(translations[0], scores[0])]

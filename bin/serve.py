@@ -86,7 +86,7 @@ def main(argv):
         tls = FLAGS.tls_certificate, FLAGS.tls_key
     # From here on, a signal during the slow start stops the server cleanly.
     stop_requests = collect_signals()
-    from keras_transformer.export.served_model import open_model
+    from keras_transformer.decoding.served_model import open_model
     from keras_transformer.formats.exported import find_export_format
     from keras_transformer.formats.exported import require_ctranslate2
     from keras_transformer.serving.server import Server

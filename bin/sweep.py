@@ -24,22 +24,22 @@ import os
 import shlex
 
 from keras_transformer import fields
-from keras_transformer import markdown
 from keras_transformer import registry
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.errors import UserError
+from keras_transformer.files import markdown
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
-from keras_transformer.sweep.rows import SCALES
-from keras_transformer.sweep.rows import Variant
-from keras_transformer.sweep.rows import make_points
-from keras_transformer.sweep.rows import make_rows
-from keras_transformer.sweep.rows import make_table3
-from keras_transformer.sweep.rows import make_table4
-from keras_transformer.sweep.rows import quote_table4
-from keras_transformer.sweep.spaces import draw_points
-from keras_transformer.sweep.spaces import list_grid
+from keras_transformer.training.sweep.rows import SCALES
+from keras_transformer.training.sweep.rows import Variant
+from keras_transformer.training.sweep.rows import make_points
+from keras_transformer.training.sweep.rows import make_rows
+from keras_transformer.training.sweep.rows import make_table3
+from keras_transformer.training.sweep.rows import make_table4
+from keras_transformer.training.sweep.rows import quote_table4
+from keras_transformer.training.sweep.spaces import draw_points
+from keras_transformer.training.sweep.spaces import list_grid
 
 # Settings that all calls in one directory share, apart from its rows.
 SETTINGS = ("problem", "train_steps", "table", "hparams_sets", "hparams_set")
@@ -169,8 +169,8 @@ def main(argv):
     _check_rows(rows)
     sweep = _make_sweep(problem, rows)
     # Imported here because it imports NumPy, which would slow --help down.
-    from keras_transformer.sweep.sweep import MARKDOWN_FILE
-    from keras_transformer.sweep.sweep import check_settings
+    from keras_transformer.training.sweep.sweep import MARKDOWN_FILE
+    from keras_transformer.training.sweep.sweep import check_settings
 
     with lock_directory(FLAGS.output_dir, wait=False):
         settings = {name: FLAGS[name].value for name in SETTINGS}
@@ -289,7 +289,7 @@ def _check_rows(rows):
 
 
 def _make_sweep(problem, rows):
-    from keras_transformer.sweep.sweep import Sweep
+    from keras_transformer.training.sweep.sweep import Sweep
 
     names = [row.variant.name for row in rows]
     return Sweep(
@@ -304,7 +304,7 @@ def _make_sweep(problem, rows):
 
 
 def _select_splits(problem):
-    from keras_transformer.sweep.results import SPLITS
+    from keras_transformer.training.sweep.results import SPLITS
 
     text_splits = [name for name in SPLITS if name in problem.splits]
     splits = FLAGS.splits.split(",") if FLAGS.splits else text_splits

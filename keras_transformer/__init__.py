@@ -15,7 +15,7 @@ _MODULES = {
     "Trainer": "training.trainer",
     "Transformer": "transformer",
     "Translator": "decoding.translator",
-    "build_transformer": "transformer",
+    "build_transformer": "runs.building",
     "generate": "search.continuation",
     "load": "decoding.loading",
     "register_hparams": "registry",
@@ -39,6 +39,9 @@ if typing.TYPE_CHECKING:  # Editors and type checkers run no `__getattr__`.
     from keras_transformer.problem import Problem as Problem
     from keras_transformer.registry import register_hparams as register_hparams
     from keras_transformer.registry import register_problem as register_problem
+    from keras_transformer.runs.building import (
+        build_transformer as build_transformer,
+    )
     from keras_transformer.runs.run_directory import (
         RunDirectory as RunDirectory,
     )
@@ -46,9 +49,6 @@ if typing.TYPE_CHECKING:  # Editors and type checkers run no `__getattr__`.
     from keras_transformer.training.train import train as train
     from keras_transformer.training.trainer import Trainer as Trainer
     from keras_transformer.transformer import Transformer as Transformer
-    from keras_transformer.transformer import (
-        build_transformer as build_transformer,
-    )
 
 # A program that has imported Keras may go on to load a model with our classes.
 # Other programs register them with the first module that imports Keras.

@@ -17,7 +17,7 @@ TRAINING_ONLY += ("initializer", "packed", "fused_attention")
 
 @dataclasses.dataclass(frozen=True)
 class ModelConfig:
-    """Describes a model: all that `transformer.build_transformer` needs.
+    """Describes a model: all that `build_transformer` needs.
 
     Defaults are the base model of Vaswani et al. (2017). Values are checked.
 

@@ -7,13 +7,13 @@ import typing
 from collections.abc import Iterable
 from collections.abc import Sequence
 
-from keras_transformer.data import generation
-from keras_transformer.data import text_files
-from keras_transformer.data.encoding import LocalEncoder
-from keras_transformer.data.encoding import encode_stream
-from keras_transformer.data.generated_data import GeneratedData
-from keras_transformer.data.token_links import read_links
-from keras_transformer.data.vocabularies import read_path
+from keras_transformer.data.generation import generation
+from keras_transformer.data.generation.encoding import LocalEncoder
+from keras_transformer.data.generation.encoding import encode_stream
+from keras_transformer.data.generation.generated_data import GeneratedData
+from keras_transformer.data.generation.token_links import read_links
+from keras_transformer.data.text import text_files
+from keras_transformer.data.vocabulary.vocabularies import read_path
 from keras_transformer.errors import UserError
 from keras_transformer.scoring import translations
 from keras_transformer.scoring.report import Report
@@ -321,7 +321,7 @@ class Problem(GeneratedData):
                 "Raise batch_tokens."
             )
         # Imported here because it needs TensorFlow, unlike the rest.
-        from keras_transformer.data.dataset import make_streaming_dataset
+        from keras_transformer.data.batches import dataset
 
         if self.vocabulary_path:
             vocabularies = read_path(self.vocabulary_path)
@@ -332,7 +332,7 @@ class Problem(GeneratedData):
             corpus = self.text_corpora(split, tmp_dir)[number]
             yield from encode_stream(self, corpus, vocabularies, max_length)
 
-        return make_streaming_dataset(
+        return dataset.make_streaming_dataset(
             read_corpus,
             len(self.text_corpora(split, tmp_dir)),
             batch_tokens,

@@ -20,7 +20,6 @@ CLASSES = {
         "Residual",
         "SharedEmbedding",
         "SinusoidalPositionalEncoding",
-        "SpanClassifier",
         "TokenEmbeddings",
     ),
     "keras_transformer.losses": ("SmoothedCrossEntropy",),
@@ -30,7 +29,9 @@ CLASSES = {
         "CosineSchedule",
         "InverseSquareRootSchedule",
     ),
-    "keras_transformer.transformer": ("ParsingTransformer", "Transformer"),
+    "keras_transformer.parsing.parsing_transformer": ("ParsingTransformer",),
+    "keras_transformer.parsing.span_classifier": ("SpanClassifier",),
+    "keras_transformer.transformer": ("Transformer",),
 }
 
 

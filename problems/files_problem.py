@@ -1,8 +1,8 @@
 """The base class of problems that learn from the user's files."""
 
-from keras_transformer.data import generation
-from keras_transformer.data import text_files
-from keras_transformer.data import vocabularies
+from keras_transformer.data.generation import generation
+from keras_transformer.data.text import text_files
+from keras_transformer.data.vocabulary import vocabularies
 from keras_transformer.errors import UserError
 from keras_transformer.problem import Problem
 

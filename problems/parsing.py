@@ -9,21 +9,21 @@ import glob
 import itertools
 import os
 
-from keras_transformer.data import generation
-from keras_transformer.data.attributes import check_attribute
-from keras_transformer.data.attributes import is_whole
+from keras_transformer.data.generation import generation
+from keras_transformer.data.generation.attributes import check_attribute
+from keras_transformer.data.generation.attributes import is_whole
 from keras_transformer.errors import UserError
+from keras_transformer.parsing import parseval
+from keras_transformer.parsing import target_text
+from keras_transformer.parsing import treebank
+from keras_transformer.parsing.augmentation import augment
+from keras_transformer.parsing.span_targets import SpanTargets
+from keras_transformer.parsing.symbols import LINEARIZATIONS
+from keras_transformer.parsing.symbols import WITH_WORDS
+from keras_transformer.parsing.symbols import collect_symbols
+from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.problem import Problem
 from keras_transformer.registry import register_problem
-from keras_transformer.trees import parseval
-from keras_transformer.trees import target_text
-from keras_transformer.trees import treebank
-from keras_transformer.trees.augmentation import augment
-from keras_transformer.trees.span_targets import SpanTargets
-from keras_transformer.trees.symbols import LINEARIZATIONS
-from keras_transformer.trees.symbols import WITH_WORDS
-from keras_transformer.trees.symbols import collect_symbols
-from keras_transformer.trees.tree import parse_tree
 
 # The usual split of the Wall Street Journal, and its numbers of trees.
 WSJ_SECTIONS = {"train": "02-21", "dev": "22", "test": "23"}

@@ -1,16 +1,16 @@
 """Parsing learnt from the user's treebank."""
 
-from keras_transformer.data.subwords import Subwords
+from keras_transformer.data.vocabulary.subwords import Subwords
 from keras_transformer.errors import UserError
+from keras_transformer.parsing.symbols import LEAF
+from keras_transformer.parsing.symbols import LINEARIZATIONS
+from keras_transformer.parsing.target_text import find_linearization
+from keras_transformer.parsing.treebank import fingerprint
+from keras_transformer.parsing.treebank import list_treebank_files
+from keras_transformer.parsing.treebank import read_treebank
 from keras_transformer.problems.files_problem import FilesProblem
 from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.registry import register_problem
-from keras_transformer.trees.symbols import LEAF
-from keras_transformer.trees.symbols import LINEARIZATIONS
-from keras_transformer.trees.target_text import find_linearization
-from keras_transformer.trees.treebank import fingerprint
-from keras_transformer.trees.treebank import list_treebank_files
-from keras_transformer.trees.treebank import read_treebank
 
 
 @register_problem

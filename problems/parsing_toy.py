@@ -11,14 +11,14 @@ import functools
 import itertools
 import random
 
+from keras_transformer.parsing.tree import ROOT
+from keras_transformer.parsing.tree import Tree
+from keras_transformer.parsing.tree import build_trees
 from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.problems.random_text import divide
 from keras_transformer.problems.random_text import draw_distinct
 from keras_transformer.problems.toy_treebank.grammar import read_grammar
 from keras_transformer.registry import register_problem
-from keras_transformer.trees.tree import ROOT
-from keras_transformer.trees.tree import Tree
-from keras_transformer.trees.tree import build_trees
 
 NUM_TREES = {"train": 12_000, "dev": 300, "test": 300}
 SENTENCE_LENGTHS = range(4, 26)  # in words, punctuation included

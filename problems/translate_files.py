@@ -2,17 +2,17 @@
 
 import itertools
 
-from keras_transformer.cleaning.cleaner import Cleaner
-from keras_transformer.cleaning.cleaner import CleaningOptions
-from keras_transformer.data import generation
-from keras_transformer.data import parallel_files
-from keras_transformer.data import text_files
-from keras_transformer.data import token_links
-from keras_transformer.data.corpora import Corpus
-from keras_transformer.data.corpora import check_distinct
-from keras_transformer.data.subwords import check_user_symbols
-from keras_transformer.data.tags import make_tag_word
-from keras_transformer.data.vocabularies import read_path
+from keras_transformer.data.cleaning.cleaner import Cleaner
+from keras_transformer.data.cleaning.cleaner import CleaningOptions
+from keras_transformer.data.generation import generation
+from keras_transformer.data.generation import token_links
+from keras_transformer.data.generation.corpora import Corpus
+from keras_transformer.data.generation.corpora import check_distinct
+from keras_transformer.data.text import parallel_files
+from keras_transformer.data.text import text_files
+from keras_transformer.data.text.tags import make_tag_word
+from keras_transformer.data.vocabulary.subwords import check_user_symbols
+from keras_transformer.data.vocabulary.vocabularies import read_path
 from keras_transformer.errors import UserError
 from keras_transformer.problems.files_problem import FilesProblem
 from keras_transformer.registry import register_problem

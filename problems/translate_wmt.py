@@ -6,10 +6,10 @@ import logging
 import os
 import textwrap
 
-from keras_transformer.data import generation
-from keras_transformer.data import text_files
-from keras_transformer.data.bpe_symbols import join_symbols
-from keras_transformer.data.bpe_symbols import read_symbols
+from keras_transformer.data.generation import generation
+from keras_transformer.data.text import text_files
+from keras_transformer.data.vocabulary.bpe_symbols import join_symbols
+from keras_transformer.data.vocabulary.bpe_symbols import read_symbols
 from keras_transformer.errors import UserError
 from keras_transformer.problem import Problem
 from keras_transformer.registry import register_problem

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from keras_transformer.errors import UserError
-from keras_transformer.export import marian
-from keras_transformer.formats import ctranslate2_conversion
+from keras_transformer.formats.ctranslate2 import (
+    conversion as ctranslate2_conversion,
+)
 from keras_transformer.formats.exported import check_understood
+from keras_transformer.formats.marian import writer as marian
 from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.model_config import ModelConfig
 from keras_transformer.model_config import list_weights
+from keras_transformer.runs.building import build_transformer
 from keras_transformer.runs.variables import model_variables
-from keras_transformer.transformer import build_transformer
 
 TINY = ModelConfig(num_layers=1, d_model=8, num_heads=2, d_ff=16, max_length=5)
 DIFFERENT = {

@@ -8,7 +8,7 @@ from number_problem import files_of
 from number_problem import generated
 from number_problem import with_pairs
 
-from keras_transformer.data.subwords import Subwords
+from keras_transformer.data.vocabulary.subwords import Subwords
 from keras_transformer.hparam import HParams
 
 

@@ -131,7 +131,7 @@ class SourceTest:
         monkeypatch.chdir(tmp_path)
         missing = set()
         if not importlib.util.find_spec("jax"):
-            missing = {"keras_transformer.engines.jax_engine"}
+            missing = {"keras_transformer.training.backends.jax_backend"}
         failed = [
             name
             for name in MODULES.keys() - missing

@@ -5,17 +5,17 @@ import random
 
 import numpy as np
 
-from keras_transformer.decoding import batching
-from keras_transformer.decoding.batching import pad
-from keras_transformer.engines.memory import process_peak_bytes
+from keras_transformer.data.batches.padding import pad
+from keras_transformer.decoding.engines import batching
+from keras_transformer.training.backends.memory import process_peak_bytes
 from measurements import machine
 
 
 def random_model(hparams, vocab_size, precision):
     """Builds a model with random weights, for timing without training."""
     # Imported here because a CTranslate2 model is timed without Keras.
-    from keras_transformer.transformer import POLICIES
-    from keras_transformer.transformer import build_transformer
+    from keras_transformer.runs.building import POLICIES
+    from keras_transformer.runs.building import build_transformer
 
     random.seed(0)  # Keras draws the seeds of its initializers from it
     return build_transformer(hparams.model, vocab_size, POLICIES[precision])

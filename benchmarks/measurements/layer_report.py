@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from keras_transformer import markdown
+from keras_transformer.files import markdown
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.visualization.picture import make_axes
 from keras_transformer.visualization.picture import write_picture

@@ -8,19 +8,19 @@ import time
 
 import keras
 
-from keras_transformer.data import update_batches
-from keras_transformer.data.batch_plan import plan_batches
-from keras_transformer.data.packing import plan_packed
-from keras_transformer.data.prefetch import prefetch
-from keras_transformer.data.source_noise import disturb_sources
-from keras_transformer.data.subword_sampling import SubwordSampler
-from keras_transformer.data.update_batches import UpdateBatches
-from keras_transformer.data.update_batches import update_positions
-from keras_transformer.engines.cluster import read_cluster
-from keras_transformer.engines.cost import count_training_flops
-from keras_transformer.engines.cost import find_matrix_peak
-from keras_transformer.engines.make_engine import make_engine
+from keras_transformer.data.batches import update_batches
+from keras_transformer.data.batches.batch_plan import plan_batches
+from keras_transformer.data.batches.packing import plan_packed
+from keras_transformer.data.batches.prefetch import prefetch
+from keras_transformer.data.batches.update_batches import UpdateBatches
+from keras_transformer.data.batches.update_batches import update_positions
+from keras_transformer.data.text.source_noise import disturb_sources
+from keras_transformer.data.vocabulary.subword_sampling import SubwordSampler
 from keras_transformer.errors import UserError
+from keras_transformer.training.backends.cluster import read_cluster
+from keras_transformer.training.backends.cost import count_training_flops
+from keras_transformer.training.backends.cost import find_matrix_peak
+from keras_transformer.training.backends.make_backend import make_backend
 from measurements import machine
 from measurements import workload
 
@@ -49,17 +49,19 @@ def time_training(
         workload.lengths_for(hparams),
         hparams.packed,
     )
-    engine = _make_engine(hparams, vocab_size, precision, num_devices, xla)
-    layout = update_batches.Layout.from_plan(plan, hparams.batch_tokens, engine)
+    backend = _make_backend(hparams, vocab_size, precision, num_devices, xla)
+    layout = update_batches.Layout.from_plan(
+        plan, hparams.batch_tokens, backend
+    )
     updates = update_batches.UpdateBatches(token_pairs, plan, layout)
-    batches = list(engine.feed(updates))
-    startup_seconds = _warm_up(engine, batches)
+    batches = list(backend.feed(updates))
+    startup_seconds = _warm_up(backend, batches)
     losses = []
     passes = machine.time_passes(
-        lambda num_times: losses.append(_train(engine, batches * num_times)),
+        lambda num_times: losses.append(_train(backend, batches * num_times)),
         num_passes,
     )
-    peak_bytes = engine.peak_bytes()  # before the large matrices below
+    peak_bytes = backend.peak_bytes()  # before the large matrices below
     lengths = [updates.size(number).lengths for number in range(len(updates))]
     num_tokens = sum(float(pairs[:, 1].sum()) for pairs in lengths)
     speed, speed_range = passes.rate(num_tokens)
@@ -68,14 +70,14 @@ def time_training(
         "target_tokens_per_second": round(speed, 1),
         "target_tokens_per_second_range": [round(x, 1) for x in speed_range],
         "step_ms": round(1000 * num_tokens / speed / len(batches), 2),
-        **_arithmetic(engine, precision, passes, *flops),
+        **_arithmetic(backend, precision, passes, *flops),
         "padding_share": round(plan.padding_share, 4),
         "startup_seconds": round(startup_seconds, 2),
         "peak_memory_bytes": peak_bytes,
         "loss": round(losses[-1], 4),
         "batches": plan.shapes,
-        "num_parameters": engine.model.count_params(),
-        "num_devices": engine.num_replicas,
+        "num_parameters": backend.model.count_params(),
+        "num_devices": backend.num_replicas,
         **passes.figures(),
     }
 
@@ -92,18 +94,18 @@ def _count_flops(hparams, vocab_size, plan, lengths):
     return flops, sum(map(count, lengths))
 
 
-def _arithmetic(engine, precision, passes, flops, token_flops):
+def _arithmetic(backend, precision, passes, flops, token_flops):
     """Compares the operations of a run with the peak of the devices."""
     # A pass takes `flops` with padding and `token_flops` without. The MFU of
     # Chowdhery et al. (2022) is None if the device's peak is unknown.
     rate, _ = passes.rate(flops)
-    measured = machine.matrix_product_rate(precision, engine.num_replicas)
-    name = engine.device_name()
+    measured = machine.matrix_product_rate(precision, backend.num_replicas)
+    name = backend.device_name()
     peak = find_matrix_peak(name, precision)
     utilization = None
     if peak:
         token_rate, _ = passes.rate(token_flops)
-        utilization = round(token_rate / (peak * engine.num_replicas), 4)
+        utilization = round(token_rate / (peak * backend.num_replicas), 4)
     return {
         "device": name or None,
         "flops_per_second": round(rate),
@@ -113,8 +115,8 @@ def _arithmetic(engine, precision, passes, flops, token_flops):
     }
 
 
-def _make_engine(hparams, vocab_size, precision, num_devices, xla):
-    # Before the engine, which waits for the other workers.
+def _make_backend(hparams, vocab_size, precision, num_devices, xla):
+    # Before the backend, which waits for the other workers.
     num_workers = read_cluster().num_workers
     if num_workers > 1:
         raise UserError(
@@ -122,25 +124,25 @@ def _make_engine(hparams, vocab_size, precision, num_devices, xla):
             f"{num_workers} workers. Unset TF_CONFIG."
         )
     random.seed(0)  # Keras draws the seeds of its initializers from it
-    engine = make_engine(hparams, precision, num_devices, xla)
-    engine.build(vocab_size)
-    return engine
+    backend = make_backend(hparams, precision, num_devices, xla)
+    backend.build(vocab_size)
+    return backend
 
 
-def _warm_up(engine, batches):
+def _warm_up(backend, batches):
     """Compiles each shape; returns the seconds until the first update."""
     startup_seconds = None
     for batch in batches:
-        float(engine.update(batch)["loss_sum"])  # waits for the device
+        float(backend.update(batch)["loss_sum"])  # waits for the device
         startup_seconds = startup_seconds or machine.seconds_since_start()
     return startup_seconds
 
 
-def _train(engine, batches):
+def _train(backend, batches):
     """Updates on each batch and returns the last loss per token."""
     pending = None
     for batch in batches:
-        figures = engine.update(batch)
+        figures = backend.update(batch)
         # As in training, the host waits for the update before this one only,
         # so that the device always has work.
         if pending is not None:
@@ -206,10 +208,10 @@ def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
 
 
 def _consume(batches):
-    """Takes all batches as the engine of the backend does."""
+    """Takes all batches as the backend of the backend does."""
     if keras.backend.backend() == "tensorflow":
         # Imported here because JAX does without TensorFlow.
-        from keras_transformer.data.dataset import make_update_dataset
+        from keras_transformer.data.batches.dataset import make_update_dataset
 
         items = make_update_dataset(batches).take(len(batches))
     else:

@@ -8,11 +8,11 @@ import tempfile
 import numpy as np
 import sentencepiece
 
-from keras_transformer.data import batch_plan
-from keras_transformer.data import packing
-from keras_transformer.data import subwords
-from keras_transformer.data import text_files
-from keras_transformer.data import token_arrays
+from keras_transformer.data.batches import batch_plan
+from keras_transformer.data.batches import packing
+from keras_transformer.data.generation import token_arrays
+from keras_transformer.data.text import text_files
+from keras_transformer.data.vocabulary import subwords
 from keras_transformer.errors import UserError
 
 VOCAB_SIZE = 8000

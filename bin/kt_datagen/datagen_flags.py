@@ -7,7 +7,7 @@ from keras_transformer import fields
 from keras_transformer.bin.shared import corpus_flags
 from keras_transformer.bin.shared import flags
 from keras_transformer.errors import UserError
-from keras_transformer.trees.symbols import LINEARIZATIONS
+from keras_transformer.parsing.symbols import LINEARIZATIONS
 
 # Flags of `translate_files` that parsing also takes.
 EITHER_SETTINGS = ("vocab_size", "vocabulary", "normalize_text")
@@ -193,8 +193,10 @@ def find_vocabulary(path):
     """
     if os.path.exists(path) and not os.path.isdir(path):
         return path
-    from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
-    from keras_transformer.data.subwords import VOCABULARY_FILE
+    from keras_transformer.data.vocabulary.subwords import (
+        SOURCE_VOCABULARY_FILE,
+    )
+    from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
     from keras_transformer.formats.exported import find_newest_version
 
     newest = find_newest_version(path)
@@ -224,8 +226,10 @@ def find_vocabulary(path):
 def make_encoder(values):
     """Returns the encoder that the flags choose."""
     # Imported here because they import NumPy, which would slow --help down.
-    from keras_transformer.data.distributed_encoding import DistributedEncoder
-    from keras_transformer.data.encoding import LocalEncoder
+    from keras_transformer.data.generation.distributed_encoding import (
+        DistributedEncoder,
+    )
+    from keras_transformer.data.generation.encoding import LocalEncoder
 
     if values.runner != "local":
         return DistributedEncoder(

@@ -51,7 +51,7 @@ def plan_decoding(changes, constraints):
     `read_constraints`. Loading takes seconds, and a faulty run or option fails
     without it.
     """
-    from keras_transformer.decoding.engines import check_capabilities
+    from keras_transformer.decoding.engines.engine import check_capabilities
     from keras_transformer.decoding.plan import plan_model
 
     changed_flags = {
@@ -143,7 +143,7 @@ def load_model(plan):
         read_backend()  # Keras may translate a long text later on
     else:
         load_backend()
-        from keras_transformer.decoding import batching
+        from keras_transformer.decoding.engines import batching
 
         precision = decode_precision(FLAGS, plan.runs[0].hparams)
         plan = dataclasses.replace(
@@ -203,7 +203,7 @@ def read_quality(plan, changes):
     is_other = FLAGS.rerank_by or changes.get("mbr_samples")
     if is_other or FLAGS.format != "jsonl" or len(plan.runs) != 1:
         return None
-    from keras_transformer.evaluation.quality import Quality
+    from keras_transformer.scoring.quality import Quality
 
     return Quality.read(FLAGS.output_dir, *plan.steps)
 

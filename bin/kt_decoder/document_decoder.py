@@ -7,12 +7,12 @@ import sys
 from keras_transformer.bin.kt_decoder.decoder_model import load_model
 from keras_transformer.bin.kt_decoder.decoder_model import make_extras
 from keras_transformer.bin.shared import text_io
-from keras_transformer.data import text_files
-from keras_transformer.data.progress import Progress
+from keras_transformer.data.text import text_files
 from keras_transformer.documents import document
 from keras_transformer.documents.markup import WORD
 from keras_transformer.errors import UserError
 from keras_transformer.files import writing
+from keras_transformer.files.progress import Progress
 from keras_transformer.scoring.alarms import REASONS
 
 WARNINGS = {
@@ -104,7 +104,7 @@ def _translate(sentences, translator, call):
 
 def _alignments(source, translations, translator):
     """Returns the alignments of the sentences that have markup to place."""
-    from keras_transformer.decoding.attention import find_words
+    from keras_transformer.decoding.engines.attention import find_words
 
     best = [translation.hypotheses[0] for translation in translations]
     alignments = [None] * len(best)

@@ -84,7 +84,7 @@ def _write_columns(hypotheses, with_scores, alignments=None, word_scores=None):
         if with_scores:
             columns.append(f"{score:.6f}")
     if alignments is not None:
-        from keras_transformer.decoding.attention import format_pharaoh
+        from keras_transformer.decoding.engines.attention import format_pharaoh
 
         columns.append(format_pharaoh(alignments))
     if word_scores is not None:

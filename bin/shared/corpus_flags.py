@@ -5,11 +5,11 @@ import os
 
 from keras_transformer import fields
 from keras_transformer.bin.shared import flags
-from keras_transformer.data import parallel_files
-from keras_transformer.data.corpora import MAX_WEIGHT
-from keras_transformer.data.corpora import Corpus
-from keras_transformer.data.corpora import format_corpus_name
-from keras_transformer.data.tags import is_tag
+from keras_transformer.data.generation.corpora import MAX_WEIGHT
+from keras_transformer.data.generation.corpora import Corpus
+from keras_transformer.data.generation.corpora import format_corpus_name
+from keras_transformer.data.text import parallel_files
+from keras_transformer.data.text.tags import is_tag
 from keras_transformer.errors import UserError
 
 SPLITS = ("train", "dev", "test")

@@ -5,7 +5,7 @@ import os
 import sys
 
 from keras_transformer.bin.shared import model_flags
-from keras_transformer.data import text_files
+from keras_transformer.data.text import text_files
 from keras_transformer.errors import UserError
 from keras_transformer.files.writing import check_writable
 

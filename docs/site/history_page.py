@@ -5,7 +5,7 @@ import json
 import matplotlib
 from matplotlib.figure import Figure
 
-from keras_transformer.markdown import table
+from keras_transformer.files.markdown import table
 
 QUIET_LOAD = 1.0  # processes that want the processor at the start
 HEAD = (

@@ -11,10 +11,10 @@ import re
 import keras_transformer
 from keras_transformer import registry
 from keras_transformer.bin.shared import flags
+from keras_transformer.files.markdown import code
+from keras_transformer.files.markdown import table
 from keras_transformer.hparam import DecodingConfig
 from keras_transformer.hparam import TrainingConfig
-from keras_transformer.markdown import code
-from keras_transformer.markdown import table
 from keras_transformer.model_config import ModelConfig
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ _MODULES = {
     "Glossary": "decoding.steps.glossary",
     "Parser": "decoding.parser",
     "Placeholders": "decoding.steps.placeholders",
-    "Reranker": "decoding.selection",
+    "Reranker": "decoding.scorer",
     "Translator": "decoding.translator",
     "load": "decoding.loading",
 }
@@ -22,7 +22,7 @@ __all__ = sorted(_MODULES)
 if typing.TYPE_CHECKING:  # Editors and type checkers run no `__getattr__`.
     from keras_transformer.decoding.loading import load as load
     from keras_transformer.decoding.parser import Parser as Parser
-    from keras_transformer.decoding.selection import Reranker as Reranker
+    from keras_transformer.decoding.scorer import Reranker as Reranker
     from keras_transformer.decoding.steps.glossary import Glossary as Glossary
     from keras_transformer.decoding.steps.placeholders import (
         Placeholders as Placeholders,

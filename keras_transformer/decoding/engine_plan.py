@@ -6,27 +6,27 @@ import logging
 import os
 import tempfile
 
-from keras_transformer.data.text_files import sha256
-from keras_transformer.data.vocabularies import Vocabularies
-from keras_transformer.decoding.engines import EXPORT_LENGTH
-from keras_transformer.decoding.engines import Capabilities
-from keras_transformer.decoding.engines import Engine
-from keras_transformer.decoding.engines import ctranslate2
-from keras_transformer.decoding.engines import find_unsupported
+from keras_transformer.data.text.text_files import sha256
+from keras_transformer.data.vocabulary.vocabularies import Vocabularies
+from keras_transformer.decoding.automatic_engine import AUTOMATIC
+from keras_transformer.decoding.automatic_engine import ON_CTRANSLATE2
+from keras_transformer.decoding.automatic_engine import AutomaticEngine
 from keras_transformer.decoding.engines import keras_engine
-from keras_transformer.decoding.engines import saved_model
-from keras_transformer.decoding.engines.automatic import AUTOMATIC
-from keras_transformer.decoding.engines.automatic import ON_CTRANSLATE2
-from keras_transformer.decoding.engines.automatic import AutomaticEngine
+from keras_transformer.decoding.engines.engine import EXPORT_LENGTH
+from keras_transformer.decoding.engines.engine import Capabilities
+from keras_transformer.decoding.engines.engine import Engine
+from keras_transformer.decoding.engines.engine import find_unsupported
 from keras_transformer.errors import UserError
 from keras_transformer.files.records import hash_record
-from keras_transformer.formats import ctranslate2_conversion
 from keras_transformer.formats import exported
+from keras_transformer.formats.ctranslate2 import conversion
+from keras_transformer.formats.ctranslate2 import engine as ctranslate2
+from keras_transformer.formats.saved_model import engine as saved_model
+from keras_transformer.parsing.target_text import find_linearization
 from keras_transformer.runs.run_directory import find_steps
 from keras_transformer.runs.run_directory import open_runs
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.trees.target_text import find_linearization
 
 ENGINES = ("auto", "keras", "ctranslate2")
 _log = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class EnginePlan:
         if not (self.runs and self.linearization):
             return None
         # Imported here because it loads Keras.
-        from keras_transformer.decoding.chart import make_chart
+        from keras_transformer.parsing.chart import make_chart
 
         return make_chart(engine.model.list_models(), self.vocabularies)
 
@@ -118,14 +118,14 @@ class EnginePlan:
         (run,), (step,) = self.runs, self.steps
         owned = [*self.temporary]
         try:
-            path = ctranslate2_conversion.find_or_convert(run, step)
+            path = conversion.find_or_convert(run, step)
         except OSError:
             # The directory is read-only, or its disk is full.
             owned.append(
                 tempfile.TemporaryDirectory(prefix="keras_transformer_")
             )
             path = owned[-1].name
-            ctranslate2_conversion.write_converted(run, step, path)
+            conversion.write_converted(run, step, path)
         return ctranslate2.CTranslate2Engine(
             path,
             "cpu" if self.is_automatic else "auto",
@@ -171,7 +171,7 @@ def _plan_runs(paths, step, engine, precision, request):
     runs = open_runs(paths)
     steps = find_steps(runs, step)
     name, reason = _choose_engine(runs, engine, precision, request)
-    is_checked = name == "ctranslate2" and ctranslate2_conversion.is_converted(
+    is_checked = name == "ctranslate2" and conversion.is_converted(
         runs[0], steps[0]
     )
     if not is_checked:
@@ -252,7 +252,7 @@ def _find_obstacle(runs, precision, request, is_automatic):
     if others:
         return "CTranslate2 translates with a single run, not an ensemble"
     if field := exported.find_unknown_field(
-        run.hparams.model, ctranslate2_conversion.UNDERSTOOD
+        run.hparams.model, conversion.UNDERSTOOD
     ):
         value = getattr(run.hparams.model, field.name)
         return f"CTranslate2 lacks {field.name}={value}"

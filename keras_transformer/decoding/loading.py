@@ -4,7 +4,7 @@ import os
 import tempfile
 
 from keras_transformer.decoding.plan import plan_model
-from keras_transformer.decoding.selection import Reranker
+from keras_transformer.decoding.scorer import Reranker
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.formats import exported
 
@@ -77,8 +77,8 @@ def _find_directory(path, temporary):
     # A Marian model is imported into a temporary directory, added to a list.
 
     # Imported here because exported models start faster without it.
-    from keras_transformer.pretrained import hub
-    from keras_transformer.pretrained import marian
+    from keras_transformer.formats import hub
+    from keras_transformer.formats.marian import reader as marian
 
     origin = os.fspath(path)
     if hub.is_hub_name(origin):

@@ -6,25 +6,25 @@ import typing
 from collections.abc import Sequence
 
 from keras_transformer.decoding.engine_plan import EnginePlan
-from keras_transformer.decoding.engines import Engine
-from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.engines.engine import Engine
+from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.steps import Step
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
+from keras_transformer.parsing.consensus import estimate_f1
+from keras_transformer.parsing.consensus import find_consensus
+from keras_transformer.parsing.target_text import is_tree
+from keras_transformer.parsing.target_text import read_tree
+from keras_transformer.parsing.target_text import write_tree
+from keras_transformer.parsing.tokenizer import tokenize
+from keras_transformer.parsing.tree import escape
+from keras_transformer.parsing.tree import join_spaces
+from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import WORD_START
-from keras_transformer.trees.consensus import estimate_f1
-from keras_transformer.trees.consensus import find_consensus
-from keras_transformer.trees.target_text import is_tree
-from keras_transformer.trees.target_text import read_tree
-from keras_transformer.trees.target_text import write_tree
-from keras_transformer.trees.tokenizer import tokenize
-from keras_transformer.trees.tree import escape
-from keras_transformer.trees.tree import join_spaces
-from keras_transformer.trees.tree import parse_tree
 
 if typing.TYPE_CHECKING:
-    from keras_transformer.decoding.chart import Chart
+    from keras_transformer.parsing.chart import Chart
 
 
 class Trees(Step):

@@ -6,10 +6,10 @@ import re
 
 import numpy as np
 
-from keras_transformer.decoding.attention import SPACED_WORD
-from keras_transformer.decoding.attention import WordLinks
-from keras_transformer.decoding.attention import find_words
-from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.engines.attention import SPACED_WORD
+from keras_transformer.decoding.engines.attention import WordLinks
+from keras_transformer.decoding.engines.attention import find_words
+from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.translation import Translation
 from keras_transformer.documents.document import make_segmenter
 

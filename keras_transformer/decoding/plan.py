@@ -6,14 +6,14 @@ import typing
 
 from keras_transformer.decoding.engine_plan import EnginePlan
 from keras_transformer.decoding.engine_plan import plan_engine
-from keras_transformer.decoding.engines import check_capabilities
+from keras_transformer.decoding.engines.codec import Codec
+from keras_transformer.decoding.engines.engine import check_capabilities
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.parser import Trees
 from keras_transformer.decoding.preparation import Preparation
-from keras_transformer.decoding.selection import Reranker
+from keras_transformer.decoding.scorer import Reranker
 from keras_transformer.decoding.steps.affixes import FinalEmoji
 from keras_transformer.decoding.steps.affixes import TargetTag
-from keras_transformer.decoding.texts import Codec
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.formats import exported

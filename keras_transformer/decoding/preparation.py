@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from collections.abc import Sequence
 
 from keras_transformer import fields
-from keras_transformer.decoding.batching import length_limit
-from keras_transformer.decoding.engines import check_capabilities
+from keras_transformer.decoding.engines.batching import length_limit
+from keras_transformer.decoding.engines.engine import check_capabilities
 from keras_transformer.decoding.steps import check_translates
 from keras_transformer.decoding.steps.affixes import TargetTag
 from keras_transformer.decoding.steps.glossary import Glossary

@@ -1,18 +1,12 @@
-"""Chooses among hypotheses: by agreement, or by reranking."""
+"""Orders samples by how well they agree with one another."""
 
 import collections
-import operator
 import typing
-from collections.abc import Sequence
 
 import numpy as np
 
-from keras_transformer.decoding.engines import Hypothesis
-from keras_transformer.search.options import DecodeOptions
-from keras_transformer.token_ids import END_ID
-
 if typing.TYPE_CHECKING:
-    from keras_transformer.decoding.translator import Translator
+    pass
 
 BETA = 2  # weight of recall in chrF, the default of sacreBLEU
 
@@ -94,96 +88,3 @@ def _count_matches(counters):
         both = np.minimum(counts[rows], column[rows, None])
         matches.append(both.sum(axis=0))
     return np.stack(matches)
-
-
-class Reranker:
-    """Reorders the hypotheses of a translator with a reverse model.
-
-    A translation y of a text x that leaves out a part of x can be probable, but
-    x is then improbable as a translation of y. The score of y is therefore
-
-        log p(y | x) / penalty(y) + weight * log p(x | y) / penalty(x)
-
-    with the length penalty of the search. All translations of x share
-    `penalty(x)`, which only makes one weight suit texts of all lengths. This is
-    the noisy channel reranking of Yee et al. (2019) and Ng et al. (2019), but
-    without their language model.
-
-    A beam search reorders all hypotheses of its beam, so a wider beam gives
-    more to choose from. With sampling, all samples that are drawn are
-    reordered. The two models need no common vocabulary, because they exchange
-    text. Hypotheses that are too long for the reverse model are left out. If
-    all of them are, they stay as the translator found them.
-
-    Args:
-        reverse: A `Translator` from a translator's targets to its inputs.
-        weight: Float, how much the reverse model counts. Defaults to 1.
-
-    Example:
-
-        reranker = Reranker(load("runs/deen"), weight=0.5)
-        load("runs/ende", reranker=reranker)(["A dog runs."], beam_size=16)
-    """
-
-    def __init__(self, reverse: "Translator", weight: float = 1.0):
-        self.reverse = reverse
-        self.weight = weight
-
-    def reorder(
-        self,
-        texts: Sequence[str],
-        hypotheses: list[list[Hypothesis]],
-        options: DecodeOptions,
-    ) -> list[list[Hypothesis]]:
-        """Returns the hypotheses of a window of texts in their new order.
-
-        The whole window is scored together, since large batches are faster.
-        """
-        numbered = [
-            (number, one)
-            for number, each in enumerate(hypotheses)
-            for one in each
-            if texts[number].strip()
-        ]
-        lengths = self.reverse.count_tokens([one.text for _, one in numbered])
-        candidates = [
-            pair
-            for pair, length in zip(numbered, lengths)
-            if length <= self.reverse.max_tokens
-        ]
-        scores = self._score_texts(
-            [texts[number] for number, _ in candidates],
-            [one.text for _, one in candidates],
-            options.alpha,
-        )
-        rescored: list[list[Hypothesis]] = [[] for _ in texts]
-        for (number, one), score in zip(candidates, scores):
-            both = one.score + self.weight * score
-            rescored[number].append(one._replace(score=both))
-        reordered = []
-        for original, each in zip(hypotheses, rescored):
-            each.sort(key=operator.attrgetter("score"), reverse=True)
-            reordered.append((each or original)[: options.num_hypotheses])
-        return reordered
-
-    def add_scores(
-        self,
-        texts: Sequence[str],
-        translations: Sequence[str],
-        scores: list[float],
-        alpha: float,
-    ) -> list[float]:
-        """Adds the scores of the reverse model; a blank text gets 0."""
-        reverse_scores = self._score_texts(texts, translations, alpha)
-        return [
-            score + self.weight * reverse_score if text.strip() else 0.0
-            for text, score, reverse_score in zip(texts, scores, reverse_scores)
-        ]
-
-    def _score_texts(self, texts, translations, alpha):
-        """Scores the texts as translations of their translations."""
-        # Even an empty translation has to explain its text, by the end alone.
-        sources = self.reverse.encode(translations)
-        sources = [ids or [END_ID] for ids in sources]
-        targets = self.reverse.encode_targets(texts)
-        return self.reverse.score_ids(sources, targets, alpha)

@@ -5,8 +5,8 @@ import re
 import typing
 from collections.abc import Sequence
 
-from keras_transformer.decoding.attention import WordLinks
-from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.engines.attention import WordLinks
+from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.steps.placeholders import Placeholders
 from keras_transformer.decoding.texts import Window

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from keras_transformer.decoding.batching import Sentences
 from keras_transformer.decoding.engine_plan import EnginePlan
 from keras_transformer.decoding.engine_plan import plan_engine
-from keras_transformer.decoding.engines import Hypothesis
-from keras_transformer.decoding.engines import check_capabilities
+from keras_transformer.decoding.engines.batching import Sentences
+from keras_transformer.decoding.engines.engine import Hypothesis
+from keras_transformer.decoding.engines.engine import check_capabilities
 from keras_transformer.decoding.scorer import Scorer
 from keras_transformer.decoding.selection import sort_by_agreement
 from keras_transformer.decoding.steps import Step

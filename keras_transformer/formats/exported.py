@@ -3,18 +3,18 @@
 import dataclasses
 import importlib.util
 import os
-import re
 from collections.abc import Iterable
 
-from keras_transformer.data.subwords import VOCABULARY_FILE
+from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import read_record
+from keras_transformer.files.versions import list_versions
 from keras_transformer.model_config import ModelConfig
+from keras_transformer.parsing.symbols import LINEARIZATIONS
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
-from keras_transformer.trees.symbols import LINEARIZATIONS
 
 # The path of a model, or those of an ensemble.
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -44,7 +44,6 @@ REMEDY = "Export the run again."
 
 # Memory grows with their squares and cubes, and a server must not run out.
 MAX_TERMS = 64  # of a text
-MAX_TERM_TOKENS = 32
 # The errors of an exported model about faulty inputs. The graph of a SavedModel
 # and a served model of CTranslate2 share them, so that a client reads the same
 # error from both.
@@ -67,8 +66,6 @@ EARLY_PADDING = (
 )
 
 ANY = object()  # stands for all values of a field in `check_understood`
-# The names that TensorFlow Serving accepts as versions.
-_VERSION = re.compile("[1-9][0-9]*")
 
 
 def list_directories(path: Paths) -> list:
@@ -104,19 +101,6 @@ def find_export_format(path):
         if os.path.isfile(os.path.join(newest, name)):
             return format
     return None
-
-
-def list_versions(export_dir):
-    """Returns the numbers of the versions in a directory, ascending."""
-    if not os.path.isdir(export_dir):
-        return []
-    # As numbers, because version 10 is newer than version 9.
-    return sorted(map(int, filter(is_version, os.listdir(export_dir))))
-
-
-def is_version(name):
-    """Returns whether a name is the number of a version, of 63 bits."""
-    return bool(_VERSION.fullmatch(name)) and int(name) < 2**63
 
 
 def find_newest_version(path):

@@ -1,5 +1,7 @@
 """Keras layers of the Transformer, which use only `keras.ops`."""
 
+import importlib
+
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.decoder import Decoder
 from keras_transformer.layers.decoder import DecoderLayer
@@ -18,7 +20,6 @@ from keras_transformer.layers.positional_encoding import (
     SinusoidalPositionalEncoding,
 )
 from keras_transformer.layers.residual import Residual
-from keras_transformer.layers.span_classifier import SpanClassifier
 
 __all__ = [
     "Decoder",
@@ -37,3 +38,13 @@ __all__ = [
     "TokenEmbeddings",
     "dropout_noise",
 ]
+
+
+def __getattr__(name):
+    if name != "SpanClassifier":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Its module imports this package, so it is imported at its first use.
+    module = importlib.import_module(
+        "keras_transformer.parsing.span_classifier"
+    )
+    return module.SpanClassifier

@@ -1,11 +1,12 @@
 """Cross-entropy, the divergence of two passes, guided alignment and spans."""
 
+import importlib
+
 from keras_transformer.losses.cross_entropy import SmoothedCrossEntropy
 from keras_transformer.losses.cross_entropy import smoothed_cross_entropy
 from keras_transformer.losses.guided_alignment import alignment_loss
 from keras_transformer.losses.projected import projected_consistency
 from keras_transformer.losses.projected import projected_cross_entropy
-from keras_transformer.losses.span_loss import span_loss
 
 __all__ = [
     "SmoothedCrossEntropy",
@@ -15,3 +16,12 @@ __all__ = [
     "smoothed_cross_entropy",
     "span_loss",
 ]
+
+
+def __getattr__(name):
+    if name != "span_loss":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Spans belong to parsing, which builds on this package.
+    return importlib.import_module(
+        "keras_transformer.parsing.span_loss"
+    ).span_loss

@@ -5,8 +5,8 @@ import math
 import os
 import re
 
-from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
-from keras_transformer.data.subwords import VOCABULARY_FILE
+from keras_transformer.data.vocabulary.subwords import SOURCE_VOCABULARY_FILE
+from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files.writing import check_space

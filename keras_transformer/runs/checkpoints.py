@@ -11,7 +11,7 @@ import re
 import shutil
 import typing
 
-from keras_transformer.data.subwords import VOCABULARY_FILE
+from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files import writing

@@ -3,7 +3,7 @@
 import re
 
 from keras_transformer import registry
-from keras_transformer.data import generation
+from keras_transformer.data.generation import generation
 
 
 def describe_data(problem):

@@ -8,7 +8,7 @@ import os
 import typing
 
 from keras_transformer import hparam
-from keras_transformer.data import vocabularies
+from keras_transformer.data.vocabulary import vocabularies
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import read_bytes
 from keras_transformer.files.records import WHOLE

@@ -23,8 +23,8 @@ def load_model(run, step=None, precision="float32"):
     """
     # Imported here because kt-trainer checks a warm start before it loads the
     # backend, and averaging needs no backend at all.
-    from keras_transformer.transformer import POLICIES
-    from keras_transformer.transformer import build_transformer
+    from keras_transformer.runs.building import POLICIES
+    from keras_transformer.runs.building import build_transformer
 
     if precision not in POLICIES:
         raise UserError(

@@ -11,6 +11,7 @@ if typing.TYPE_CHECKING:
     from keras_transformer.hparam import HParams
 
 MAX_SOURCE_TOKENS = 4096  # more of them take gigabytes in attention
+MAX_TERM_TOKENS = 32  # of a term of a glossary; memory grows with the cube
 MAX_OUTPUT_TOKENS = 10_000  # beyond the length of the source
 MAX_HYPOTHESES = 1_000  # of a sentence, in the beam or as samples
 MAX_ALPHA = 10  # the penalty of a long output overflows float32 beyond it

@@ -6,6 +6,7 @@ import threading
 import typing
 
 from keras_transformer.errors import UserError
+from keras_transformer.files.versions import is_version
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 
@@ -188,8 +189,6 @@ def find_versions(directory):
     return paths
 
 
-# `formats.exported` reads version numbers too. This package does not import
-# it, because a server must work with SavedModels of any origin.
 def _scan(directory):
     if os.path.isfile(os.path.join(directory, CTRANSLATE2_FILE)):
         return {1: directory}
@@ -198,17 +197,11 @@ def _scan(directory):
             int(entry.name): entry.path
             for entry in entries
             # `entry.is_dir` raises an error for a loop of links.
-            if _is_version(entry.name) and os.path.isdir(entry.path)
+            if is_version(entry.name) and os.path.isdir(entry.path)
         }
     # If the directory went away meanwhile, its versions only seem to be gone.
     os.stat(directory)
     return paths
-
-
-def _is_version(name):
-    # `isdigit` alone accepts some digits that `int` rejects. The messages of
-    # gRPC hold the number in 64 bits with a sign.
-    return name.isascii() and name.isdigit() and int(name) < 2**63
 
 
 def _read_file_stamps(path):

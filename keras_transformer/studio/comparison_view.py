@@ -3,14 +3,14 @@
 import os
 
 from keras_transformer import registry
+from keras_transformer.decoding import outputs
+from keras_transformer.decoding.test_sets import get_split
 from keras_transformer.errors import UserError
-from keras_transformer.evaluation import outputs
-from keras_transformer.evaluation.systems_report import Systems
-from keras_transformer.evaluation.systems_report import make_systems_report
-from keras_transformer.evaluation.systems_report import name_systems
-from keras_transformer.evaluation.texts import get_split
 from keras_transformer.scoring import comparison
 from keras_transformer.studio.models import Frame
+from keras_transformer.visualization.systems_report import Systems
+from keras_transformer.visualization.systems_report import make_systems_report
+from keras_transformer.visualization.systems_report import name_systems
 
 SPLITS = ("test", "dev")
 

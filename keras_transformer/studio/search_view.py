@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_transformer.decoding.batching import Sentences
+from keras_transformer.decoding.engines.batching import Sentences
 from keras_transformer.decoding.engines.keras_engine import cut_after_end
 from keras_transformer.errors import UserError
 from keras_transformer.studio.models import MAX_BEAM
@@ -38,8 +38,8 @@ def search(
     end, the number of its candidate and the score that it could still reach.
     """
     # Imported here because they load Keras.
+    from keras_transformer.parsing.tree_constraint import make_constraint
     from keras_transformer.search.hypotheses import find_hypotheses
-    from keras_transformer.search.tree_constraint import make_constraint
 
     if not 1 <= beam_size <= MAX_BEAM:
         raise UserError(

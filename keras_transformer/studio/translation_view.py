@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from keras_transformer.decoding.attention import WORD
-from keras_transformer.decoding.attention import find_words
-from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.engines.attention import WORD
+from keras_transformer.decoding.engines.attention import find_words
+from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.passages import Passages
 from keras_transformer.decoding.passages import pair_sentences
 from keras_transformer.decoding.texts import Window

@@ -1,9 +1,9 @@
 """Trees of a parser, or of text in brackets, to be drawn."""
 
 from keras_transformer.errors import UserError
+from keras_transformer.parsing.tree import parse_tree
+from keras_transformer.parsing.tree import walk
 from keras_transformer.studio.models import clean_text
-from keras_transformer.trees.tree import parse_tree
-from keras_transformer.trees.tree import walk
 
 MAX_NODES = 2000
 

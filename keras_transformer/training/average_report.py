@@ -4,9 +4,9 @@ import dataclasses
 import os
 import sys
 
-from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.runs import variables
 from keras_transformer.runs.weights import read_weights
+from keras_transformer.training.backends.make_backend import make_backend
 from keras_transformer.training.evaluator import LOWER_IS_BETTER
 from keras_transformer.training.evaluator import Evaluator
 
@@ -24,9 +24,9 @@ def report_average(problem, run, num_averaged, averaged):
     # updates of a run, and adapters are merged into them.
     hparams = run.hparams.without_lora()
     hparams = dataclasses.replace(hparams, ema_decay=0.0)
-    engine = make_engine(hparams, num_devices=1)
-    engine.build(*run.vocabularies.sizes)
-    evaluate = Evaluator(problem, engine, hparams, run.record.get("measure"))
+    backend = make_backend(hparams, num_devices=1)
+    backend.build(*run.vocabularies.sizes)
+    evaluate = Evaluator(problem, backend, hparams, run.record.get("measure"))
     measure = evaluate.measure
     table = {}
     steps = {"newest": run.checkpoints.find()}
@@ -76,8 +76,8 @@ def _print_row(name, figures, measure):
 
 def _measure(evaluate, arrays, source):
     """Returns the figures, named without `dev_`, of weights in `arrays`."""
-    named = variables.model_variables(evaluate.engine.model)
+    named = variables.model_variables(evaluate.backend.model)
     variables.write(named, arrays, source)
-    evaluate.engine.reload()
+    evaluate.backend.reload()
     figures, _ = evaluate()
     return {name.removeprefix("dev_"): value for name, value in figures.items()}

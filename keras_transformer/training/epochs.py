@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from keras_transformer.data.source_noise import disturb_sources
-from keras_transformer.data.steady_plan import make_reference
-from keras_transformer.data.subword_sampling import SubwordSampler
+from keras_transformer.data.batches.steady_plan import make_reference
+from keras_transformer.data.text.source_noise import disturb_sources
+from keras_transformer.data.vocabulary.subword_sampling import SubwordSampler
 
 # A sentence gets longer by this times the share of merges that are left out,
 # relative to its length. Noise hardly changes the length.

@@ -3,7 +3,7 @@
 import contextlib
 import math
 
-from keras_transformer.data.batch_plan import pad_batches
+from keras_transformer.data.batches.batch_plan import pad_batches
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
@@ -19,21 +19,21 @@ class _Interrupted(Exception):
 
 
 class Evaluator:
-    """Measures the model of an engine on the dev split of a problem.
+    """Measures the model of a backend on the dev split of a problem.
 
     With `ema_decay` it measures the moving averages of the weights, since a
     checkpoint is decoded with those. `measure` decides which checkpoint is best
     and defaults to the problem's.
     """
 
-    def __init__(self, problem, engine, hparams, measure=None):
+    def __init__(self, problem, backend, hparams, measure=None):
         self.problem = problem
         self.measure = measure or problem.measure
-        self.engine = engine
+        self.backend = backend
         self.hparams = hparams
         self.translator = Translator(
             KerasEngine(
-                engine.model,
+                backend.model,
                 problem.vocabulary,
                 hparams,
                 source_vocabulary=problem.source_vocabulary,
@@ -80,7 +80,7 @@ class Evaluator:
         sums = [0.0, 0.0, 0.0]
         plan = self.problem.evaluation_batches(self.hparams.batch_tokens)
         for batch in pad_batches(self.problem.token_pairs("dev"), plan):
-            batch_sums = self.engine.evaluate(*batch)
+            batch_sums = self.backend.evaluate(*batch)
             # In double precision, since a float32 sum of a split loses digits.
             sums = [a + float(b) for a, b in zip(sums, batch_sums)]
             check(len(batch))
@@ -89,14 +89,14 @@ class Evaluator:
     @contextlib.contextmanager
     def _weights_to_measure(self):
         """Gives the model the averaged weights, if there are any."""
-        self.engine.synchronise()
+        self.backend.synchronise()
         averages = variables.average_variables(
-            self.engine.model, self.engine.optimizer
+            self.backend.model, self.backend.optimizer
         )
         if not averages:
             yield
             return
-        weights = variables.model_variables(self.engine.model)
+        weights = variables.model_variables(self.backend.model)
         # Each weight under the name of its average.
         weights = {
             name: weights[name.replace("average/", "model/")]
@@ -114,7 +114,7 @@ class Evaluator:
     def _assign(self, weights, arrays):
         for name, weight in weights.items():
             weight.assign(arrays[name])
-        self.engine.reload()
+        self.backend.reload()
 
 
 def has_stalled(scores, patience):

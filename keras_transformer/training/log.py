@@ -13,16 +13,16 @@ from tensorboard.compat.proto.event_pb2 import SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from keras_transformer.data.progress import duration
-from keras_transformer.engines.cost import compute_cost
-from keras_transformer.engines.cost import count_training_flops
-from keras_transformer.engines.cost import parse_flops
-from keras_transformer.engines.cost import recognise_flops
+from keras_transformer.files.progress import duration
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.files.writing import explain_disk_errors
 from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import MetricsTable
+from keras_transformer.training.backends.cost import compute_cost
+from keras_transformer.training.backends.cost import count_training_flops
+from keras_transformer.training.backends.cost import parse_flops
+from keras_transformer.training.backends.cost import recognise_flops
 from keras_transformer.visualization.curves import plot_learning_curve
 
 CURVE_FILE = "learning_curve.png"
@@ -66,22 +66,22 @@ class TrainingLog:
             if row.get("dev_loss")
         ]
 
-    def describe(self, plan, layout, engine, peak):
+    def describe(self, plan, layout, backend, peak):
         """Prints the sizes of the model, of the data and of an update."""
         source_tokens, target_tokens = plan.tokens_per_batch
         shapes = (
             "1 shape" if len(plan.shapes) == 1 else f"{len(plan.shapes)} shapes"
         )
         self._print(
-            f"Model: {engine.model.count_params():,} parameters, "
-            f"{engine.precision}. Data: {len(plan)} batches per epoch in "
+            f"Model: {backend.model.count_params():,} parameters, "
+            f"{backend.precision}. Data: {len(plan)} batches per epoch in "
             f"{shapes}, {plan.padding_share:.1%} padding, "
             f"{plan.num_dropped} pairs dropped as too long. Tokens per update: "
             f"{source_tokens:,.0f} source, {target_tokens:,.0f} target. "
             f"Devices: {layout.num_replicas}. Rounds per update: "
             f"{layout.num_rounds}. Peak learning rate: {peak:.2e}."
         )
-        if engine.compiles_each_shape and len(plan.shapes) > 1:
+        if backend.compiles_each_shape and len(plan.shapes) > 1:
             self._print(
                 "XLA compiles an update for each shape. With "
                 "--hparams=packed=true all batches have one shape."
@@ -94,7 +94,7 @@ class TrainingLog:
             self._print(f"Signatures: {'; '.join(signatures)}.")
 
     def count_update(self, size, figures):
-        """Counts an update of an `UpdateSize` with figures of the engine."""
+        """Counts an update of an `UpdateSize` with figures of the backend."""
         # Sums, not means: a row weighs every target token alike.
         self.counts["updates"] += 1
         self.counts["loss"] += figures["loss_sum"]
@@ -233,17 +233,17 @@ class TrainingCost:
     device is the value of `--device`, or "" to recognise it by its name.
     """
 
-    def __init__(self, progress, engine, vocab_size, device=""):
+    def __init__(self, progress, backend, vocab_size, device=""):
         self.progress = progress
         self.count = functools.partial(
             count_training_flops,
-            engine.hparams.model,
+            backend.hparams.model,
             vocab_size,
-            num_passes=engine.hparams.passes_per_update,
+            num_passes=backend.hparams.passes_per_update,
         )
         flops = parse_flops(device) if device else None
-        self.flops = flops or recognise_flops(engine.device_name()) or math.nan
-        self._per_second = compute_cost(1.0, engine.num_replicas, self.flops)
+        self.flops = flops or recognise_flops(backend.device_name()) or math.nan
+        self._per_second = compute_cost(1.0, backend.num_replicas, self.flops)
 
     def count_time(self, seconds):
         """Adds the cost of a duration."""

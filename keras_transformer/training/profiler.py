@@ -30,8 +30,8 @@ class Profiler:
     `steps` are the first and the last of these updates, or () for no profile.
     """
 
-    def __init__(self, engine, directory, steps):
-        self.engine = engine
+    def __init__(self, backend, directory, steps):
+        self.backend = backend
         self.directory = directory
         self.first, self.last = steps or (None, None)
         self.is_recording = False
@@ -44,7 +44,7 @@ class Profiler:
         # Updates run asynchronously, and the recording holds whole ones.
         if step == self.first:
             finish_update()
-            self.engine.start_profile(self.directory)
+            self.backend.start_profile(self.directory)
             self.is_recording = True
         elif self.is_recording and step > self.last:
             finish_update()
@@ -54,4 +54,4 @@ class Profiler:
         """Ends the recording if there is one."""
         if self.is_recording:
             self.is_recording = False
-            self.engine.stop_profile()
+            self.backend.stop_profile()

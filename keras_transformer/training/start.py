@@ -7,10 +7,8 @@ import contextlib
 import os
 import time
 
-from keras_transformer.data.bpe_dropout import BpeDropout
-from keras_transformer.data.source_noise import check_vocabulary
-from keras_transformer.engines import memory
-from keras_transformer.engines.cost import parse_flops
+from keras_transformer.data.text.source_noise import check_vocabulary
+from keras_transformer.data.vocabulary.bpe_dropout import BpeDropout
 from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
@@ -28,6 +26,8 @@ from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.run_directory import check_new
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import check_same_architecture
+from keras_transformer.training.backends import memory
+from keras_transformer.training.backends.cost import parse_flops
 
 SECONDS_TO_WAIT = 60  # longest wait for the chief to create the run
 KINDS = ("progress", "log")

@@ -27,13 +27,13 @@ RULES = 1
 class TrainingState:
     """Saves and restores everything that a run continues from.
 
-    That is the weights and the optimizer, which belong to the engine, the
+    That is the weights and the optimizer, which belong to the backend, the
     position in the data, `progress`, and the `counts` of the log.
     """
 
-    def __init__(self, run, engine, options):
+    def __init__(self, run, backend, options):
         self.run = run
-        self.engine = engine
+        self.backend = backend
         self.options = options
         self.progress = {"step": 0, "epoch": 0, "batch": 0, "seconds": 0.0}
         self.progress["rules"] = RULES
@@ -41,7 +41,7 @@ class TrainingState:
         self.counts = {}
         self.writer = None
         # Another worker could remove the file that the chief is writing.
-        if engine.is_chief:
+        if backend.is_chief:
             run.checkpoints.remove_incomplete()
             self.writer = CheckpointWriter(
                 run.checkpoints,
@@ -51,10 +51,10 @@ class TrainingState:
         self._restore()
         self._mark()
         # The frozen weights of a run with adapters are written only once.
-        named = variables.model_variables(engine.model)
+        named = variables.model_variables(backend.model)
         self._fixed = {n: v for n, v in named.items() if not v.trainable}
         is_new = not run.checkpoints.steps
-        if run.hparams.lora_rank and is_new and engine.is_chief:
+        if run.hparams.lora_rank and is_new and backend.is_chief:
             run.checkpoints.save_base(variables.read(self._fixed))
 
     @property
@@ -74,10 +74,10 @@ class TrainingState:
         is_timed = self._is_interval_over
         # The other workers save nothing, but no save is due for them either.
         self._mark()
-        if not self.engine.is_chief:
+        if not self.backend.is_chief:
             return
         # The training only waits for this copy. A thread writes it.
-        self.engine.synchronise()
+        self.backend.synchronise()
         arrays = variables.read(self._variables())
         if lora_rank := self.run.hparams.lora_rank:
             arrays = {n: a for n, a in arrays.items() if n not in self._fixed}
@@ -93,7 +93,7 @@ class TrainingState:
 
     def wait(self):
         """Waits until the last checkpoint is on the disk."""
-        if self.engine.is_chief:
+        if self.backend.is_chief:
             self.writer.wait()
 
     @property
@@ -116,7 +116,7 @@ class TrainingState:
         checkpoints = self.run.checkpoints
         # A shared directory may show a new checkpoint to some workers only.
         newest = max(checkpoints.steps, default=0)
-        chiefs = self.engine.broadcast_from_chief(newest)
+        chiefs = self.backend.broadcast_from_chief(newest)
         if newest != chiefs:
             raise UserError(
                 "This worker and the chief see different checkpoints in "
@@ -130,7 +130,7 @@ class TrainingState:
             self.progress.update(progress)
             if not self.progress["rules"]:
                 schedule = make_schedule(self.run.hparams, first_step=0)
-                self.engine.optimizer.learning_rate = schedule
+                self.backend.optimizer.learning_rate = schedule
             arrays = checkpoints.load()
             variables.write(self._variables(), arrays, checkpoints.directory)
             step = self.progress["step"]
@@ -138,7 +138,7 @@ class TrainingState:
         # A resumed run keeps its weights, whatever warm start is named.
         elif self.options.warm_start_from:
             other = RunDirectory(self.options.warm_start_from)
-            warm_start(self.engine.model, other, self.run)
+            warm_start(self.backend.model, other, self.run)
             step = max(other.checkpoints.steps)
             print(
                 f"Starting with the weights of step {step} of {other.path}.",
@@ -150,10 +150,10 @@ class TrainingState:
                 _report_vocabulary(
                     other.source_vocabulary, self.run.source_vocabulary
                 )
-        self.engine.reload()
+        self.backend.reload()
 
     def _variables(self):
-        model, optimizer = self.engine.model, self.engine.optimizer
+        model, optimizer = self.backend.model, self.backend.optimizer
         return {
             **variables.model_variables(model),
             **variables.optimizer_variables(optimizer),

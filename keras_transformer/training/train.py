@@ -7,10 +7,10 @@ import typing
 
 from keras_transformer import hparam
 from keras_transformer import registry
-from keras_transformer.engines.cluster import read_cluster
 from keras_transformer.errors import UserError
 from keras_transformer.runs.data_record import describe_data
 from keras_transformer.training import start
+from keras_transformer.training.backends.cluster import read_cluster
 from keras_transformer.training.options import StartOptions
 from keras_transformer.training.options import TrainingOptions
 from keras_transformer.training.recommendation import recommend
@@ -98,12 +98,14 @@ def train(
             load_backend()
         from keras_transformer.training.trainer import Trainer
 
-        hparams, engine = _make_engine(problem, hparams, record, chosen, is_new)
+        hparams, backend = _make_backend(
+            problem, hparams, record, chosen, is_new
+        )
         open_run = start.create_run if is_new and is_chief else start.resume_run
         run = open_run(output_dir, problem, record, hparams, measure)
         names = [field.name for field in dataclasses.fields(TrainingOptions)]
         of_trainer = {name: getattr(chosen, name) for name in names}
-        trainer = Trainer(problem, run, engine, **of_trainer)
+        trainer = Trainer(problem, run, backend, **of_trainer)
         trainer.train(train_steps)
     return trainer
 
@@ -188,22 +190,26 @@ def _make_record(problem, settings):
     }
 
 
-def _make_engine(problem, hparams, record, options, is_new):
-    """Returns the engine and its hparams; completes the record of the run."""
+def _make_backend(problem, hparams, record, options, is_new):
+    """Returns the backend and its hparams; completes the record of the run."""
     # Imported here because it imports Keras and its backend.
-    from keras_transformer.engines.make_engine import make_engine
-    from keras_transformer.engines.make_engine import resolve_precision
+    from keras_transformer.training.backends.make_backend import make_backend
+    from keras_transformer.training.backends.make_backend import (
+        resolve_precision,
+    )
 
     precision = record["precision"] = resolve_precision(record["precision"])
     if options.batch_tokens == "auto" and is_new:
         hparams = _fit_batch_tokens(problem, hparams, precision, options.xla)
-    engine = make_engine(hparams, precision, options.worker_gpu, options.xla)
-    return hparams, engine
+    backend = make_backend(hparams, precision, options.worker_gpu, options.xla)
+    return hparams, backend
 
 
 def _fit_batch_tokens(problem, hparams, precision, xla):
     """Returns the hparams with the largest batch that fits into memory."""
-    from keras_transformer.engines.largest_batch import largest_batch_tokens
+    from keras_transformer.training.backends.largest_batch import (
+        largest_batch_tokens,
+    )
 
     max_tokens = MAX_TOKENS
     if hparams.effective_batch_tokens:

@@ -7,16 +7,16 @@ import signal
 import time
 import typing
 
-from keras_transformer.data.update_batches import Layout
-from keras_transformer.data.update_batches import UpdateBatches
-from keras_transformer.engines.engine import Engine
-from keras_transformer.engines.make_engine import make_engine
+from keras_transformer.data.batches.update_batches import Layout
+from keras_transformer.data.batches.update_batches import UpdateBatches
 from keras_transformer.errors import UserError
 from keras_transformer.optimizers import find_peak
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import write_adapter
 from keras_transformer.training import evaluator
+from keras_transformer.training.backends.backend import Backend
+from keras_transformer.training.backends.make_backend import make_backend
 from keras_transformer.training.epochs import Epochs
 from keras_transformer.training.log import TrainingCost
 from keras_transformer.training.log import TrainingLog
@@ -41,8 +41,8 @@ class Trainer:
     Args:
         problem: A `Problem` with generated data.
         run: The `RunDirectory`.
-        engine: The engine that updates the model; see `make_engine`. Defaults
-            to all devices and float32.
+        backend: The `Backend` that updates the model. Defaults to
+            all devices and float32.
         **options: Fields of `TrainingOptions`.
 
     Example:
@@ -55,7 +55,7 @@ class Trainer:
         self,
         problem: "Problem",
         run: RunDirectory,
-        engine: Engine | None = None,
+        backend: Backend | None = None,
         **options,
     ):
         self.problem = problem
@@ -63,15 +63,15 @@ class Trainer:
         self.options = TrainingOptions(**options)
         self.hparams = hparams = run.hparams
         self.seed = run.record["random_seed"]
-        self.engine = engine or make_engine(self.hparams)
+        self.backend = backend or make_backend(self.hparams)
         # Keras draws the seeds of initializers from this generator. The
         # function of Keras that seeds it imports TensorFlow even on JAX.
         random.seed(self.seed)
-        self.engine.build(*run.vocabularies.sizes)
+        self.backend.build(*run.vocabularies.sizes)
         self.evaluate = evaluator.Evaluator(
-            problem, self.engine, self.hparams, run.record.get("measure")
+            problem, self.backend, self.hparams, run.record.get("measure")
         )
-        self.state = TrainingState(run, self.engine, self.options)
+        self.state = TrainingState(run, self.backend, self.options)
         self.progress = self.state.progress
         if "positions" not in self.progress:
             self.progress["positions"] = self._update_positions()
@@ -81,14 +81,14 @@ class Trainer:
         self.guidance = problem.make_guidance(hparams)
         # After the state, because the log continues from the restored step.
         self.log = TrainingLog(
-            run, self.step, self.engine.is_chief, self.state.counts
+            run, self.step, self.backend.is_chief, self.state.counts
         )
         size = run.vocabulary.vocab_size
         self.cost = TrainingCost(
-            self.progress, self.engine, size, self.options.device
+            self.progress, self.backend, size, self.options.device
         )
-        steps = self.options.profile_steps if self.engine.is_chief else ()
-        self.profiler = Profiler(self.engine, run.file("tensorboard"), steps)
+        steps = self.options.profile_steps if self.backend.is_chief else ()
+        self.profiler = Profiler(self.backend, run.file("tensorboard"), steps)
         self.layout = None  # of the batches, once an epoch has been planned
         self.stop_signal: int | None = None
         self._asks_to_stop = False
@@ -111,7 +111,7 @@ class Trainer:
     def _must_stop(self):
         # Several workers must stop after the same update. They agree on it by
         # summing their wishes in an update.
-        if self.engine.num_workers == 1:
+        if self.backend.num_workers == 1:
             return self._asks_to_stop
         return self.step >= self._agreed_last_step
 
@@ -151,21 +151,21 @@ class Trainer:
                 self._save()
             # The card describes the newest checkpoint, which must be complete.
             self.state.wait()
-            if self.engine.is_chief and self.run.checkpoints.steps:
+            if self.backend.is_chief and self.run.checkpoints.steps:
                 write_model_card(self.run.path, self.run)
                 if self.hparams.lora_rank:
                     write_adapter(self.run)
-            self.engine.wait_for_workers()
+            self.backend.wait_for_workers()
             if self.stop_signal:
                 self.results = {}
             return self.results
 
     def _catch_up(self):
         """Brings evaluations up to date, and stops if training is over."""
-        if self.engine.is_chief:
+        if self.backend.is_chief:
             self._catch_up_evaluations()
         # The chief decides about early stopping for all workers.
-        if self.engine.broadcast_from_chief(int(self._asks_to_stop)):
+        if self.backend.broadcast_from_chief(int(self._asks_to_stop)):
             self._agreed_last_step = self.step
 
     def _catch_up_evaluations(self):
@@ -194,11 +194,11 @@ class Trainer:
                 "--output_dir."
             )
         self.layout = Layout.from_plan(
-            plan, self.hparams.batch_tokens, self.engine
+            plan, self.hparams.batch_tokens, self.backend
         )
         if self.step == 0:
             self.log.describe(
-                plan, self.layout, self.engine, find_peak(self.hparams)
+                plan, self.layout, self.backend, find_peak(self.hparams)
             )
             self.log.describe_scores(
                 self.measure, self.problem.dev_signatures(self.measure)
@@ -212,7 +212,7 @@ class Trainer:
             self.guidance,
         )
         # After a resume the first batch is inside the epoch.
-        feed = self.engine.feed(batches, self.progress["batch"])
+        feed = self.backend.feed(batches, self.progress["batch"])
         # Closing ends the threads that prepare batches, even after an error.
         with contextlib.closing(feed):
             while self.step < train_steps and not self._must_stop:
@@ -255,7 +255,7 @@ class Trainer:
         if self.options.profile_steps:
             self.profiler.begin(self.step + 1, self._finish_update)
         begin = time.perf_counter() - waited
-        figures = self.engine.update(batch, stop=self._asks_to_stop)
+        figures = self.backend.update(batch, stop=self._asks_to_stop)
         self._read_figures()
         self._pending = dict(self.progress), size, figures
         self.progress["step"] += 1
@@ -272,7 +272,7 @@ class Trainer:
         if self._pending is None:
             return
         (at, size, figures), self._pending = self._pending, None
-        figures = self.engine.read_figures(figures)
+        figures = self.backend.read_figures(figures)
         self._check_finite(figures, at)
         self.cost.count_update(size)
         self.log.count_update(size, figures)
@@ -286,7 +286,7 @@ class Trainer:
         names = ["loss_sum", "gradient_norm"]
         # With float16 a gradient that is not finite is expected now and then,
         # and the optimizer skips its update.
-        if self.engine.precision == "float16":
+        if self.backend.precision == "float16":
             names.remove("gradient_norm")
         for name in names:
             if math.isfinite(figures[name]):
@@ -314,14 +314,14 @@ class Trainer:
 
     def _log_training(self, train_steps):
         self.log.write_training(
-            self.progress, train_steps, self.engine.peak_bytes()
+            self.progress, train_steps, self.backend.peak_bytes()
         )
 
     def _evaluate_and_save(self):
         # An evaluation can take long. The checkpoint is written meanwhile, so
         # that a kill loses no updates.
         self._save(is_evaluated=True)
-        if self.engine.is_chief:
+        if self.backend.is_chief:
             self._evaluate()
             self._stop_early()
 

@@ -13,9 +13,9 @@ from measurements import train as training
 from measurements import workload
 from processes import environment
 
-from keras_transformer.data.batch_plan import pad_batch
-from keras_transformer.data.subwords import train_subwords
-from keras_transformer.data.update_batches import UpdateBatches
+from keras_transformer.data.batches.batch_plan import pad_batch
+from keras_transformer.data.batches.update_batches import UpdateBatches
+from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.hparam import HParams
 
 VOCAB_SIZE = 280
@@ -310,7 +310,7 @@ class BenchmarkTest:
         task = {"type": "worker", "index": 0}
         config = json.dumps({"cluster": cluster, "task": task})
         monkeypatch.setenv("TF_CONFIG", config)
-        monkeypatch.setattr(training, "make_engine", None)
+        monkeypatch.setattr(training, "make_backend", None)
         assert run_benchmark(paths, "--mode=train") == 2
         assert "TF_CONFIG with 2 workers" in capsys.readouterr().err
 

@@ -2,7 +2,7 @@ import pytest
 
 from keras_transformer.bin.kt_datagen import datagen_flags
 from keras_transformer.bin.shared import flags
-from keras_transformer.data.encoding import LocalEncoder
+from keras_transformer.data.generation.encoding import LocalEncoder
 
 
 def encoder(*arguments):

@@ -6,10 +6,10 @@ The commands repeat them so that `--help` imports no slow module.
 from keras_transformer.bin import attention
 from keras_transformer.bin import datagen
 from keras_transformer.bin import exporter
-from keras_transformer.data.distributed_encoding import RUNNERS
-from keras_transformer.export import ctranslate2
-from keras_transformer.export import shortlist
-from keras_transformer.export import versions
+from keras_transformer.data.generation.distributed_encoding import RUNNERS
+from keras_transformer.formats import versions
+from keras_transformer.formats.ctranslate2 import shortlist
+from keras_transformer.formats.ctranslate2 import writer as ctranslate2
 from keras_transformer.visualization import paper_figures
 
 

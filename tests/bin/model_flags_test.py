@@ -6,10 +6,10 @@ import pytest
 
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
-from keras_transformer.engines.make_engine import resolve_precision
 from keras_transformer.errors import UserError
 from keras_transformer.hparam import HParams
 from keras_transformer.search.options import DecodeOptions
+from keras_transformer.training.backends.make_backend import resolve_precision
 
 
 def values_of(*arguments):

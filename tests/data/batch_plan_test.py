@@ -11,7 +11,7 @@ from random_pairs import batches_of
 from random_pairs import random_lengths
 from random_pairs import token_pairs
 
-from keras_transformer.data import batch_plan
+from keras_transformer.data.batches import batch_plan
 
 CASES = [
     (num_pairs, batch_tokens, max_length)
@@ -53,7 +53,7 @@ class OrderTest:
     def test_another_process_gives_the_same_order(self):
         code = (
             "import numpy as np\n"
-            "from keras_transformer.data import batch_plan\n"
+            "from keras_transformer.data.batches import batch_plan\n"
             "lengths = np.arange(1, 40)\n"
             "plan = batch_plan.plan_batches(lengths, lengths, 80, seed=5)\n"
             "print([plan[i][0].tolist() for i in range(len(plan))])\n"
@@ -228,7 +228,7 @@ class ImportTest:
     def test_it_needs_no_tensorflow(self):
         code = (
             "import sys\n"
-            "import keras_transformer.data.batch_plan\n"
+            "import keras_transformer.data.batches.batch_plan\n"
             "import keras_transformer.problem\n"
             "print({'tensorflow', 'keras', 'jax'} & set(sys.modules))\n"
         )

@@ -8,11 +8,11 @@ import sentencepiece
 from segmentation import WORDS
 from segmentation import segmentation_probabilities
 
-from keras_transformer.data import subwords
-from keras_transformer.data.bpe_dropout import BpeDropout
-from keras_transformer.data.bpe_symbols import write_symbols
-from keras_transformer.data.subwords import Subwords
-from keras_transformer.data.token_arrays import TokenSequences
+from keras_transformer.data.generation.token_arrays import TokenSequences
+from keras_transformer.data.vocabulary import subwords
+from keras_transformer.data.vocabulary.bpe_dropout import BpeDropout
+from keras_transformer.data.vocabulary.bpe_symbols import write_symbols
+from keras_transformer.data.vocabulary.subwords import Subwords
 
 NUM_SAMPLES = 10_000
 

@@ -2,10 +2,10 @@ import random
 
 import pytest
 
-from keras_transformer.data.bpe_symbols import join_symbols
-from keras_transformer.data.bpe_symbols import read_symbols
-from keras_transformer.data.bpe_symbols import write_symbols
-from keras_transformer.data.subwords import Subwords
+from keras_transformer.data.vocabulary.bpe_symbols import join_symbols
+from keras_transformer.data.vocabulary.bpe_symbols import read_symbols
+from keras_transformer.data.vocabulary.bpe_symbols import write_symbols
+from keras_transformer.data.vocabulary.subwords import Subwords
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import FIRST_SYMBOL_ID
 from keras_transformer.token_ids import UNKNOWN_ID

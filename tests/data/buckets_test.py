@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from random_pairs import random_lengths
 
-from keras_transformer.data import batch_plan
+from keras_transformer.data.batches import batch_plan
 
 
 class EfficiencyTest:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_transformer.data import subwords
+from keras_transformer.data.vocabulary import subwords
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,9 @@ import collections
 import numpy as np
 import pytest
 
-from keras_transformer.data import corpora
-from keras_transformer.data.corpora import Corpus
-from keras_transformer.data.corpora import choose_pairs
+from keras_transformer.data.generation import corpora
+from keras_transformer.data.generation.corpora import Corpus
+from keras_transformer.data.generation.corpora import choose_pairs
 
 
 def count(pairs):

@@ -12,10 +12,10 @@ from number_problem import Numbers
 from number_problem import generated
 from processes import environment
 
-from keras_transformer.data import batch_plan
-from keras_transformer.data.dataset import make_update_dataset
-from keras_transformer.data.update_batches import Layout
-from keras_transformer.data.update_batches import UpdateBatches
+from keras_transformer.data.batches import batch_plan
+from keras_transformer.data.batches.dataset import make_update_dataset
+from keras_transformer.data.batches.update_batches import Layout
+from keras_transformer.data.batches.update_batches import UpdateBatches
 from keras_transformer.errors import UserError
 
 
@@ -186,7 +186,7 @@ class FixedShapesDatasetTest:
         from keras_transformer.hparam import HParams
         from keras_transformer.losses import smoothed_cross_entropy
         from keras_transformer.masks import padding_mask
-        from keras_transformer.transformer import build_transformer
+        from keras_transformer.runs.building import build_transformer
 
         hparams = HParams(num_layers=1, d_model=8, d_ff=8, num_heads=2)
         model = build_transformer(hparams.model, problem.vocabulary.vocab_size)

@@ -9,8 +9,8 @@ from number_problem import generated
 from number_problem import with_pairs
 from processes import environment
 
-from keras_transformer.data import encoding
-from keras_transformer.data import token_arrays
+from keras_transformer.data.generation import encoding
+from keras_transformer.data.generation import token_arrays
 
 ON_SOME_CORES = """
 import os, sys

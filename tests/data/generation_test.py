@@ -11,7 +11,7 @@ from number_problem import generated
 from number_problem import with_pairs
 from processes import environment
 
-from keras_transformer.data.encoding import select_complete_pairs
+from keras_transformer.data.generation.encoding import select_complete_pairs
 
 
 class FromFile(Numbers):

@@ -2,9 +2,9 @@ import random
 
 import pytest
 
-from keras_transformer.data import disturbances
-from keras_transformer.data import subwords
-from keras_transformer.data.letter_case import restore_case
+from keras_transformer.data.text import disturbances
+from keras_transformer.data.text.letter_case import restore_case
+from keras_transformer.data.vocabulary import subwords
 
 TEXTS = [
     "The dog sees Tom.",

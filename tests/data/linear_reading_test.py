@@ -4,18 +4,18 @@ import pytest
 from growth import assert_linear
 
 from keras_transformer.bin.kt_decoder.lines import _read_json
-from keras_transformer.data import parallel_files
-from keras_transformer.data import text_files
-from keras_transformer.data.subwords import Subwords
-from keras_transformer.data.tensor2tensor_vocabulary import (
-    read_tensor2tensor_vocabulary,
-)
+from keras_transformer.data.text import parallel_files
+from keras_transformer.data.text import text_files
+from keras_transformer.data.vocabulary.subwords import Subwords
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.steps.placeholders import Placeholders
 from keras_transformer.errors import UserError
 from keras_transformer.files.records import read_record
-from keras_transformer.trees.brackets import split_blocks
-from keras_transformer.trees.tree import parse_tree
+from keras_transformer.formats.tensor2tensor.vocabulary import (
+    read_tensor2tensor_vocabulary,
+)
+from keras_transformer.parsing.brackets import split_blocks
+from keras_transformer.parsing.tree import parse_tree
 
 UNIT = (
     '<tu><tuv xml:lang="en"><seg>{}</seg></tuv>'

@@ -16,14 +16,18 @@ from marian_examples import TEXTS
 from marian_examples import train_sentencepiece
 from marian_examples import write_marian_example
 
-from keras_transformer.data.bpe_dropout import BpeDropout
-from keras_transformer.data.marian_files import read_marian_vocabularies
-from keras_transformer.data.marian_files import write_marian_vocabularies
-from keras_transformer.data.subwords import Subwords
-from keras_transformer.data.subwords import train_subwords
-from keras_transformer.data.vocabularies import Vocabularies
-from keras_transformer.data.vocabularies import read
+from keras_transformer.data.vocabulary.bpe_dropout import BpeDropout
+from keras_transformer.data.vocabulary.subwords import Subwords
+from keras_transformer.data.vocabulary.subwords import train_subwords
+from keras_transformer.data.vocabulary.vocabularies import Vocabularies
+from keras_transformer.data.vocabulary.vocabularies import read
 from keras_transformer.errors import UserError
+from keras_transformer.formats.marian.vocabulary_files import (
+    read_marian_vocabularies,
+)
+from keras_transformer.formats.marian.vocabulary_files import (
+    write_marian_vocabularies,
+)
 
 ALL_TEXTS = TEXTS + HOSTILE_TEXTS
 DATA = pathlib.Path(__file__).parents[2] / "../shared/data"

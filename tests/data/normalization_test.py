@@ -3,10 +3,10 @@ import unicodedata
 
 import pytest
 
-from keras_transformer.data import subwords
-from keras_transformer.data.normalization import make_replacements
-from keras_transformer.data.normalization import normalize
-from keras_transformer.data.normalization import uses_wide_punctuation
+from keras_transformer.data.text.normalization import make_replacements
+from keras_transformer.data.text.normalization import normalize
+from keras_transformer.data.text.normalization import uses_wide_punctuation
+from keras_transformer.data.vocabulary import subwords
 
 ALL = [chr(c) for c in range(1, 0x110000) if not 0xD800 <= c < 0xE000]
 SPACES = [c for c in ALL if unicodedata.category(c) in ("Zs", "Zl", "Zp")]

@@ -6,11 +6,11 @@ from random_pairs import EveryPlanChecks
 from random_pairs import batches_of
 from random_pairs import random_lengths
 
-from keras_transformer.data import batch_plan
-from keras_transformer.data import packing
-from keras_transformer.data.token_arrays import TokenArray
-from keras_transformer.data.token_arrays import TokenArrayWriter
-from keras_transformer.data.token_arrays import TokenPairs
+from keras_transformer.data.batches import batch_plan
+from keras_transformer.data.batches import packing
+from keras_transformer.data.generation.token_arrays import TokenArray
+from keras_transformer.data.generation.token_arrays import TokenArrayWriter
+from keras_transformer.data.generation.token_arrays import TokenPairs
 
 
 def long_tailed_lengths(num_pairs, seed=0):

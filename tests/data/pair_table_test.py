@@ -1,6 +1,6 @@
 import numpy as np
 
-from keras_transformer.data.bpe_dropout import PairTable
+from keras_transformer.data.vocabulary.bpe_dropout import PairTable
 
 
 class PairTableTest:

@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from keras_transformer.data import parallel_files
+from keras_transformer.data.text import parallel_files
 
 HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">'

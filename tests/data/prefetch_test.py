@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from keras_transformer.data.prefetch import prefetch
+from keras_transformer.data.batches.prefetch import prefetch
 
 
 class Counting:
@@ -112,7 +112,7 @@ class PrefetchedTest:
     def test_an_unclosed_generator_lets_the_process_end(self):
         code = (
             "import itertools\n"
-            "from keras_transformer.data.prefetch import prefetch\n"
+            "from keras_transformer.data.batches.prefetch import prefetch\n"
             "items = prefetch(itertools.count())\n"
             "print(next(items))\n"
         )

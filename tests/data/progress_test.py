@@ -3,8 +3,8 @@ import re
 
 import pytest
 
-from keras_transformer.data import progress
-from keras_transformer.data.progress import Progress
+from keras_transformer.files import progress
+from keras_transformer.files.progress import Progress
 
 
 class Terminal(io.StringIO):

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from segmentation import WORDS
 
-from keras_transformer.data import disturbances
-from keras_transformer.data import subwords
-from keras_transformer.data.letter_case import restore_case
-from keras_transformer.data.source_noise import disturb_sources
-from keras_transformer.data.subword_sampling import SubwordSampler
-from keras_transformer.data.token_arrays import TokenPairs
-from keras_transformer.data.token_arrays import TokenSequences
+from keras_transformer.data.generation.token_arrays import TokenPairs
+from keras_transformer.data.generation.token_arrays import TokenSequences
+from keras_transformer.data.text import disturbances
+from keras_transformer.data.text.letter_case import restore_case
+from keras_transformer.data.text.source_noise import disturb_sources
+from keras_transformer.data.vocabulary import subwords
+from keras_transformer.data.vocabulary.subword_sampling import SubwordSampler
 
 LONGEST = 1000
 TEXTS = [

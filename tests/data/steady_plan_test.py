@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from random_pairs import random_lengths
 
-from keras_transformer.data.batch_plan import MAX_SHAPES
-from keras_transformer.data.steady_plan import make_reference
-from keras_transformer.data.steady_plan import plan_steady
+from keras_transformer.data.batches.batch_plan import MAX_SHAPES
+from keras_transformer.data.batches.steady_plan import make_reference
+from keras_transformer.data.batches.steady_plan import plan_steady
 
 STORED = np.stack(random_lengths(3000), axis=1)
 

@@ -5,15 +5,15 @@ import pytest
 from segmentation import WORDS
 from segmentation import segmentation_probabilities
 
-from keras_transformer.data import subword_sampling
-from keras_transformer.data import subwords
-from keras_transformer.data.batch_plan import plan_batches
-from keras_transformer.data.subword_sampling import SubwordSampler
-from keras_transformer.data.token_arrays import TokenPairs
-from keras_transformer.data.token_arrays import TokenSequences
-from keras_transformer.data.token_arrays import join_sequences
-from keras_transformer.data.update_batches import Layout
-from keras_transformer.data.update_batches import UpdateBatches
+from keras_transformer.data.batches.batch_plan import plan_batches
+from keras_transformer.data.batches.update_batches import Layout
+from keras_transformer.data.batches.update_batches import UpdateBatches
+from keras_transformer.data.generation.token_arrays import TokenPairs
+from keras_transformer.data.generation.token_arrays import TokenSequences
+from keras_transformer.data.generation.token_arrays import join_sequences
+from keras_transformer.data.vocabulary import subword_sampling
+from keras_transformer.data.vocabulary import subwords
+from keras_transformer.data.vocabulary.subword_sampling import SubwordSampler
 
 LONGEST = 1000
 

@@ -8,9 +8,9 @@ from hypothesis import example
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.data import subwords
-from keras_transformer.data.normalization import normalize
-from keras_transformer.data.subwords import Subwords
+from keras_transformer.data.text.normalization import normalize
+from keras_transformer.data.vocabulary import subwords
+from keras_transformer.data.vocabulary.subwords import Subwords
 
 TEXTS = ["the cat sees the dog", "der Hund sieht die Katze"] * 20
 # "▁" stands for a space in SentencePiece.

@@ -9,11 +9,11 @@ from tensor2tensor_examples import PublishedRules
 from tensor2tensor_examples import make_random_texts
 from tensor2tensor_examples import write_subtokens
 
-from keras_transformer.data.subwords import Subwords
-from keras_transformer.data.tensor2tensor_vocabulary import (
+from keras_transformer.data.vocabulary.subwords import Subwords
+from keras_transformer.errors import UserError
+from keras_transformer.formats.tensor2tensor.vocabulary import (
     read_tensor2tensor_vocabulary,
 )
-from keras_transformer.errors import UserError
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.cleaning.rules import is_broken
-from keras_transformer.data import text_files
+from keras_transformer.data.cleaning.rules import is_broken
+from keras_transformer.data.text import text_files
 
 
 def pack_zip(content):

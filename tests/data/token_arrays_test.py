@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.data.token_arrays import TokenArray
-from keras_transformer.data.token_arrays import TokenArrayWriter
-from keras_transformer.data.token_arrays import TokenSequences
-from keras_transformer.data.token_arrays import join_sequences
+from keras_transformer.data.generation.token_arrays import TokenArray
+from keras_transformer.data.generation.token_arrays import TokenArrayWriter
+from keras_transformer.data.generation.token_arrays import TokenSequences
+from keras_transformer.data.generation.token_arrays import join_sequences
 
 
 def write(path, sequences, vocab_size=100):

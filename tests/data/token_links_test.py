@@ -5,9 +5,9 @@ import os
 import numpy as np
 import pytest
 
-from keras_transformer.data import token_links
-from keras_transformer.data.token_arrays import TokenArray
-from keras_transformer.data.token_arrays import TokenSequences
+from keras_transformer.data.generation import token_links
+from keras_transformer.data.generation.token_arrays import TokenArray
+from keras_transformer.data.generation.token_arrays import TokenSequences
 from keras_transformer.problems.translate_files import TranslateFiles
 from keras_transformer.token_ids import WORD_START
 

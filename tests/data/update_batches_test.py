@@ -6,10 +6,10 @@ import pytest
 from random_pairs import random_lengths
 from random_pairs import token_pairs
 
-from keras_transformer.data import batch_plan
-from keras_transformer.data import packing
-from keras_transformer.data.update_batches import Layout
-from keras_transformer.data.update_batches import UpdateBatches
+from keras_transformer.data.batches import batch_plan
+from keras_transformer.data.batches import packing
+from keras_transformer.data.batches.update_batches import Layout
+from keras_transformer.data.batches.update_batches import UpdateBatches
 
 LENGTHS = random_lengths(300)
 LAYOUTS = [

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from random_pairs import random_lengths
 
-from keras_transformer.data import batch_plan
-from keras_transformer.data import packing
-from keras_transformer.data.update_batches import update_positions
+from keras_transformer.data.batches import batch_plan
+from keras_transformer.data.batches import packing
+from keras_transformer.data.batches.update_batches import update_positions
 from keras_transformer.hparam import HParams
 
 PLANNERS = {False: batch_plan.plan_batches, True: packing.plan_packed}

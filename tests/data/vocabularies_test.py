@@ -5,7 +5,7 @@ from number_problem import Numbers
 from number_problem import files_of
 from number_problem import generated
 
-from keras_transformer.data.vocabularies import check_problem
+from keras_transformer.data.vocabulary.vocabularies import check_problem
 from keras_transformer.runs.data_record import describe_data
 
 

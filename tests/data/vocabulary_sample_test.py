@@ -4,9 +4,9 @@ import collections
 
 import pytest
 
-from keras_transformer.data.subwords import sample_evenly
-from keras_transformer.data.vocabularies import compute_shares
-from keras_transformer.data.vocabularies import sample_corpora
+from keras_transformer.data.vocabulary.subwords import sample_evenly
+from keras_transformer.data.vocabulary.vocabularies import compute_shares
+from keras_transformer.data.vocabulary.vocabularies import sample_corpora
 
 
 def corpora(*sizes):

@@ -13,9 +13,9 @@ from layer_checks import sublayer
 from layer_checks import to_numpy
 from layer_checks import weights_by_path
 
-from keras_transformer.data.subwords import train_subwords
-from keras_transformer.decoding.attention import START
-from keras_transformer.decoding.attention import compute_attention
+from keras_transformer.data.vocabulary.subwords import train_subwords
+from keras_transformer.decoding.engines.attention import START
+from keras_transformer.decoding.engines.attention import compute_attention
 from keras_transformer.token_ids import END_LABEL
 from keras_transformer.transformer import Transformer
 

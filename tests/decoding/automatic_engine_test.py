@@ -18,13 +18,13 @@ from small_translators import make_tree_vocabulary
 from keras_transformer.decoding import Glossary
 from keras_transformer.decoding import Placeholders
 from keras_transformer.decoding import load
-from keras_transformer.decoding.engines import Hypothesis
-from keras_transformer.decoding.engines.automatic import AutomaticEngine
-from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
+from keras_transformer.decoding.automatic_engine import AutomaticEngine
+from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
+from keras_transformer.formats.ctranslate2.engine import CTranslate2Engine
 from keras_transformer.runs.run_directory import RunDirectory
 
 pytest.importorskip("ctranslate2")

@@ -8,7 +8,7 @@ from keras import ops
 from small_translators import HPARAMS
 from small_translators import TEXTS
 
-from keras_transformer.decoding.batching import BatchRunner
+from keras_transformer.decoding.engines.batching import BatchRunner
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.translator import Translator
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from small_transformer import make_transformer
 
-from keras_transformer.decoding.batching import CACHE_POSITIONS
-from keras_transformer.decoding.batching import estimate_search_costs
-from keras_transformer.decoding.batching import plan_batches
+from keras_transformer.decoding.engines.batching import CACHE_POSITIONS
+from keras_transformer.decoding.engines.batching import estimate_search_costs
+from keras_transformer.decoding.engines.batching import plan_batches
 from keras_transformer.decoding.engines.compiled_search import HELD_SHARE
 from keras_transformer.decoding.engines.compiled_search import LOGITS_BYTES
 from keras_transformer.decoding.engines.compiled_search import (

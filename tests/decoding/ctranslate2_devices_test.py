@@ -9,10 +9,10 @@ import pathlib
 
 import pytest
 
-from keras_transformer.decoding.engines import ctranslate2 as ctranslate2_engine
-from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
+from keras_transformer.decoding.served_model import CTranslate2Model
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.export.served_model import CTranslate2Model
+from keras_transformer.formats.ctranslate2 import engine as ctranslate2_engine
+from keras_transformer.formats.ctranslate2.engine import CTranslate2Engine
 
 pytest.importorskip("ctranslate2")
 

@@ -12,8 +12,8 @@ from small_translators import make_run
 from small_translators import make_tree_vocabulary
 
 from keras_transformer import load
-from keras_transformer.export.ctranslate2 import export_ctranslate2
-from keras_transformer.export.served_model import CTranslate2Model
+from keras_transformer.decoding.served_model import CTranslate2Model
+from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.serving.errors import RequestError
@@ -57,7 +57,7 @@ def ours(export_dir):
 def saved_model(export_dir):
     if keras.backend.backend() != "tensorflow":
         pytest.skip("SavedModels are TensorFlow's")
-    from keras_transformer.export.saved_model import export_saved_model
+    from keras_transformer.formats.saved_model.writer import export_saved_model
 
     run = RunDirectory(str(V01 / "run"))
     path = export_saved_model(run, str(export_dir / "saved_model"), OPTIONS)

@@ -11,14 +11,14 @@ import sentencepiece
 from exported_translators import WORDS
 from exported_translators import make_translator
 
-from keras_transformer.decoding import attention
 from keras_transformer.decoding import load
-from keras_transformer.decoding.engines import check_capabilities
-from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
-from keras_transformer.decoding.engines.ctranslate2_search import Request
+from keras_transformer.decoding.engines import attention
+from keras_transformer.decoding.engines.engine import check_capabilities
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
+from keras_transformer.formats.ctranslate2.engine import CTranslate2Engine
+from keras_transformer.formats.ctranslate2.search import Request
 from keras_transformer.search.options import DecodeOptions
 
 ctranslate2 = pytest.importorskip("ctranslate2")

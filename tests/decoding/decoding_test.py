@@ -17,8 +17,8 @@ from small_translators import ids_of
 from small_translators import make_translator
 from small_translators import make_tree_vocabulary
 
-from keras_transformer.decoding import batching
 from keras_transformer.decoding import texts as windows
+from keras_transformer.decoding.engines import batching
 from keras_transformer.decoding.engines.compiled_search import compile_search
 from keras_transformer.decoding.engines.compiled_search import (
     count_processor_positions,
@@ -27,12 +27,12 @@ from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.engines.keras_engine import cut_after_end
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.hparam import HParams
+from keras_transformer.parsing.symbols import WITH_WORDS
+from keras_transformer.parsing.target_text import is_tree
 from keras_transformer.runs import variables
+from keras_transformer.runs.building import build_transformer
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
-from keras_transformer.transformer import build_transformer
-from keras_transformer.trees.symbols import WITH_WORDS
-from keras_transformer.trees.target_text import is_tree
 
 TENSORFLOW = keras.backend.backend() == "tensorflow"
 

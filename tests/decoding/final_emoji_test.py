@@ -10,7 +10,7 @@ from small_translators import make_translator
 from small_translators import make_vocabulary
 
 from keras_transformer import load
-from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.steps.affixes import FinalEmoji
 from keras_transformer.decoding.translator import Translator
 

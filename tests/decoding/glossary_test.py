@@ -12,7 +12,7 @@ from small_translators import make_translator
 from small_translators import make_tree_vocabulary
 from small_translators import rerank_translator
 
-from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.steps.glossary import check_term_lengths
 from keras_transformer.decoding.steps.glossary import find_missing_terms
@@ -293,7 +293,9 @@ class TranslatorTest:
 class SavedModelTest:
     @pytest.mark.slow
     def test_it_translates_as_the_run_does(self, vocabulary, tmp_path):
-        from keras_transformer.export.saved_model import export_saved_model
+        from keras_transformer.formats.saved_model.writer import (
+            export_saved_model,
+        )
 
         hparams = dataclasses.replace(HPARAMS, extra_length=20)
         run = make_run(tmp_path / "run", vocabulary, hparams)

@@ -16,13 +16,13 @@ from small_translators import make_tree_vocabulary
 import keras_transformer
 from keras_transformer import decoding
 from keras_transformer.decoding import load
-from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
-from keras_transformer.decoding.engines.saved_model import SavedModelEngine
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.preparation import Preparation
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.formats.ctranslate2.engine import CTranslate2Engine
+from keras_transformer.formats.saved_model.engine import SavedModelEngine
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 
@@ -186,14 +186,18 @@ class ParserTest:
     @only_tensorflow
     @pytest.mark.slow
     def test_its_saved_model_is_a_parser(self, parser_run, tmp_path):
-        from keras_transformer.export.saved_model import export_saved_model
+        from keras_transformer.formats.saved_model.writer import (
+            export_saved_model,
+        )
 
         path = export_saved_model(parser_run, str(tmp_path / "export"))
         assert_parses(load(path), SavedModelEngine)
 
     def test_its_ctranslate2_model_is_a_parser(self, parser_run, tmp_path):
         pytest.importorskip("ctranslate2")
-        from keras_transformer.export.ctranslate2 import export_ctranslate2
+        from keras_transformer.formats.ctranslate2.writer import (
+            export_ctranslate2,
+        )
 
         path = str(tmp_path / "export")
         export_ctranslate2(parser_run, path, DecodeOptions(extra_length=4))

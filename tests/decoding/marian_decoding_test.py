@@ -12,16 +12,18 @@ from marian_examples import write_marian_example
 from small_translators import HPARAMS
 from small_translators import make_run
 
-from keras_transformer.data.marian_files import read_marian_vocabularies
 from keras_transformer.decoding.loading import load
 from keras_transformer.errors import UserError
-from keras_transformer.export.ctranslate2 import export_ctranslate2
+from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
+from keras_transformer.formats.marian.vocabulary_files import (
+    read_marian_vocabularies,
+)
 from keras_transformer.token_ids import END_ID
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("SavedModels are TensorFlow's", allow_module_level=True)
 
-from keras_transformer.export.saved_model import export_saved_model
+from keras_transformer.formats.saved_model.writer import export_saved_model
 from keras_transformer.search.options import DecodeOptions
 
 TEXTS = [*ENGLISH, *(text.replace("\n", " ") for text in HOSTILE_TEXTS)]
@@ -44,7 +46,7 @@ def run(tmp_path_factory):
     return run
 
 
-# `tests/export/tokenization_test.py` has the subwords of a SavedModel.
+# `tests/formats/tokenization_test.py` has the subwords of a SavedModel.
 @pytest.fixture(
     scope="module",
     params=[

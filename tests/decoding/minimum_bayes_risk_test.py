@@ -15,13 +15,13 @@ from small_translators import make_translator
 from small_translators import make_tree_vocabulary
 
 from keras_transformer.decoding import load
-from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.selection import compute_chrf
 from keras_transformer.decoding.selection import sort_by_agreement
-from keras_transformer.trees.consensus import find_consensus
-from keras_transformer.trees.parseval import parseval
-from keras_transformer.trees.tree import parse_tree
+from keras_transformer.parsing.consensus import find_consensus
+from keras_transformer.parsing.parseval import parseval
+from keras_transformer.parsing.tree import parse_tree
 
 TEXTS = [
     "a dog",

@@ -5,10 +5,10 @@ import pytest
 from exported_translators import make_translator
 
 from keras_transformer.decoding.loading import load
+from keras_transformer.decoding.served_model import CTranslate2Model
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.steps.placeholders import Placeholders
-from keras_transformer.export.saved_model import export_saved_model
-from keras_transformer.export.served_model import CTranslate2Model
+from keras_transformer.formats.saved_model.writer import export_saved_model
 from keras_transformer.runs.run_directory import RunDirectory
 
 ORDINARY = "two women read about dogs"

@@ -5,9 +5,9 @@ import importlib.util
 import numpy as np
 import pytest
 
-from keras_transformer.decoding.attention import Word
-from keras_transformer.decoding.attention import WordLinks
-from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.engines.attention import Word
+from keras_transformer.decoding.engines.attention import WordLinks
+from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.passages import Passages
 from keras_transformer.decoding.passages import pair_sentences
 from keras_transformer.decoding.texts import Window

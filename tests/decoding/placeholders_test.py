@@ -8,9 +8,9 @@ import pytest
 from small_translators import make_translator
 from small_translators import make_tree_vocabulary
 
-from keras_transformer.decoding.attention import WORD
-from keras_transformer.decoding.attention import WordLinks
-from keras_transformer.decoding.attention import find_words
+from keras_transformer.decoding.engines.attention import WORD
+from keras_transformer.decoding.engines.attention import WordLinks
+from keras_transformer.decoding.engines.attention import find_words
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.steps.placeholders import Placeholders
 from keras_transformer.decoding.steps.placeholders import restore

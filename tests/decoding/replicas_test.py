@@ -13,7 +13,7 @@ from small_translators import TEXTS
 from small_translators import make_run
 from small_translators import make_vocabulary
 
-from keras_transformer.decoding.batching import BatchRunner
+from keras_transformer.decoding.engines.batching import BatchRunner
 from keras_transformer.decoding.translator import Translator
 
 # Prints what two devices find, and the devices that held the results.

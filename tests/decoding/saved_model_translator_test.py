@@ -9,7 +9,7 @@ import sys
 import keras
 import pytest
 
-from keras_transformer.decoding.engines.saved_model import SavedModelEngine
+from keras_transformer.formats.saved_model.engine import SavedModelEngine
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("SavedModels are TensorFlow's", allow_module_level=True)
@@ -21,9 +21,9 @@ from small_translators import make_run
 from small_translators import make_tree_vocabulary
 
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.export.saved_model import export_saved_model
+from keras_transformer.formats.saved_model.writer import export_saved_model
+from keras_transformer.parsing.target_text import is_tree
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.trees.target_text import is_tree
 
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
 EXPORTED = FIXTURES / "saved_model"  # with a beam of 2 and one hypothesis

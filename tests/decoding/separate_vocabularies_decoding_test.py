@@ -12,8 +12,8 @@ from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
 from small_translators import rerank_translator
 
-from keras_transformer.data.subwords import train_subwords
-from keras_transformer.decoding.attention import compute_attention
+from keras_transformer.data.vocabulary.subwords import train_subwords
+from keras_transformer.decoding.engines.attention import compute_attention
 from keras_transformer.decoding.loading import load
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.steps.glossary import Glossary
@@ -52,7 +52,7 @@ def translator(run):
 
 @pytest.fixture(scope="module")
 def exported(run, tmp_path_factory):
-    from keras_transformer.export.saved_model import export_saved_model
+    from keras_transformer.formats.saved_model.writer import export_saved_model
 
     return export_saved_model(run, str(tmp_path_factory.mktemp("exported")))
 
@@ -146,7 +146,9 @@ class SeparateVocabulariesDecodingTest:
 
     def test_ctranslate2_gives_the_same(self, run, translator, tmp_path):
         pytest.importorskip("ctranslate2")
-        from keras_transformer.export.ctranslate2 import export_ctranslate2
+        from keras_transformer.formats.ctranslate2.writer import (
+            export_ctranslate2,
+        )
 
         path = export_ctranslate2(run, str(tmp_path / "out"), DecodeOptions())
         exported = load(path)

@@ -13,11 +13,11 @@ from small_translators import make_kana_vocabulary
 from small_translators import make_run
 from small_translators import make_vocabulary
 
-from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.export.ctranslate2 import export_ctranslate2
-from keras_transformer.export.shortlist import Shortlist
-from keras_transformer.export.shortlist import learn_shortlist
+from keras_transformer.formats.ctranslate2.engine import CTranslate2Engine
+from keras_transformer.formats.ctranslate2.shortlist import Shortlist
+from keras_transformer.formats.ctranslate2.shortlist import learn_shortlist
+from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 

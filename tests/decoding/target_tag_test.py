@@ -8,7 +8,7 @@ from small_translators import make_vocabulary
 from small_translators import rerank_translator
 from small_translators import tag_translator
 
-from keras_transformer.data.subwords import train_subwords
+from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.steps.placeholders import Placeholders
 

@@ -8,7 +8,7 @@ from small_translators import CopyingModel
 from small_translators import make_vocabulary
 
 from keras_transformer.decoding import translation
-from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.texts import Window
 from keras_transformer.decoding.translation import Extras

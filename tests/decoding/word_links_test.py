@@ -10,14 +10,14 @@ from small_translators import make_translator
 from small_translators import make_vocabulary
 from small_translators import tag_translator
 
-from keras_transformer.data.subwords import train_subwords
-from keras_transformer.decoding.attention import SPACED_WORD
-from keras_transformer.decoding.attention import WORD
-from keras_transformer.decoding.attention import WordLinks
-from keras_transformer.decoding.attention import compute_attention
-from keras_transformer.decoding.attention import find_links
-from keras_transformer.decoding.attention import find_words
-from keras_transformer.decoding.attention import format_pharaoh
+from keras_transformer.data.vocabulary.subwords import train_subwords
+from keras_transformer.decoding.engines.attention import SPACED_WORD
+from keras_transformer.decoding.engines.attention import WORD
+from keras_transformer.decoding.engines.attention import WordLinks
+from keras_transformer.decoding.engines.attention import compute_attention
+from keras_transformer.decoding.engines.attention import find_links
+from keras_transformer.decoding.engines.attention import find_words
+from keras_transformer.decoding.engines.attention import format_pharaoh
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.search.ensemble import Ensemble
 from keras_transformer.token_ids import WORD_START

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from keras_transformer.data.normalization import normalize
+from keras_transformer.data.text.normalization import normalize
 from keras_transformer.documents.document import Document
 
 pytest.importorskip("sentencex")

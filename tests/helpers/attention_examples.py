@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from keras_transformer.decoding.attention import Attention
+from keras_transformer.decoding.engines.attention import Attention
 
 VOID = {"meta", "input", "img", "br", "link"}
 

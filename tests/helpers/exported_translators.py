@@ -3,15 +3,15 @@
 import keras
 import numpy as np
 
-from keras_transformer.data.subwords import train_subwords
+from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.export.ctranslate2 import export_ctranslate2
+from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
 from keras_transformer.hparam import HParams
 from keras_transformer.runs import variables
+from keras_transformer.runs.building import build_transformer
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
-from keras_transformer.transformer import build_transformer
 
 WORDS = "a dog runs over the street two women read book about dogs and".split()
 

@@ -6,11 +6,11 @@ import random
 
 import sentencepiece
 
-from keras_transformer.data.marian_files import CONFIG_FILE
-from keras_transformer.data.marian_files import SOURCE_MODEL_FILE
-from keras_transformer.data.marian_files import TABLE_FILE
-from keras_transformer.data.marian_files import TARGET_MODEL_FILE
-from keras_transformer.data.marian_files import TARGET_TABLE_FILE
+from keras_transformer.formats.marian.vocabulary_files import CONFIG_FILE
+from keras_transformer.formats.marian.vocabulary_files import SOURCE_MODEL_FILE
+from keras_transformer.formats.marian.vocabulary_files import TABLE_FILE
+from keras_transformer.formats.marian.vocabulary_files import TARGET_MODEL_FILE
+from keras_transformer.formats.marian.vocabulary_files import TARGET_TABLE_FILE
 
 ENGLISH = ["the cat sees a dog", "two women don't run, they read!"]
 ENGLISH = ENGLISH + ["dogs and cats run over the street", "a woman reads"]

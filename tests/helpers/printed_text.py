@@ -2,7 +2,7 @@
 
 import re
 
-from keras_transformer.trees.tree import unescape
+from keras_transformer.parsing.tree import unescape
 
 # Spaces that a newspaper leaves out, before and after a word.
 SPACE_BEFORE = re.compile(

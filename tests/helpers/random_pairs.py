@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from keras_transformer.data.token_arrays import TokenArray
-from keras_transformer.data.token_arrays import TokenArrayWriter
-from keras_transformer.data.token_arrays import TokenPairs
+from keras_transformer.data.generation.token_arrays import TokenArray
+from keras_transformer.data.generation.token_arrays import TokenArrayWriter
+from keras_transformer.data.generation.token_arrays import TokenPairs
 
 
 def random_lengths(num_pairs, seed=0):

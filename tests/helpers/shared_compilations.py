@@ -14,7 +14,7 @@ import threading
 import numpy as np
 
 from keras_transformer.bin.shared import command
-from keras_transformer.data.vocabularies import Vocabularies
+from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.decoding.engines.compiled_search import Replica
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.transformer import Transformer
@@ -107,14 +107,16 @@ class EngineSharing:
 
     def __init__(self, patch):
         # Imported here because the engine needs TensorFlow.
-        from keras_transformer.engines.tensorflow_engine import TensorflowEngine
+        from keras_transformer.training.backends.tensorflow_backend import (
+            TensorflowBackend,
+        )
 
         self._free, self._busy = [], []  # pairs of a key and an engine
-        build = TensorflowEngine.build
+        build = TensorflowBackend.build
 
         def build_or_reuse(engine, *sizes):
             build(engine, *sizes)
-            if type(engine) is TensorflowEngine and engine.num_replicas == 1:
+            if type(engine) is TensorflowBackend and engine.num_replicas == 1:
                 jit_compile = engine._gradients._jit_compile
                 hparams = dataclasses.replace(engine.hparams, **UNCOMPILED)
                 key = (hparams, engine.precision, jit_compile, sizes)
@@ -129,7 +131,7 @@ class EngineSharing:
             finally:
                 self.release(num_busy)
 
-        patch.setattr(TensorflowEngine, "build", build_or_reuse)
+        patch.setattr(TensorflowBackend, "build", build_or_reuse)
         patch.setattr(command, "_call", call_and_release)
 
     def release(self, start=0):

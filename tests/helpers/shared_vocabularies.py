@@ -5,7 +5,7 @@ SentencePiece takes a fifth of a second for each, and many tests use the same.
 
 import functools
 
-from keras_transformer.data import subwords
+from keras_transformer.data.vocabulary import subwords
 
 
 def share_vocabularies(patch):

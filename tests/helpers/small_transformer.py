@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from layer_checks import to_numpy
 
-from keras_transformer.transformer import ParsingTransformer
+from keras_transformer.parsing.parsing_transformer import ParsingTransformer
 from keras_transformer.transformer import Transformer
 
 INPUTS = np.array([[3, 4, 5, 1, 0, 0], [6, 7, 8, 9, 10, 1]], "int32")

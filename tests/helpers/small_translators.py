@@ -6,19 +6,19 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.data.subwords import train_subwords
-from keras_transformer.data.vocabularies import Vocabularies
+from keras_transformer.data.vocabulary.subwords import train_subwords
+from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
-from keras_transformer.decoding.selection import Reranker
+from keras_transformer.decoding.scorer import Reranker
 from keras_transformer.decoding.steps.affixes import TargetTag
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.hparam import HParams
+from keras_transformer.parsing.symbols import collect_symbols
+from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.runs import variables
+from keras_transformer.runs.building import build_transformer
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.token_ids import END_ID
-from keras_transformer.transformer import build_transformer
-from keras_transformer.trees.symbols import collect_symbols
-from keras_transformer.trees.tree import parse_tree
 
 HPARAMS = HParams(
     num_layers=1, d_model=16, d_ff=32, num_heads=2, extra_length=4

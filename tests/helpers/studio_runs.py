@@ -7,7 +7,7 @@ from small_translators import make_run
 from small_translators import make_tree_vocabulary
 
 from keras_transformer import registry
-from keras_transformer.evaluation.outputs import outputs_path
+from keras_transformer.decoding.outputs import outputs_path
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.token_ids import END_ID
 

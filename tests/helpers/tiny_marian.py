@@ -10,8 +10,8 @@ from marian_examples import GERMAN
 from marian_examples import train_sentencepiece
 from marian_examples import write_marian_example
 
-from keras_transformer.pretrained import marian_weights
-from keras_transformer.pretrained.tensor_files import write_arrays
+from keras_transformer.formats.marian import weights as marian_weights
+from keras_transformer.formats.marian.tensor_files import write_arrays
 
 WIDTH, INNER, HEADS = 16, 24, 4
 MODELS = [train_sentencepiece(texts * 9, 60) for texts in (ENGLISH, GERMAN)]

@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 import re
 
-from keras_transformer.decoding.attention import format_pharaoh
+from keras_transformer.decoding.engines.attention import format_pharaoh
 from keras_transformer.problems.toy_language import grammar
 from keras_transformer.problems.toy_language import sentences as toy
 from keras_transformer.problems.toy_language.lexicon import NounPhrase

@@ -12,7 +12,7 @@ from commands import call
 
 from keras_transformer.bin import attention
 from keras_transformer.bin import evaluate
-from keras_transformer.decoding.attention import compute_attention
+from keras_transformer.decoding.engines.attention import compute_attention
 from keras_transformer.decoding.translator import Translator
 
 TEXT = "a b c d"

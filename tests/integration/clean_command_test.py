@@ -128,7 +128,7 @@ class CleanTest:
         script = (
             "import sys\n"
             "import keras_transformer.bin.clean\n"
-            "from keras_transformer.cleaning import cleaner\n"
+            "from keras_transformer.data.cleaning import cleaner\n"
             "print({'tensorflow', 'keras', 'jax'} & set(sys.modules))\n"
         )
         output = subprocess.check_output(

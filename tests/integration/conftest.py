@@ -92,7 +92,7 @@ def quick_model(trained_run, tmp_path_factory):
     """
     if importlib.util.find_spec("ctranslate2") is None:
         return trained_run
-    from keras_transformer.export.ctranslate2 import export_ctranslate2
+    from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.search.options import DecodeOptions
 

@@ -5,7 +5,7 @@ from number_problem import numbers
 from runs import differences
 from runs import train
 
-from keras_transformer.data.corpora import Corpus
+from keras_transformer.data.generation.corpora import Corpus
 from keras_transformer.hparam import HParams
 from keras_transformer.problems.translate_files import TranslateFiles
 from keras_transformer.runs.run_directory import RunDirectory

@@ -9,7 +9,7 @@ from keras_transformer import registry
 from keras_transformer.bin import decoder
 from keras_transformer.bin import exporter
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.export.ctranslate2 import export_ctranslate2
+from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 

@@ -9,7 +9,7 @@ from commands import assert_fails
 from commands import call
 
 from keras_transformer.bin import decoder
-from keras_transformer.decoding.attention import format_pharaoh
+from keras_transformer.decoding.engines.attention import format_pharaoh
 
 
 @pytest.fixture

@@ -21,10 +21,10 @@ from processes import environment
 from keras_transformer.bin import decoder
 from keras_transformer.bin.kt_decoder.decoder_model import NEW_SETTINGS
 from keras_transformer.decoding import texts
-from keras_transformer.evaluation.quality import Quality
 from keras_transformer.files.partial import PartialFile
 from keras_transformer.files.partial import open_resumable
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.scoring.quality import Quality
 
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
 RUN = f"--output_dir={FIXTURES / 'run'}"

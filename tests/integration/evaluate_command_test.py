@@ -20,7 +20,7 @@ from sacrebleu_cache import make_cache
 
 from keras_transformer import registry
 from keras_transformer.bin import evaluate
-from keras_transformer.evaluation import outputs
+from keras_transformer.decoding import outputs
 from keras_transformer.runs.run_directory import RunDirectory
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from keras_transformer.bin import exporter
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.export import versions
+from keras_transformer.formats import versions
 from keras_transformer.runs.run_directory import RunDirectory
 
 # A process without this package. TensorFlow itself may import Keras.

@@ -11,7 +11,7 @@ import sys
 import keras
 import pytest
 
-from keras_transformer.data.text_files import read_lines
+from keras_transformer.data.text.text_files import read_lines
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.registry import get_problem
 from keras_transformer.runs.run_directory import RunDirectory

@@ -9,8 +9,8 @@ from toy_alignments import alignment_error_rate
 
 from keras_transformer import hparam
 from keras_transformer import registry
-from keras_transformer.decoding.attention import SPACED_WORD
-from keras_transformer.decoding.attention import find_links
+from keras_transformer.decoding.engines.attention import SPACED_WORD
+from keras_transformer.decoding.engines.attention import find_links
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.runs.averaging import average_run

@@ -18,7 +18,7 @@ from keras_transformer.bin import import_
 from keras_transformer.bin import trainer
 from keras_transformer.decoding import load
 from keras_transformer.errors import UserError
-from keras_transformer.pretrained.adapter import import_adapter
+from keras_transformer.formats.adapter import import_adapter
 from keras_transformer.runs import adapters
 from keras_transformer.runs import checkpoint_file
 from keras_transformer.runs.run_directory import RunDirectory

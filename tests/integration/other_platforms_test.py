@@ -44,7 +44,7 @@ assert kt.load(run)(["a b c"]) == open(f"{run}.target").read().splitlines()
 call(exporter, f"--output_dir={run}", "--format=saved_model_ids",
      f"--export_dir={run}.export")
 
-from keras_transformer.export.served_model import open_model
+from keras_transformer.decoding.served_model import open_model
 import numpy as np
 model = open_model(f"{run}.export/1")
 outputs = model.call("ids", {"inputs": np.array([[5, 6, 1]], "int32")})

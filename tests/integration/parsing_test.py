@@ -19,8 +19,8 @@ from keras_transformer.bin import trainer
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.problems.parsing_toy import make_toy_trees
-from keras_transformer.trees.tree import parse_tree
 
 SENTENCE = 'The teacher said: "I can\'t see (any) dogs."'
 WORDS = "The teacher said : `` I ca n't see -LRB- any -RRB- dogs . ''".split()

@@ -11,9 +11,11 @@ from runs import metrics
 from runs import start_trainer
 from runs import train
 
-from keras_transformer.engines.tensorflow_engine import TensorflowEngine
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.training.backends.tensorflow_backend import (
+    TensorflowBackend,
+)
 
 EVAL_FREQUENCY = 25
 # Keeps all evaluated checkpoints and saves after every update.
@@ -124,8 +126,8 @@ def resume_often(make_run, num_resumes, all_changes, seed=0):
         run = make_run(**all_changes[turn])
         done = 0
         for stop in sorted(generator.sample(range(1, steps), 2)):
-            engine = SignallingEngine(run.hparams, stop - done)
-            trainer, _ = train(run, steps, engine, **options)
+            backend = SignallingEngine(run.hparams, stop - done)
+            trainer, _ = train(run, steps, backend, **options)
             done = run.checkpoints.steps[-1]
             if not trainer.step == done == stop:
                 raise AssertionError(f"Stopped at {trainer.step}, not {stop}.")
@@ -175,7 +177,7 @@ def stop_often(run, num_stops, numbers, seed=0):
     return report
 
 
-class SignallingEngine(TensorflowEngine):
+class SignallingEngine(TensorflowBackend):
     """Sends SIGTERM to its own process in the middle of an update."""
 
     def __init__(self, hparams, number):

@@ -7,9 +7,9 @@ import shutil
 import pytest
 import toy_saved_model as toy
 
-from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.export.ctranslate2 import export_ctranslate2
+from keras_transformer.formats.ctranslate2.engine import CTranslate2Engine
+from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 

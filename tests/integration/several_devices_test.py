@@ -41,18 +41,18 @@ devices = [tf.config.LogicalDeviceConfiguration()] * int(sys.argv[2])
 tf.config.set_logical_device_configuration(cpus[0], devices)
 
 from keras_transformer.training import trainer as training
-from keras_transformer.engines.tensorflow_engine import TensorflowEngine
+from keras_transformer.training.backends import tensorflow_backend
 from keras_transformer.runs.run_directory import RunDirectory
 from runs import train
 
 training.LOG_FREQUENCY = 1
 run = RunDirectory(sys.argv[1])
 try:
-    TensorflowEngine(run.hparams, "float16")
+    tensorflow_backend.TensorflowBackend(run.hparams, "float16")
 except ValueError as error:
     print(error)
 trainer, _ = train(run, {NUM_UPDATES})
-(update,) = trainer.engine._updates.values()
+(update,) = trainer.backend._updates.values()
 num_traces = update.experimental_get_tracing_count()
 print(trainer.layout, "traces:", num_traces)
 """

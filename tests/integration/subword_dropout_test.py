@@ -8,8 +8,8 @@ from runs import differences
 from runs import metrics
 from runs import train
 
-from keras_transformer.data.batch_plan import MAX_SHAPES
-from keras_transformer.data.subword_sampling import SubwordSampler
+from keras_transformer.data.batches.batch_plan import MAX_SHAPES
+from keras_transformer.data.vocabulary.subword_sampling import SubwordSampler
 from keras_transformer.hparam import HParams
 from keras_transformer.registry import get_problem
 from keras_transformer.training.epochs import Epochs

@@ -16,8 +16,8 @@ from processes import environment
 from keras_transformer import registry
 from keras_transformer.bin import sweep
 from keras_transformer.problem import Problem
-from keras_transformer.sweep import sweep as sweep_module
-from keras_transformer.sweep.sweep import Sweep
+from keras_transformer.training.sweep import sweep as sweep_module
+from keras_transformer.training.sweep.sweep import Sweep
 
 MODEL = "num_layers=1,d_model=16,d_ff=16,num_heads=2,batch_tokens=2048"
 SECONDS = 300  # limit for the start of a row

@@ -13,15 +13,15 @@ from runs import metrics
 
 from keras_transformer import registry
 from keras_transformer.bin import trainer
-from keras_transformer.engines import largest_batch
-from keras_transformer.engines.memory import minimum_bytes
 from keras_transformer.hparam import parse_overrides
+from keras_transformer.runs.building import build_transformer
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training import start
+from keras_transformer.training.backends import largest_batch
+from keras_transformer.training.backends.memory import minimum_bytes
 from keras_transformer.training.options import StartOptions
 from keras_transformer.training.train import MAX_TOKENS
 from keras_transformer.training.train import _make_hparams
-from keras_transformer.transformer import build_transformer
 
 TINY = "num_layers=1,d_model=16,d_ff=32,num_heads=2,batch_tokens=512"
 TINY += ",extra_length=4"  # an untrained model writes up to the limit

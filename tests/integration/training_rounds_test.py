@@ -4,7 +4,9 @@ import pytest
 from runs import differences
 from runs import train
 
-from keras_transformer.engines.tensorflow_engine import TensorflowEngine
+from keras_transformer.training.backends.tensorflow_backend import (
+    TensorflowBackend,
+)
 
 # With `subword_dropout` the epochs have other lengths. Their updates take 12,
 # 10, 12, 12, ... rounds.
@@ -13,7 +15,7 @@ TINY |= {"effective_batch_tokens": 16384, "batch_tokens": 2048}
 TINY |= {"subword_dropout": 0.3}
 
 
-class RoundsCounter(TensorflowEngine):
+class RoundsCounter(TensorflowBackend):
     """Records the number of rounds of each update."""
 
     def update(self, batch, stop=False):
@@ -26,7 +28,7 @@ class RoundsTest:
     def test_training_continues_with_another_number_of_rounds(self, make_run):
         run = make_run(**TINY)
         trainer, _ = train(run, 11, RoundsCounter(run.hparams))
-        assert trainer.engine.rounds == [12] * 10 + [10]
+        assert trainer.backend.rounds == [12] * 10 + [10]
 
     @pytest.mark.slow
     def test_resumed_run_equals_an_uninterrupted_one(self, make_run):

@@ -13,11 +13,13 @@ from runs import metrics
 from runs import run_trainer
 from runs import train
 
-from keras_transformer.engines.tensorflow_engine import TensorflowEngine
 from keras_transformer.optimizers import find_peak
 from keras_transformer.runs import variables
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import load_model
+from keras_transformer.training.backends.tensorflow_backend import (
+    TensorflowBackend,
+)
 
 TINY = {"d_model": 16, "d_ff": 32, "num_heads": 2, "batch_tokens": 512}
 TINY |= {"extra_length": 4}
@@ -39,7 +41,7 @@ def changed(run, **changes):
     return run
 
 
-class StoppedInEvaluation(TensorflowEngine):
+class StoppedInEvaluation(TensorflowBackend):
     """Sends SIGTERM to its own process in the first evaluation."""
 
     was_stopped = False
@@ -51,7 +53,7 @@ class StoppedInEvaluation(TensorflowEngine):
         return super().evaluate(inputs, targets)
 
 
-class StoppedInUpdate(TensorflowEngine):
+class StoppedInUpdate(TensorflowBackend):
     """Sends SIGTERM to its own process before its first update."""
 
     def update(self, batch, stop=False):
@@ -126,7 +128,7 @@ class TrainerTest:
         train(run, 20)
         trainer, _ = train(run, 20, save_checkpoints_secs=0.0)
         # The logits of such weights do not fit into float32.
-        weights = trainer.engine.model.embedding.embeddings
+        weights = trainer.backend.model.embedding.embeddings
         weights.assign(1e30 * weights)
         expected = "diverged.* at step 21, epoch 0, batch 20. Start anot"
         with pytest.raises(ValueError, match=expected):
@@ -142,7 +144,7 @@ class TrainerTest:
         run = make_run(**TINY)
         trainer, _ = train(run, 0, save_checkpoints_secs=0.0)
         # A float32 holds the logits of such weights, but not their squares.
-        weights = trainer.engine.model.embedding.embeddings
+        weights = trainer.backend.model.embedding.embeddings
         weights.assign(3e18 * weights)
         expected = "gradient_norm=nan at step 1,.*batch 0. Run the command"
         with pytest.raises(ValueError, match=expected):
@@ -151,8 +153,8 @@ class TrainerTest:
 
     def test_extreme_perplexity_is_finite(self, make_run):
         trainer, _ = train(make_run(**TINY), 0)
-        trainer.engine.model.embedding.embeddings.assign(
-            1e6 * trainer.engine.model.embedding.embeddings
+        trainer.backend.model.embedding.embeddings.assign(
+            1e6 * trainer.backend.model.embedding.embeddings
         )
         results, _ = trainer.evaluate()
         assert results["dev_loss"] > 1000
@@ -203,9 +205,9 @@ class MovingAverageTest:
 
     def test_training_continues_from_its_own_weights(self, run):
         trainer, _ = train(run, 30)
-        before = weights_of(trainer.engine.model)
+        before = weights_of(trainer.backend.model)
         trainer.evaluate()
-        for name, value in weights_of(trainer.engine.model).items():
+        for name, value in weights_of(trainer.backend.model).items():
             np.testing.assert_array_equal(value, before[name])
 
 
@@ -216,10 +218,10 @@ class WarmStartTest:
         run = make_run()
         trainer, _ = train(run, 0, warm_start_from=trained_run)
         assert f"of step 600 of {trained_run}." in capsys.readouterr().err
-        assert trainer.step == int(trainer.engine.optimizer.iterations) == 0
+        assert trainer.step == int(trainer.backend.optimizer.iterations) == 0
         theirs = load_model(RunDirectory(trained_run))
         for name, value in weights_of(theirs).items():
-            weight = weights_of(trainer.engine.model)[name]
+            weight = weights_of(trainer.backend.model)[name]
             np.testing.assert_array_equal(weight, value)
 
     def test_resumed_run_is_not_warm_started_again(self, make_run, trained_run):
@@ -227,7 +229,7 @@ class WarmStartTest:
         for _ in range(2):
             trainer, _ = train(run, 3, warm_start_from=trained_run)
         arrays = run.checkpoints.load()
-        for name, value in weights_of(trainer.engine.model).items():
+        for name, value in weights_of(trainer.backend.model).items():
             np.testing.assert_array_equal(arrays[name], value)
 
 
@@ -235,8 +237,8 @@ class InterruptedEvaluationTest:
     @pytest.mark.slow
     def test_signal_ends_it_and_the_next_process_repeats_it(self, make_run):
         run, whole = make_run(**TINY), make_run(**TINY)
-        engine = StoppedInEvaluation(run.hparams)
-        trainer, results = train(run, 20, engine, eval_frequency=10)
+        backend = StoppedInEvaluation(run.hparams)
+        trainer, results = train(run, 20, backend, eval_frequency=10)
         assert (trainer.step, results) == (10, {})
         assert run.checkpoints.steps == [10]
         assert evaluations(run) == []

@@ -5,6 +5,7 @@ import pytest
 from layer_checks import random_array
 
 from keras_transformer import layers
+from keras_transformer.parsing.span_classifier import SpanClassifier
 
 X = random_array(2, 3, 8)
 SIZES = {"d_model": 8, "num_heads": 2, "d_ff": 16}
@@ -19,7 +20,7 @@ MAKERS = {name: make for name, (make, _) in MASKED.items()} | {
     "feed_forward": lambda: layers.FeedForward(8, 16),
     "sinusoids": layers.SinusoidalPositionalEncoding,
     "learned": lambda: layers.LearnedPositionalEncoding(7, 8),
-    "spans": lambda: layers.SpanClassifier(3),
+    "spans": lambda: SpanClassifier(3),
 }
 
 

@@ -18,11 +18,11 @@ from keras_transformer.layers import TokenEmbeddings
 from keras_transformer.model_config import ModelConfig
 from keras_transformer.model_config import list_adapters
 from keras_transformer.model_config import list_weights
+from keras_transformer.runs.building import POLICIES
+from keras_transformer.runs.building import build_transformer
 from keras_transformer.runs.variables import model_variables
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.transformer import POLICIES
-from keras_transformer.transformer import build_transformer
 
 X = random_array(2, 5, 8)
 IDS = np.array([[5, 7, 1], [2, 1, 0]], "int32")

@@ -8,7 +8,7 @@ from layer_checks import random_array
 from layer_checks import randomize
 from layer_checks import to_numpy
 
-from keras_transformer.formats.ctranslate2_spec import make_sinusoids
+from keras_transformer.formats.ctranslate2.spec import make_sinusoids
 from keras_transformer.layers import LearnedPositionalEncoding
 from keras_transformer.layers import SinusoidalPositionalEncoding
 

@@ -11,11 +11,11 @@ from small_treebank import write_sections
 from small_treebank import write_trees
 
 from keras_transformer import registry
-from keras_transformer.data import encoding
-from keras_transformer.data import generation
+from keras_transformer.data.generation import encoding
+from keras_transformer.data.generation import generation
+from keras_transformer.parsing.symbols import LINEARIZATIONS
+from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.problems.parsing_files import ParsingFiles
-from keras_transformer.trees.symbols import LINEARIZATIONS
-from keras_transformer.trees.tree import parse_tree
 
 VOCABULARY = "first/data/parsing_files/vocab.model"
 

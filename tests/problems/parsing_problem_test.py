@@ -15,13 +15,13 @@ from small_treebank import write_trees
 
 from keras_transformer import registry
 from keras_transformer.hparam import HParams
+from keras_transformer.parsing.symbols import WITH_WORDS
+from keras_transformer.parsing.symbols import read_symbol
+from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.problems.parsing import ParsingWsj
 from keras_transformer.problems.parsing import ParsingWsjSemi
 from keras_transformer.token_ids import WORD_START
-from keras_transformer.trees.symbols import WITH_WORDS
-from keras_transformer.trees.symbols import read_symbol
-from keras_transformer.trees.tree import parse_tree
 
 
 class Sentences(ParsingProblem):

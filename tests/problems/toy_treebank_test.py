@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
+from keras_transformer.parsing.tree import Tree
+from keras_transformer.parsing.tree import build_trees
+from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.problems.parsing_toy import NUM_TREES
 from keras_transformer.problems.parsing_toy import make_toy_trees
 from keras_transformer.problems.toy_treebank.grammar import make_lexical_rules
 from keras_transformer.problems.toy_treebank.grammar import read_grammar
-from keras_transformer.trees.tree import Tree
-from keras_transformer.trees.tree import build_trees
-from keras_transformer.trees.tree import parse_tree
 
 SPLITS = ("train", "dev", "test")
 

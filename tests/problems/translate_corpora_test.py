@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from keras_transformer import registry
-from keras_transformer.data import generation
-from keras_transformer.data.bpe_symbols import write_symbols
-from keras_transformer.data.corpora import Corpus
-from keras_transformer.data.subwords import train_subwords
+from keras_transformer.data.generation import generation
+from keras_transformer.data.generation.corpora import Corpus
+from keras_transformer.data.vocabulary.bpe_symbols import write_symbols
+from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.hparam import HParams
 from keras_transformer.problems.translate_files import TranslateFiles
 from keras_transformer.training.start import check_data

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from keras_transformer import registry
-from keras_transformer.data import subwords
+from keras_transformer.data.vocabulary import subwords
 from keras_transformer.problems import translate_ende_toy
 from keras_transformer.problems.toy_language.grammar import MODALS
 from keras_transformer.problems.toy_language.grammar import _german_present

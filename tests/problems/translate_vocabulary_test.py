@@ -10,9 +10,11 @@ from marian_examples import write_marian_example
 
 from keras_transformer import registry
 from keras_transformer.bin.kt_datagen.datagen_flags import find_vocabulary
-from keras_transformer.data import subwords
-from keras_transformer.data.corpora import Corpus
-from keras_transformer.data.marian_files import read_marian_vocabularies
+from keras_transformer.data.generation.corpora import Corpus
+from keras_transformer.data.vocabulary import subwords
+from keras_transformer.formats.marian.vocabulary_files import (
+    read_marian_vocabularies,
+)
 from keras_transformer.hparam import HParams
 from keras_transformer.problems.translate_files import TranslateFiles
 from keras_transformer.training.start import check_vocabularies

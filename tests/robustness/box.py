@@ -13,7 +13,7 @@ import numpy as np
 from tiny_marian import write_tiny_marian
 
 from keras_transformer import registry
-from keras_transformer.data.subwords import Subwords
+from keras_transformer.data.vocabulary.subwords import Subwords
 from keras_transformer.problems.parsing_toy import TreeWriter
 from keras_transformer.problems.translate_ende_toy import SentenceWriter
 

@@ -15,9 +15,12 @@ import zipfile
 import numpy as np
 
 from keras_transformer import hparam
-from keras_transformer.data.generated_data import GeneratedData
-from keras_transformer.data.subwords import Subwords
+from keras_transformer.data.generation.generated_data import GeneratedData
+from keras_transformer.data.vocabulary.subwords import Subwords
 from keras_transformer.errors import UserError
+from keras_transformer.parsing import linearization
+from keras_transformer.parsing.tree import parse_tree
+from keras_transformer.parsing.treebank import read_treebank
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
@@ -27,9 +30,6 @@ from keras_transformer.serving import json_tensors
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.signature import Tensor
-from keras_transformer.trees import linearization
-from keras_transformer.trees.tree import parse_tree
-from keras_transformer.trees.treebank import read_treebank
 
 FIXTURE = pathlib.Path(__file__).parents[1] / "fixtures/v0.1"
 RUN = FIXTURE / "run"

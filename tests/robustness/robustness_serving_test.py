@@ -21,7 +21,7 @@ def server(request):
     pytest.importorskip("tensorflow_serving")
     if request.param == "ctranslate2":
         pytest.importorskip("ctranslate2")
-    from keras_transformer.export.served_model import open_model
+    from keras_transformer.decoding.served_model import open_model
     from keras_transformer.serving.server import Server
 
     server = Server(

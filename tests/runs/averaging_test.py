@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import hparam
-from keras_transformer.data.subwords import train_subwords
+from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.files.directories import replace_content
 from keras_transformer.runs.averaging import average_run
 from keras_transformer.runs.run_directory import RUN_FILE

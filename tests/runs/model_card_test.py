@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 
-from keras_transformer.data.bpe_symbols import write_symbols
-from keras_transformer.data.subwords import train_subwords
+from keras_transformer.data.vocabulary.bpe_symbols import write_symbols
+from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.registry import get_hparams
 from keras_transformer.runs.averaging import average_run
 from keras_transformer.runs.checkpoints import Evaluation

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from keras_transformer import hparam
-from keras_transformer.data.subwords import train_subwords
+from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.runs import variables
 from keras_transformer.runs.averaging import average_run
+from keras_transformer.runs.building import build_transformer
 from keras_transformer.runs.checkpoints import Evaluation
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_same_architecture
 from keras_transformer.runs.weights import load_model
 from keras_transformer.runs.weights import warm_start
-from keras_transformer.transformer import build_transformer
 
 HPARAMS = hparam.HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16)
 RECORD = {"problem": "copy", "hparams_set": "mine", "random_seed": 0}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import hparam
-from keras_transformer.data.subwords import train_subwords
+from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.model_config import list_weights
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import carry_over

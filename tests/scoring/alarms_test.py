@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from keras_transformer.decoding.attention import SPACED_WORD
-from keras_transformer.decoding.attention import WordLinks
-from keras_transformer.decoding.attention import find_words
+from keras_transformer.decoding.engines.attention import SPACED_WORD
+from keras_transformer.decoding.engines.attention import WordLinks
+from keras_transformer.decoding.engines.attention import find_words
 from keras_transformer.scoring.alarms import count_repetitions
 from keras_transformer.scoring.alarms import find_alarms
 from keras_transformer.scoring.alarms import is_short

@@ -2,10 +2,10 @@ import keras
 import pytest
 
 from keras_transformer.hparam import HParams
+from keras_transformer.runs.building import POLICIES
+from keras_transformer.runs.building import build_transformer
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.transformer import POLICIES
-from keras_transformer.transformer import build_transformer
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("looks into graphs of TensorFlow", allow_module_level=True)

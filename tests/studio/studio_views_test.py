@@ -13,6 +13,8 @@ from studio_runs import path_of_ids
 
 from keras_transformer.errors import UserError
 from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.parsing.tree import parse_tree
+from keras_transformer.parsing.tree import walk
 from keras_transformer.studio import attention_view
 from keras_transformer.studio import comparison_view
 from keras_transformer.studio import explanation_view
@@ -23,8 +25,6 @@ from keras_transformer.studio import tree_view
 from keras_transformer.studio.models import MAX_MODELS
 from keras_transformer.studio.models import MAX_TOKENS
 from keras_transformer.studio.models import Studio
-from keras_transformer.trees.tree import parse_tree
-from keras_transformer.trees.tree import walk
 
 TEXT = "a b c d e"
 LONG = "a b " * MAX_TOKENS

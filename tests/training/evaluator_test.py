@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from number_problem import Numbers
 
-from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.hparam import HParams
+from keras_transformer.training.backends.make_backend import make_backend
 from keras_transformer.training.evaluator import Evaluator
 
 HPARAMS = HParams(num_layers=1, d_model=8, d_ff=8, num_heads=2, extra_length=1)
@@ -26,9 +26,9 @@ class EvaluatorTest:
     def test_scores_of_the_problem_are_checked(self, tmp_path):
         problem = Similar(data_dir=str(tmp_path))
         problem.generate(None)
-        engine = make_engine(HPARAMS, num_devices=1)
-        engine.build(problem.vocabulary.vocab_size)
-        evaluate = Evaluator(problem, engine, HPARAMS)
+        backend = make_backend(HPARAMS, num_devices=1)
+        backend.build(problem.vocabulary.vocab_size)
+        evaluate = Evaluator(problem, backend, HPARAMS)
         figures, _ = evaluate()
         assert json.loads(json.dumps(figures)) == figures
         assert figures["dev_similarity"] == 3.5

@@ -12,14 +12,14 @@ from tensorboard.backend.event_processing.event_accumulator import (
     EventAccumulator,
 )
 
-from keras_transformer.data.batch_plan import plan_batches
-from keras_transformer.data.update_batches import Layout
-from keras_transformer.data.update_batches import UpdateSize
-from keras_transformer.engines.cost import count_training_flops
+from keras_transformer.data.batches.batch_plan import plan_batches
+from keras_transformer.data.batches.update_batches import Layout
+from keras_transformer.data.batches.update_batches import UpdateSize
 from keras_transformer.hparam import HParams
 from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.metrics_table import read_rows
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.training.backends.cost import count_training_flops
 from keras_transformer.training.log import EventFile
 from keras_transformer.training.log import TrainingCost
 from keras_transformer.training.log import TrainingLog

@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 import pytest
-from engine_updates import make_spans
+from backend_updates import make_spans
 from keras import ops
 from layer_checks import PRECISIONS
 from layer_checks import gradient
@@ -12,9 +12,9 @@ from layer_checks import to_numpy
 from small_transformer import MARIAN
 from small_transformer import make_transformer
 
-from keras_transformer.engines.objective import objective
 from keras_transformer.hparam import HParams
 from keras_transformer.losses import smoothed_cross_entropy
+from keras_transformer.training.backends.objective import objective
 
 # 8,192 positions, of which sums in bfloat16 would ignore most.
 IDS = np.random.default_rng(0).integers(2, 11, (512, 16)).astype("int32")

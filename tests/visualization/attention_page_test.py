@@ -12,7 +12,7 @@ from attention_examples import Page
 from attention_examples import decoded
 from attention_examples import random_attention
 
-from keras_transformer.decoding.attention import Attention
+from keras_transformer.decoding.engines.attention import Attention
 from keras_transformer.visualization.attention_page import attention_page
 from keras_transformer.visualization.attention_page import write_attention_page
 

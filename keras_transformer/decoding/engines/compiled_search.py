@@ -7,12 +7,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.decoding import batching
+from keras_transformer.decoding.engines import batching
+from keras_transformer.parsing.tree_constraint import make_constraint
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.hypotheses import score_targets
 from keras_transformer.search.lexical_constraint import LexicalConstraint
 from keras_transformer.search.lexical_constraint import find_word_boundaries
-from keras_transformer.search.tree_constraint import make_constraint
 
 # JAX compiles a program for each shape, which takes seconds. Lengths are
 # therefore rounded up to multiples of this number.

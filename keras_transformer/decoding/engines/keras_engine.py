@@ -2,14 +2,15 @@
 
 import functools
 
-from keras_transformer.data.vocabularies import Vocabularies
-from keras_transformer.decoding import batching
-from keras_transformer.decoding.attention import compute_attention
-from keras_transformer.decoding.attention import find_links
-from keras_transformer.decoding.engines import AttentiveEngine
-from keras_transformer.decoding.engines import Capabilities
-from keras_transformer.decoding.engines import Hypothesis
-from keras_transformer.decoding.texts import Codec
+from keras_transformer.data.batches.padding import pad
+from keras_transformer.data.vocabulary.vocabularies import Vocabularies
+from keras_transformer.decoding.engines import batching
+from keras_transformer.decoding.engines.attention import compute_attention
+from keras_transformer.decoding.engines.attention import find_links
+from keras_transformer.decoding.engines.codec import Codec
+from keras_transformer.decoding.engines.engine import AttentiveEngine
+from keras_transformer.decoding.engines.engine import Capabilities
+from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 
@@ -108,7 +109,7 @@ class KerasEngine(AttentiveEngine):
         def score_pairs(scorer, batch):
             # A blank translation is only the end.
             pairs = [
-                batching.pad([side[i] or [END_ID] for i in batch])
+                pad([side[i] or [END_ID] for i in batch])
                 for side in (sources, targets)
             ]
             return scorer(*pairs).tolist()

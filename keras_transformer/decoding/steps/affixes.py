@@ -3,9 +3,9 @@
 import itertools
 import re
 
-from keras_transformer.data.tags import add_tag
-from keras_transformer.data.tags import check_tag
-from keras_transformer.data.tags import make_tag_word
+from keras_transformer.data.text.tags import add_tag
+from keras_transformer.data.text.tags import check_tag
+from keras_transformer.data.text.tags import make_tag_word
 from keras_transformer.decoding.steps import Step
 from keras_transformer.errors import UserError
 

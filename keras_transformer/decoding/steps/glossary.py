@@ -8,14 +8,14 @@ import typing
 import unicodedata
 
 from keras_transformer import fields
-from keras_transformer.data.normalization import normalize
-from keras_transformer.data.tags import find_tag_end
-from keras_transformer.data.text_files import read_lines
-from keras_transformer.decoding.attention import SPACED
-from keras_transformer.decoding.attention import WORD
+from keras_transformer.data.text.normalization import normalize
+from keras_transformer.data.text.tags import find_tag_end
+from keras_transformer.data.text.text_files import read_lines
+from keras_transformer.decoding.engines.attention import SPACED
+from keras_transformer.decoding.engines.attention import WORD
 from keras_transformer.decoding.steps import check_translates
 from keras_transformer.errors import UserError
-from keras_transformer.formats.exported import MAX_TERM_TOKENS
+from keras_transformer.search.options import MAX_TERM_TOKENS
 from keras_transformer.token_ids import UNSPACED
 
 
@@ -231,9 +231,3 @@ def _count(term, text):
     ends = rf"(?:(?!{SPACED})|(?<=[{UNSPACED}]))"
     # Occurrences may overlap, so the pattern consumes nothing.
     return len(re.findall(rf"{begins}(?={words}{ends})", text))
-
-
-def fill_rows(terms):
-    """Returns lists of terms as rows of one length, with empty str."""
-    longest = max(map(len, terms))
-    return [[*each, *[""] * (longest - len(each))] for each in terms]

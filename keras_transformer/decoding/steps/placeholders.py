@@ -8,9 +8,9 @@ from collections.abc import Collection
 from collections.abc import Iterable
 
 from keras_transformer import fields
-from keras_transformer.data.text_files import read_lines
-from keras_transformer.decoding.attention import SPACED
-from keras_transformer.decoding.attention import WORD
+from keras_transformer.data.text.text_files import read_lines
+from keras_transformer.decoding.engines.attention import SPACED
+from keras_transformer.decoding.engines.attention import WORD
 from keras_transformer.decoding.steps import Step
 from keras_transformer.decoding.steps import check_translates
 from keras_transformer.documents.placing import TAG

@@ -6,16 +6,16 @@ import os
 
 import jinja2
 
-from keras_transformer import markdown
 from keras_transformer import registry
-from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
-from keras_transformer.data.subwords import VOCABULARY_FILE
+from keras_transformer.data.vocabulary.subwords import SOURCE_VOCABULARY_FILE
+from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
+from keras_transformer.files import markdown
 from keras_transformer.files.writing import atomic_write
+from keras_transformer.parsing.target_text import find_linearization
 from keras_transformer.runs import data_record
 from keras_transformer.runs import scores
 from keras_transformer.runs.metrics_table import describe_cost
 from keras_transformer.runs.model_card import header
-from keras_transformer.trees.target_text import find_linearization
 
 FILE_NAME = "README.md"
 # One of these is at the beginning of every card; version 0.1 wrote no header.

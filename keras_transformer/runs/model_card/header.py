@@ -3,9 +3,9 @@
 import json
 import re
 
+from keras_transformer.parsing.target_text import find_linearization
 from keras_transformer.runs import data_record
 from keras_transformer.runs import scores
-from keras_transformer.trees.target_text import find_linearization
 
 # The beginning of every card, by which a later version recognises it.
 BEGINNING = "---\n# Written by keras_transformer"

@@ -1,1 +1,0 @@
-"""Rules that drop bad pairs from parallel text, and a report on them."""

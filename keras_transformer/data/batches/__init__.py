@@ -1,0 +1,1 @@
+"""Which pairs of ids form which batch, and the batches as arrays."""

@@ -1,0 +1,1 @@
+"""From the text of a problem to files of token ids."""

@@ -1,0 +1,129 @@
+"""Checks of the attributes and the descriptions of a user's problem."""
+
+import re
+
+from keras_transformer.data.generation.corpora import MAX_WEIGHT
+from keras_transformer.data.vocabulary import subwords
+from keras_transformer.errors import UserError
+
+
+def is_whole(value, minimum):
+    """Returns whether a value is an integer of at least `minimum`."""
+    # A bool is an int, too.
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return is_integer and value >= minimum
+
+
+def _are_texts(value):
+    # A single str would be taken for a sequence of its letters.
+    is_sequence = isinstance(value, tuple | list)
+    return is_sequence and all(isinstance(text, str) for text in value)
+
+
+_LANGUAGE = (
+    lambda value: isinstance(value, str),
+    "a text, the code of a language",
+    '"en"',
+)
+# By attribute: whether a value follows its rule, the rule, and such a value.
+_RULES = {
+    "inputs_language": _LANGUAGE,
+    "targets_language": _LANGUAGE,
+    "vocab_size": (
+        lambda value: is_whole(value, 1),
+        "an integer of at least 1, or None if no vocabulary is trained",
+        "32000",
+    ),
+    "source_vocab_size": (
+        lambda value: value is None or is_whole(value, 1),
+        "an integer of at least 1, or None",
+        "32000",
+    ),
+    "vocabulary_temperature": (
+        lambda value: isinstance(value, int | float) and value >= 1,
+        "a number of at least 1",
+        "1",
+    ),
+    "splits": (
+        lambda value: (
+            _are_texts(value)
+            and "train" in value
+            and len(set(value)) == len(value)
+            # The files of a split begin with its name.
+            and all(re.fullmatch(r"\w[\w.-]*", name) for name in value)
+        ),
+        "a tuple of different names of letters, digits and -, with "
+        '"train" among them',
+        '("train", "dev", "test")',
+    ),
+    "user_symbols": (_are_texts, "a tuple of texts", '("<num>", "<url>")'),
+    "normalize_text": (
+        lambda value: isinstance(value, bool),
+        "a bool",
+        "False",
+    ),
+}
+
+
+def check_attributes(problem, tmp_dir):
+    """Raises a `UserError` for the first class attribute with a wrong value."""
+    for name, rule in _RULES.items():
+        is_given = (
+            (name, problem.vocab_size) == ("vocab_size", None)
+            and problem.shared_vocabulary
+            and (problem.vocabulary_path or problem.bpe_symbols(tmp_dir))
+        )
+        if not is_given:
+            check_attribute(problem, name, *rule)
+    subwords.check_user_symbols(
+        problem.user_symbols,
+        f"Correct {type(problem).__name__}.user_symbols, for example to "
+        '("<num>", "<url>").',
+    )
+
+
+def check_attribute(problem, name, follows, rule, example):
+    """Raises a `UserError` if an attribute does not follow its rule.
+
+    `follows` tells whether a value does; `example` is one that does.
+    """
+    value = getattr(problem, name)
+    if not follows(value):
+        raise UserError(
+            f"`{name}` of a problem must be {rule}. Received: "
+            f"{type(problem).__name__}.{name} = {value!r}. Write for example "
+            f"{name} = {example}."
+        )
+
+
+def check_corpora(problem, split, tmp_dir):
+    """Returns a problem's descriptions of the corpora of a split, checked."""
+    described = problem.describe_corpora(split)
+    if not described:
+        return []
+    num_corpora = len(problem.text_corpora(split, tmp_dir))
+    if len(described) != num_corpora or not all(map(_is_described, described)):
+        raise UserError(
+            "`describe_corpora` of a problem must return a dictionary for each "
+            "corpus of `text_corpora`, with a text as `name`, a list of texts "
+            f"as `sha256` and a `weight` above 0 and at most {MAX_WEIGHT:,}. "
+            f"Received: {type(problem).__name__}.describe_corpora({split!r}) = "
+            f"{described!r}, while `text_corpora` returns {num_corpora}. Give "
+            'each an entry like {"name": "news", "sha256": [], "weight": 1}.'
+        )
+    return described
+
+
+def _is_described(entry):
+    if not isinstance(entry, dict):
+        return False
+    weight = entry.get("weight")
+    # A bool is an int, too.
+    is_number = isinstance(weight, int | float) and weight is not True
+    return (
+        isinstance(entry.get("name"), str)
+        and _are_texts(entry.get("sha256"))
+        and is_number
+        and 0 < weight <= MAX_WEIGHT
+        and isinstance(entry.get("tag", ""), str)
+    )

@@ -1,0 +1,225 @@
+"""Encoding of texts in chunks, the slowest part of generating data.
+
+An encoder is an object with the method `encode` of `LocalEncoder`. Whatever the
+encoder, the same chunks give the same ids in the same order.
+"""
+
+import collections
+import collections.abc
+import contextlib
+import hashlib
+import itertools
+import re
+
+import numpy as np
+
+from keras_transformer.data.batches.prefetch import prefetch
+from keras_transformer.data.generation.token_arrays import TokenArrayWriter
+from keras_transformer.data.generation.token_arrays import TokenSequences
+from keras_transformer.data.generation.token_arrays import ids_dtype
+from keras_transformer.data.generation.token_arrays import ids_path
+from keras_transformer.data.generation.token_arrays import text_path
+from keras_transformer.errors import UserError
+from keras_transformer.files.progress import Progress
+
+
+class LocalEncoder:
+    """Encodes on all cores of this machine, one chunk after another."""
+
+    def encode(self, vocabularies, chunks, directory):
+        """Yields the `TokenSequences` of each side for each chunk, in order.
+
+        `vocabularies` lists the `Subwords` of each side. A chunk is a list with
+        the texts of each side, which are lists of strings. An encoder may store
+        files in `directory` meanwhile; this one stores nothing.
+        """
+        # A thread reads and cleans the next chunks while these are encoded.
+        with contextlib.closing(prefetch(chunks)) as chunks:
+            for chunk in chunks:
+                yield encode_chunk(vocabularies, chunk)
+
+
+def encode_chunk(vocabularies, chunk):
+    """Returns a list with the `TokenSequences` of each side of a chunk."""
+    return [
+        TokenSequences.from_lists(
+            vocabulary.encode(texts), ids_dtype(vocabulary.vocab_size)
+        )
+        for vocabulary, texts in zip(vocabularies, chunk, strict=True)
+    ]
+
+
+# The number of pairs that are encoded together. It is fixed, so chunks do not
+# depend on the number of workers.
+PAIRS_IN_CHUNK = 20_000
+PAIRS_IN_STREAM = 1_000  # that many are read and encoded at a time
+
+_HALVES = re.compile("[\ud800-\udfff]")  # of characters; UTF-8 has none
+
+
+def encode_split(problem, split, tmp_dir, vocabularies, directory, described):
+    """Encodes a split and returns its entry in the manifest.
+
+    `described` holds the problem's description of each corpus of the split. It
+    is empty for a single unnamed corpus.
+    """
+    sides = [
+        SideWriter(directory, split, side, vocabulary.vocab_size, to_encode)
+        for side, vocabulary, to_encode in zip(
+            ("source", "target"), vocabularies, (str, problem.target_text)
+        )
+    ]
+    corpora = problem.text_corpora(split, tmp_dir)
+    corpus_counts = [collections.Counter() for _ in corpora]
+    # The other splits are small, so they never leave this machine.
+    encoder = problem.encoder if split == "train" else LocalEncoder()
+    with contextlib.ExitStack() as stack:
+        progress = stack.enter_context(Progress("pairs", label=split))
+        for side in sides:
+            stack.enter_context(side)
+        chunks = itertools.chain.from_iterable(
+            _prepare_chunks(problem, pairs, sides, counts, progress)
+            for pairs, counts in zip(corpora, corpus_counts)
+        )
+        # Closed before the sides, whose texts it reads.
+        encoded_chunks = stack.enter_context(
+            contextlib.closing(encoder.encode(vocabularies, chunks, directory))
+        )
+        for encoded in encoded_chunks:
+            for side, sequences in zip(sides, encoded, strict=True):
+                side.ids.extend(sequences)
+    counts = sum(corpus_counts, collections.Counter())
+    check_number(counts["pairs"], problem, split)
+    source, target = sides
+    entry = {
+        "pairs": counts["pairs"],
+        "dropped": {
+            "empty_side": counts["empty_side"],
+            **problem.num_left_out(split),
+        },
+        "source_tokens": source.ids.num_tokens,
+        "target_tokens": target.ids.num_tokens,
+        "source_sha256": source.sha256.hexdigest(),
+        "target_sha256": target.sha256.hexdigest(),
+    }
+    if described:
+        entry["corpora"] = [
+            {**corpus, "pairs": count["pairs"]}
+            for corpus, count in zip(described, corpus_counts, strict=True)
+        ]
+    return entry
+
+
+def _prepare_chunks(problem, pairs, sides, counts, progress):
+    """Yields the texts to encode in chunks, a list for each side."""
+    pairs = iter(pairs)
+    while chunk := list(itertools.islice(pairs, PAIRS_IN_CHUNK)):
+        kept = list(select_complete_pairs(problem, chunk))
+        for number, side in enumerate(sides):
+            # The checksum covers dropped pairs too: it identifies the raw text.
+            lines = "".join(pair[number] + "\n" for pair in chunk)
+            side.sha256.update(lines.encode("utf-8"))
+        counts.update(pairs=len(kept), empty_side=len(chunk) - len(kept))
+        progress.add(len(chunk))
+        yield [
+            side.prepare([pair[number] for pair in kept])
+            for number, side in enumerate(sides)
+        ]
+
+
+def encode_stream(problem, corpus, vocabularies, max_length):
+    """Yields the ids of a corpus in chunks, in the directions of a problem.
+
+    A chunk is a tuple of two lists of equal length, the int32 ids of each
+    source and of each target as bytes. Pairs with a sentence of more than
+    `max_length` tokens are left out.
+    """
+    pairs = select_complete_pairs(problem, corpus)
+    while chunk := list(itertools.islice(pairs, PAIRS_IN_STREAM)):
+        sources, targets = zip(*chunk)
+        texts = {
+            "source": sources,
+            "target": list(map(problem.target_text, targets)),
+        }
+        sides = [
+            [text for side in sides for text in texts[side]]
+            for sides in zip(*problem.directions)
+        ]
+        encoded = zip(
+            vocabularies.sources.encode(sides[0]),
+            vocabularies.targets.encode(sides[1]),
+        )
+        kept = [
+            [np.array(ids, np.int32).tobytes() for ids in pair]
+            for pair in encoded
+            if max(map(len, pair)) <= max_length
+        ]
+        if kept:
+            yield tuple(map(list, zip(*kept)))
+
+
+def select_complete_pairs(problem, pairs):
+    """Yields the pairs that have text on both sides."""
+    if not isinstance(pairs, collections.abc.Iterable):
+        raise _make_pair_error(problem, pairs)
+    for pair in pairs:
+        if not _is_pair(pair):
+            raise _make_pair_error(problem, pair)
+        if problem.is_complete(*pair):
+            yield pair
+
+
+def _is_pair(pair):
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        return False
+    return all(
+        isinstance(text, str) and not _HALVES.search(text) for text in pair
+    )
+
+
+def _make_pair_error(problem, value):
+    return UserError(
+        f"`text_pairs` must yield pairs of str. Received: {value!r:.60} from "
+        f"problem={problem.data_name}. Write `yield source, target`, of "
+        "texts without halves of characters."
+    )
+
+
+def check_number(num_pairs, problem, split):
+    """Raises a `UserError` for a split without pairs."""
+    if not num_pairs:
+        raise UserError(
+            f"The split {split} of problem {problem.data_name} has no pairs of "
+            "non-empty sentences. Check its raw text."
+        )
+
+
+class SideWriter(contextlib.ExitStack):
+    """Writes one side of a split: ids, and raw text unless it is "train".
+
+    Nothing reads the raw text of "train" again, and it may be huge. The
+    function `to_encode` returns the text to encode for a raw text. `ids` is the
+    `TokenArrayWriter`, and `sha256` hashes the raw text as a file of lines.
+    """
+
+    def __init__(self, directory, split, side, vocab_size, to_encode):
+        super().__init__()
+        self._to_encode = to_encode
+        self.sha256 = hashlib.sha256()
+        self.ids = self.enter_context(
+            TokenArrayWriter(ids_path(directory, split, side), vocab_size)
+        )
+        self._text = None
+        if split != "train":
+            path = text_path(directory, split, side)
+            self._text = self.enter_context(
+                open(path, "w", encoding="utf-8", newline="\n")
+            )
+
+    def prepare(self, texts):
+        """Writes raw texts unless of "train"; returns those to encode."""
+        if self._text:
+            for text in texts:
+                # A line break inside a sentence would misalign the two sides.
+                self._text.write(text.replace("\n", " ") + "\n")
+        return [self._to_encode(text) for text in texts]

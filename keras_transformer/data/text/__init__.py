@@ -1,0 +1,1 @@
+"""Text files, tags, and what changes text before it is encoded."""

@@ -1,0 +1,93 @@
+"""Training sources with typos and other noise, new in each epoch."""
+
+import random
+
+import numpy as np
+
+from keras_transformer.data.generation.token_arrays import TokenPairs
+from keras_transformer.data.generation.token_arrays import TokenSequences
+from keras_transformer.data.text.disturbances import disturb
+from keras_transformer.data.text.letter_case import restore_case
+from keras_transformer.errors import UserError
+
+TEXTS_AT_ONCE = 2**14  # number of texts that are decoded together
+
+
+def check_vocabulary(vocabulary):
+    """Raises a `UserError` unless a vocabulary can spell disturbed words."""
+    if not (vocabulary.has_bytes or vocabulary.is_imported):
+        raise UserError(
+            "`source_noise` needs a vocabulary that can spell any word. "
+            "Received: one without bytes. Leave source_noise at 0, or use "
+            "another problem."
+        )
+
+
+def disturb_sources(token_pairs, vocabulary, share, seed, epoch, longest):
+    """Returns the pairs of an epoch, a `share` with a disturbed source.
+
+    The text of a source is read from its ids, disturbed, and encoded as it
+    would be for decoding, where most capitals become small letters again; see
+    `data.letter_case`. Its target stays. The result is a pure function of the
+    arguments. A source stays as it is if it would exceed `longest` tokens.
+
+    Args:
+        token_pairs: The `TokenPairs` of the epoch.
+        vocabulary: The `Subwords` of the sources.
+        share: The probability that a pair is chosen. With 0, the result is
+            `token_pairs`.
+        seed: Integer seed of the run.
+        epoch: Integer number of the epoch.
+        longest: The maximum number of tokens of a disturbed source.
+    """
+    if not share:
+        return token_pairs
+    sources = token_pairs.inputs
+    # The 4 separates it from generators that order epochs or segment words.
+    chooser = np.random.default_rng([seed, epoch, 4])
+    pair_numbers = np.flatnonzero(chooser.random(len(sources)) < share)
+    generator = random.Random(int(chooser.integers(2**63)))
+    numbers, disturbed = [], []
+    for start in range(0, len(pair_numbers), TEXTS_AT_ONCE):
+        part = pair_numbers[start : start + TEXTS_AT_ONCE]
+        ends = np.cumsum(sources.count_tokens(part))
+        rows = np.split(sources.concatenate(part), ends[:-1])
+        texts = [disturb(t, generator) for t in vocabulary.decode(rows)]
+        texts = restore_case(texts, vocabulary)
+        for number, ids in zip(part, vocabulary.encode(texts)):
+            if len(ids) <= longest:
+                numbers.append(number)
+                disturbed.append(np.array(ids, np.int32))
+    disturbed = TokenSequences.from_lists(disturbed)
+    return TokenPairs(
+        _ReplacedSequences(sources, np.array(numbers, np.int64), disturbed),
+        token_pairs.targets,
+    )
+
+
+class _ReplacedSequences(TokenSequences):
+    """Token sequences, some of which others replace.
+
+    `numbers`, of shape `(replaced,)`, tell which of the `sequences` the
+    `TokenSequences` `others` replace.
+    """
+
+    def __init__(self, sequences, numbers, others):
+        lengths = sequences.lengths
+        lengths[numbers] = others.lengths
+        super().__init__(None, np.append(0, np.cumsum(lengths)))
+        self._sequences = sequences
+        self._others = others
+        # The number among the others of each sequence, or -1.
+        self._number = np.full(len(sequences), -1)
+        self._number[numbers] = np.arange(len(numbers))
+
+    def concatenate(self, indices):
+        lengths = self.count_tokens(indices)
+        number = self._number[indices]
+        is_replaced = number >= 0
+        ids = np.empty(lengths.sum(), np.int32)
+        is_other = np.repeat(is_replaced, lengths)
+        ids[is_other] = self._others.concatenate(number[is_replaced])
+        ids[~is_other] = self._sequences.concatenate(indices[~is_replaced])
+        return ids

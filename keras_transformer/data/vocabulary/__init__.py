@@ -1,0 +1,1 @@
+"""Vocabularies of subwords, their files, and sampled segmentations."""

@@ -1,0 +1,102 @@
+"""A vocabulary of given symbols, for text that is byte-pair encoded already.
+
+In such text, `@@` at the end of a symbol joins it to the next one, as in
+`Res@@ um@@ ption of the session`.
+"""
+
+import io
+import tempfile
+
+import sentencepiece
+
+from keras_transformer.data.text.normalization import drop_paths
+from keras_transformer.data.text.normalization import write_rules
+from keras_transformer.data.text.text_files import read_lines
+from keras_transformer.data.vocabulary.subwords import Subwords
+from keras_transformer.errors import UserError
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import FIRST_SYMBOL_ID
+from keras_transformer.token_ids import PAD_ID
+from keras_transformer.token_ids import UNKNOWN_ID
+from keras_transformer.token_ids import WORD_START
+
+JOINT = "@@ "
+_SPECIAL = {"<unk>", "<s>", "</s>"}
+# SentencePiece takes `▁` for a space. In a symbol this character, which Unicode
+# leaves to private use, stands for it.
+_STAND_IN = "\U0010fffd"
+
+
+def join_symbols(text):
+    """Returns text without its byte-pair encoding.
+
+    >>> join_symbols("Res@@ um@@ ption of the session")
+    'Resumption of the session'
+    """
+    return text.replace(JOINT, "")
+
+
+def read_symbols(path):
+    """Reads the symbols of subword-nmt's list, without special pieces."""
+    symbols = {}
+    for number, line in enumerate(read_lines(path), 1):
+        if not line or " " in line or line in symbols:
+            raise _not_symbols(f"{path}, line {number}, with {line[:40]!r}")
+        symbols[line] = number
+    symbols = [symbol for symbol in symbols if symbol not in _SPECIAL]
+    if not symbols:
+        raise _not_symbols(f"{path} without any")
+    return symbols
+
+
+def _not_symbols(received):
+    return UserError(
+        "A list of symbols must have one on each line, each once. Received: "
+        f"{received}. Restore the file from a copy."
+    )
+
+
+def write_symbols(symbols, model_path):
+    """Writes a vocabulary that gives each symbol an id, in their order.
+
+    It encodes symbols with spaces between them. A run of other words becomes
+    one unknown id. It decodes to text without the encoding. Whatever reads the
+    file as a SentencePiece model, such as an exported model, does the same.
+    """
+    model = _model_without_symbols()
+    for symbol in symbols:
+        piece = WORD_START + symbol.replace(WORD_START, _STAND_IN)
+        model.pieces.add(piece=piece, score=0.0)
+    model.trainer_spec.vocab_size = len(model.pieces)
+    model_bytes = model.SerializeToString(deterministic=True)
+    with open(model_path, "wb") as file:
+        file.write(model_bytes)
+    return Subwords.from_bytes(model_bytes)
+
+
+def _model_without_symbols():
+    """Returns a model of whole words with nothing but padding, end, unknown."""
+    # Imported here because nothing else needs protobuf.
+    from sentencepiece import sentencepiece_model_pb2
+
+    content = io.BytesIO()
+    with tempfile.TemporaryDirectory() as directory:
+        encoding = {WORD_START: _STAND_IN}
+        decoding = {_STAND_IN: WORD_START, JOINT: ""}
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(["a"]),  # it needs some text
+            model_writer=content,
+            model_type="word",
+            vocab_size=FIRST_SYMBOL_ID + 1,
+            pad_id=PAD_ID,
+            eos_id=END_ID,
+            unk_id=UNKNOWN_ID,
+            bos_id=-1,
+            normalization_rule_tsv=write_rules(directory, "encode", encoding),
+            denormalization_rule_tsv=write_rules(directory, "decode", decoding),
+            minloglevel=2,
+        )
+    model_bytes = drop_paths(content.getvalue())
+    model = sentencepiece_model_pb2.ModelProto.FromString(model_bytes)
+    del model.pieces[FIRST_SYMBOL_ID:]
+    return model

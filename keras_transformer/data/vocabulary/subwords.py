@@ -1,0 +1,386 @@
+"""Subwords: text to token ids and back, by SentencePiece."""
+
+import functools
+import hashlib
+import io
+import re
+import tempfile
+
+import numpy as np
+import sentencepiece
+
+from keras_transformer.data.text import normalization
+from keras_transformer.data.vocabulary.marian_text import clean_up
+from keras_transformer.data.vocabulary.marian_text import find_languages
+from keras_transformer.data.vocabulary.marian_text import split_language_code
+from keras_transformer.data.vocabulary.tensor2tensor_text import (
+    ESCAPE_CHARACTERS,
+)
+from keras_transformer.data.vocabulary.tensor2tensor_text import read_spelling
+from keras_transformer.data.vocabulary.tensor2tensor_text import spell_text
+from keras_transformer.errors import UserError
+from keras_transformer.files.reading import read_bytes
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import FIRST_BYTE
+from keras_transformer.token_ids import FIRST_SYMBOL_ID
+from keras_transformer.token_ids import PAD_ID
+from keras_transformer.token_ids import UNKNOWN_ID
+from keras_transformer.token_ids import WORD_START
+
+VOCABULARY_FILE = "vocab.model"  # of both sides, or only of the target
+SOURCE_VOCABULARY_FILE = "vocab.source.model"  # of the source, if separate
+# The piece after the ids of a vocabulary that comes from Marian's files, and
+# the next one if the decoded text is cleaned up; see `marian_files`.
+MARIAN = "<marian>"
+CLEAN_UP = "<clean_up>"
+# The piece after the ids of a vocabulary of Tensor2Tensor; see
+# `tensor2tensor_vocabulary`.
+TENSOR2TENSOR = "<tensor2tensor>"
+# Pieces that mean something to SentencePiece.
+_RESERVED = re.compile("<pad>|<unk>|</?s>|<0x[0-9A-Fa-f]{2}>")
+
+
+class Subwords:
+    """Converts text to ids of subwords and back.
+
+    Padding has id 0 and the end of a sentence has id 1. Every text can be
+    encoded: a character that the vocabulary lacks becomes bytes, so the unknown
+    id 2 never occurs. Decoding restores the text as `normalization.normalize`
+    writes it, with three exceptions. Runs of spaces become one space, leading
+    and trailing spaces disappear, and `▁`, which SentencePiece itself uses,
+    becomes a space. A vocabulary may instead leave the text as it is, as in
+    earlier versions. A vocabulary of given symbols differs, see
+    `bpe_symbols.write_symbols`, and so do the vocabularies of Marian and
+    Tensor2Tensor; see `marian_files` and `tensor2tensor_vocabulary`.
+
+    `model_path` leads to a SentencePiece model with these ids, such as
+    `train_subwords` writes. Raises a `UserError` for any other file, and for
+    one whose SHA-256, in hexadecimal, is not `sha256`, if that is given.
+    """
+
+    def __init__(self, model_path, sha256=None):
+        remedy = "Restore the file from a copy, or name another file."
+        content = read_bytes(model_path, remedy)
+        actual = hashlib.sha256(content).hexdigest()
+        # With another vocabulary a model would silently write nonsense.
+        if sha256 not in (None, actual):
+            raise UserError(
+                f"{model_path} is not the vocabulary of its model or its data: "
+                f"its SHA-256 is {actual} instead of {sha256}. Restore the "
+                "file from a copy, or write its directory again."
+            )
+        self._load(content, model_path)
+
+    @classmethod
+    def from_bytes(cls, model_bytes, origin="model_bytes"):
+        """Returns the vocabulary that the contents of a model file define."""
+        subwords = cls.__new__(cls)
+        subwords._load(model_bytes, origin)
+        return subwords
+
+    def _load(self, model_bytes, origin):
+        self.model_bytes = model_bytes
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(model_bytes)
+            # A damaged model may have pieces that are not text.
+            self.all_pieces()
+        # The message of SentencePiece may not be text either.
+        except (RuntimeError, UnicodeDecodeError) as error:
+            raise UserError(
+                f"SentencePiece cannot read {origin} as a vocabulary. Name "
+                "another file."
+            ) from error
+        ids = (
+            self._processor.pad_id(),
+            self._processor.eos_id(),
+            self._processor.unk_id(),
+        )
+        if ids != (PAD_ID, END_ID, UNKNOWN_ID):
+            raise UserError(
+                f"A vocabulary must have the ids pad={PAD_ID}, end={END_ID}, "
+                f"unknown={UNKNOWN_ID}. Received: {origin} with pad={ids[0]}, "
+                f"end={ids[1]}, unknown={ids[2]}. Train it with "
+                f"--pad_id={PAD_ID} --eos_id={END_ID} --unk_id={UNKNOWN_ID} "
+                "--bos_id=-1."
+            )
+
+    @property
+    def is_marian(self):
+        """Whether the vocabulary comes from the files of a Marian model."""
+        return self._processor.piece_to_id(MARIAN) != UNKNOWN_ID
+
+    @property
+    def is_tensor2tensor(self):
+        """Whether the vocabulary is one of Tensor2Tensor."""
+        return self._processor.piece_to_id(TENSOR2TENSOR) != UNKNOWN_ID
+
+    @property
+    def is_imported(self):
+        """Whether ids of a text need more than SentencePiece."""
+        return self.is_marian or self.is_tensor2tensor
+
+    @property
+    def vocab_size(self):
+        """Number of ids."""
+        for mark in (MARIAN, TENSOR2TENSOR):
+            id_ = self._processor.piece_to_id(mark)
+            if id_ != UNKNOWN_ID:
+                return id_
+        return self._processor.get_piece_size()
+
+    @functools.cached_property
+    def alphabet(self):
+        """The characters that a vocabulary of Tensor2Tensor need not escape."""
+        pieces = self.all_pieces()[FIRST_SYMBOL_ID:]
+        # The reserved pieces of its file count, too.
+        return ESCAPE_CHARACTERS.union("<pad>", "<EOS>", *pieces)
+
+    @property
+    def original_ids(self):
+        """The id of each piece in Marian's table, int64 `(vocab_size,)`.
+
+        The table of a vocabulary that is not one of Marian has padding last,
+        as other tools expect it, and the other pieces in our order before it.
+        """
+        ids = np.arange(self.vocab_size)
+        if not self.is_marian:
+            return np.roll(ids, 1)
+        first = [int(self._processor.get_score(id_)) for id_ in range(3)]
+        return np.concatenate([first, np.delete(ids, first)])
+
+    @property
+    def language_codes(self):
+        """The languages that a Marian model can translate into, a list.
+
+        A source asks for one by its code, `>>fra<<` for `fra`.
+        """
+        return find_languages(self.all_pieces()) if self.is_marian else []
+
+    @property
+    def has_bytes(self):
+        """Whether a character that the vocabulary lacks becomes bytes."""
+        return self._processor.piece_to_id(FIRST_BYTE) != UNKNOWN_ID
+
+    @functools.cached_property
+    def has_capitals(self):
+        """Whether any piece consists of capitals."""
+        pieces = [piece.lstrip(WORD_START) for piece in self.all_pieces()]
+        return any(piece.isalpha() and piece.isupper() for piece in pieces)
+
+    @functools.cached_property
+    def normalizes_text(self):
+        """Whether encoding replaces special spaces, as a normalisation does."""
+        return self.encode(["a\u00a0a"]) == self.encode(["a a"])
+
+    @property
+    def sha256(self):
+        """SHA-256 of the model file, in hexadecimal."""
+        return hashlib.sha256(self.model_bytes).hexdigest()
+
+    def encode(self, texts):
+        """Encodes texts on all cores; the lists of ids end with the end id."""
+        # A str is iterable too: each of its characters would be a text.
+        if isinstance(texts, str):
+            raise UserError(
+                "`texts` must be a list of str. Received: one str, "
+                f"{texts[:40]!r}. Put it into a list."
+            )
+        if self.is_marian:
+            return self._encode_by_table(texts)
+        if self.is_tensor2tensor:
+            texts = [spell_text(text, self.alphabet) for text in texts]
+        return self._processor.encode(list(texts), add_eos=True)
+
+    def _encode_by_table(self, texts):
+        """Encodes texts as transformers' `MarianTokenizer` does."""
+        parts = [split_language_code(text) for text in texts]
+        # Characters that SentencePiece does not know become single pieces
+        # here, and the table may have ids for them.
+        rows = self._processor.encode([text for _, text in parts], out_type=str)
+        size = self.vocab_size
+        encoded = []
+        for (code, _), pieces in zip(parts, rows):
+            ids = self._processor.piece_to_id(
+                [code, *pieces] if code else pieces
+            )
+            # Pieces that the table lacks have the ids after it.
+            ids = [id_ if id_ < size else UNKNOWN_ID for id_ in ids]
+            encoded.append([*ids, END_ID])
+        return encoded
+
+    def decode(self, sequences):
+        """Decodes sequences of ids up to their end ids, without padding.
+
+        They are an integer array of shape `(batch, length)` or a list of lists.
+        """
+        sequences = [_ids_before_end(sequence) for sequence in sequences]
+        if not sequences:
+            # SentencePiece would take an empty list for one empty sequence.
+            return []
+        if not self.is_imported:
+            return self._processor.decode(sequences)
+        sequences = [
+            [id_ for id_ in ids if id_ != UNKNOWN_ID] for ids in sequences
+        ]
+        if self.is_tensor2tensor:
+            return [read_spelling("".join(self.pieces(s))) for s in sequences]
+        texts = self._processor.decode(sequences)
+        texts = [text.strip() for text in texts]
+        return [clean_up(text) for text in texts] if self.cleans_up else texts
+
+    @property
+    def cleans_up(self):
+        """Whether `decode` drops the spaces before punctuation."""
+        return self._processor.piece_to_id(CLEAN_UP) != UNKNOWN_ID
+
+    def pieces(self, ids):
+        """Returns the text of each id; `▁` marks the start of a word."""
+        return self._processor.id_to_piece([int(id_) for id_ in ids])
+
+    def all_pieces(self):
+        """Returns the text of every id, in the order of the ids."""
+        return self.pieces(range(self.vocab_size))
+
+
+def train_subwords(
+    texts,
+    vocab_size,
+    model_path,
+    symbols=(),
+    user_symbols=(),
+    normalize_text=True,
+):
+    """Trains a byte-pair encoding on texts and writes it to a file.
+
+    Upper and lower case stay. With `normalize_text` the file holds the
+    normalisation of `normalization.make_replacements`, which all readers apply.
+    The rarest characters, which make up 0.01 % of the text, get no id and are
+    spelled in bytes. The same texts give the same file.
+    `vocab_size` includes 3 ids for padding, end and unknown, and 256 for bytes.
+
+    `symbols` are words that get one id each, however often they occur; a longer
+    word that begins with one of them begins with its id. `user_symbols` are
+    that id wherever they occur, even inside a word; see `check_user_symbols`.
+    Raises a `UserError` if `vocab_size` needs more text, or is too small for
+    the characters.
+    """
+    # The mark lets a symbol be recognised only where a word begins.
+    marked_symbols = [WORD_START + word for word in symbols]
+    model_bytes = _train(
+        tuple(texts),
+        vocab_size,
+        (*marked_symbols, *user_symbols),
+        normalize_text,
+    )
+    with open(model_path, "wb") as file:
+        file.write(model_bytes)
+    return Subwords.from_bytes(model_bytes)
+
+
+def _train(texts, vocab_size, symbols, normalize_text):
+    """Returns the contents of the file that `train_subwords` writes."""
+    model = io.BytesIO()
+    rules = {"normalization_rule_name": "identity"}
+    with tempfile.TemporaryDirectory() as directory:
+        if normalize_text:
+            is_wide = normalization.uses_wide_punctuation(texts)
+            replacements = normalization.make_replacements(is_wide)
+            path = normalization.write_rules(directory, "rules", replacements)
+            rules = {"normalization_rule_tsv": path}
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(texts),
+                model_writer=model,
+                model_type="bpe",
+                vocab_size=vocab_size,
+                pad_id=PAD_ID,
+                eos_id=END_ID,
+                unk_id=UNKNOWN_ID,
+                bos_id=-1,  # none: the decoder starts from a zero vector
+                byte_fallback=True,  # so any text can be encoded
+                **rules,
+                character_coverage=0.9999,
+                max_sentence_length=1 << 16,  # bytes; longer ones are skipped
+                user_defined_symbols=list(symbols),
+                minloglevel=2,
+            )
+        except RuntimeError as error:
+            raise _vocab_size_error(vocab_size, str(error)) from error
+    return normalization.drop_paths(model.getvalue())
+
+
+def check_user_symbols(
+    symbols, way_out="Write for example --symbols='<num>,<url>'."
+):
+    """Raises a `UserError`, which ends with `way_out`, about a bad symbol.
+
+    A bad one is empty, has a space, occurs twice, or is in every vocabulary.
+    """
+    seen = set()
+    for symbol in symbols:
+        fault = None
+        if not symbol or WORD_START in symbol or re.search(r"\s", symbol):
+            fault = "which is empty or has a space"
+        elif _RESERVED.fullmatch(symbol):
+            fault = "which every vocabulary has"
+        elif symbol in seen:
+            fault = "which occurs twice"
+        if fault:
+            raise UserError(
+                "Each symbol must be a text of its own without spaces. "
+                f"Received: {symbol!r}, {fault}. {way_out}"
+            )
+        seen.add(symbol)
+
+
+def sample_evenly(items, limit):
+    """Returns every k-th item, with the smallest k = 1, 2, 4, ... that fits.
+
+    One pass is enough, and the number of items need not be known. If there are
+    at least `limit` items, the sample holds at least half of `limit`.
+
+    >>> sample_evenly(range(10), 4)
+    [0, 4, 8]
+    """
+    sample, step = [], 1
+    for number, item in enumerate(items):
+        if number % step:
+            continue
+        if len(sample) == limit:
+            # Drop every second one and sample half as densely from here on.
+            sample, step = sample[::2], 2 * step
+            if number % step:
+                continue
+        sample.append(item)
+    return sample
+
+
+def _ids_before_end(sequence):
+    ids = [int(id_) for id_ in sequence]
+    if END_ID in ids:
+        ids = ids[: ids.index(END_ID)]
+    return [id_ for id_ in ids if id_ != PAD_ID]
+
+
+def _vocab_size_error(vocab_size, message):
+    """Returns an error that explains SentencePiece's message to the user."""
+    received = f"Received: vocab_size={vocab_size}."
+    # SentencePiece gives the limits only as text.
+    too_high = re.search(r"too high.*<= (\d+)", message)
+    too_low = re.search(r"required_chars\. \d+ vs (\d+)", message)
+    if too_high:
+        return UserError(
+            "`vocab_size` must not exceed what the training text supports. "
+            f"{received} Use at most {too_high[1]}, or more text."
+        )
+    if too_low:
+        return UserError(
+            "`vocab_size` must leave room for bytes and characters. "
+            f"{received} Use at least {too_low[1]}."
+        )
+    report = " ".join(message.split()).rstrip(".")
+    return UserError(
+        f"SentencePiece cannot train a vocabulary of {vocab_size} on this "
+        f"text: {report}. Use more text, or another vocab_size."
+    )

@@ -1,0 +1,223 @@
+"""The vocabularies of source and target, which may be the same."""
+
+import itertools
+import logging
+import os
+import time
+import typing
+
+from keras_transformer.data.vocabulary import subwords
+from keras_transformer.data.vocabulary.subwords import SOURCE_VOCABULARY_FILE
+from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
+from keras_transformer.data.vocabulary.subwords import Subwords
+from keras_transformer.data.vocabulary.subwords import sample_evenly
+from keras_transformer.errors import UserError
+from keras_transformer.files.writing import atomic_write
+
+FILES = (VOCABULARY_FILE, SOURCE_VOCABULARY_FILE)
+
+_logger = logging.getLogger(__name__)
+
+
+class Vocabularies(typing.NamedTuple):
+    """The vocabularies of a model, the same one twice if it is shared."""
+
+    sources: Subwords
+    targets: Subwords
+
+    @property
+    def is_shared(self):
+        """Whether source and target have one vocabulary."""
+        return self.sources is self.targets
+
+    @property
+    def have_same_pieces(self):
+        """Whether an id stands for the same piece on both sides."""
+        return (
+            self.is_shared
+            or self.sources.all_pieces() == self.targets.all_pieces()
+        )
+
+    @property
+    def sizes(self):
+        """The numbers of ids of the targets and of the sources."""
+        return self.targets.vocab_size, self.sources.vocab_size
+
+    @property
+    def model_bytes(self):
+        """The contents of the files: one, or that of the targets first."""
+        if self.is_shared:
+            return (self.targets.model_bytes,)
+        return self.targets.model_bytes, self.sources.model_bytes
+
+    @property
+    def hashes(self):
+        """Their hashes, as the record of a run states them."""
+        hashes = {"vocabulary_sha256": self.targets.sha256}
+        if not self.is_shared:
+            hashes["source_vocabulary_sha256"] = self.sources.sha256
+        return hashes
+
+    def swap_sides(self):
+        """Returns the vocabularies of the opposite direction."""
+        return Vocabularies(self.targets, self.sources)
+
+    def write(self, directory):
+        """Writes the files into a directory, one or two."""
+        for name, model_bytes in zip(FILES, self.model_bytes):
+            with atomic_write(os.path.join(directory, name), "wb") as file:
+                file.write(model_bytes)
+
+
+class HasVocabularies:
+    """Names each vocabulary of a class that has them as `vocabularies`."""
+
+    @property
+    def vocabularies(self) -> Vocabularies:
+        raise NotImplementedError
+
+    @property
+    def vocabulary(self) -> Subwords:
+        """The vocabulary of the targets, a `Subwords`.
+
+        It is also that of the sources, unless the two are separate.
+        """
+        return self.vocabularies.targets
+
+    @property
+    def source_vocabulary(self) -> Subwords:
+        """The vocabulary of the sources, a `Subwords`."""
+        return self.vocabularies.sources
+
+
+def read(directory, sha256, source_sha256):
+    """Reads the vocabularies in a directory, a `Vocabularies`.
+
+    The SHA-256 of the targets may be None, which accepts any vocabulary. The
+    SHA-256 of the sources is None if the two share a vocabulary.
+    """
+    targets = Subwords(os.path.join(directory, VOCABULARY_FILE), sha256)
+    if source_sha256 is None:
+        return Vocabularies(targets, targets)
+    path = os.path.join(directory, SOURCE_VOCABULARY_FILE)
+    return Vocabularies(Subwords(path, source_sha256), targets)
+
+
+def read_path(path):
+    """Reads the vocabulary of both sides in a file, or two in a directory."""
+    if not os.path.isdir(path):
+        shared = Subwords(path)
+        return Vocabularies(shared, shared)
+    targets, sources = (Subwords(os.path.join(path, name)) for name in FILES)
+    return Vocabularies(sources, targets)
+
+
+def train(problem, pairs, tmp_dir, directory):
+    """Trains the vocabularies of a problem on a list of pairs of texts."""
+    pairs = [(source, problem.target_text(target)) for source, target in pairs]
+    symbols = problem.symbols(tmp_dir)
+
+    def train_one(texts, vocab_size, name):
+        start = time.monotonic()
+        vocabulary = subwords.train_subwords(
+            texts,
+            vocab_size,
+            os.path.join(directory, name),
+            symbols,
+            problem.user_symbols,
+            problem.normalize_text,
+        )
+        _logger.info(
+            "Trained a vocabulary of %s on %s pairs in %.1f s.",
+            f"{vocabulary.vocab_size:,}",
+            f"{len(pairs):,}",
+            time.monotonic() - start,
+        )
+        return vocabulary
+
+    if problem.shared_vocabulary:
+        texts = itertools.chain.from_iterable(pairs)
+        shared = train_one(texts, problem.vocab_size, VOCABULARY_FILE)
+        return Vocabularies(shared, shared)
+    sources, targets = zip(*pairs)
+    source_size = problem.source_vocab_size or problem.vocab_size
+    return Vocabularies(
+        train_one(sources, source_size, SOURCE_VOCABULARY_FILE),
+        train_one(targets, problem.vocab_size, VOCABULARY_FILE),
+    )
+
+
+def check_problem(problem):
+    """Raises a `UserError` if a problem asks for contradictory vocabularies."""
+    if problem.shared_vocabulary:
+        if problem.source_vocab_size:
+            raise UserError(
+                "`source_vocab_size` needs a separate vocabulary of the "
+                f"source. Received: source_vocab_size="
+                f"{problem.source_vocab_size} and shared_vocabulary=True. Set "
+                "shared_vocabulary to false, or leave source_vocab_size out."
+            )
+        return
+    check_one_direction(problem)
+    if problem.vocabulary_path:
+        raise UserError(
+            "A vocabulary file must serve both sides. Received: "
+            f"vocabulary_path={problem.vocabulary_path!r} and "
+            "shared_vocabulary=False. Leave one of them out."
+        )
+
+
+def check_one_direction(problem):
+    """Raises a `UserError` if a problem has its pairs in both directions."""
+    if len(problem.directions) > 1:
+        raise UserError(
+            "A problem in both directions must have one vocabulary, since "
+            f"either language is a source. Received: {problem.name} with "
+            f"shared_vocabulary=False. Use {problem.data_name}, or generate "
+            "the data with --shared_vocabulary=true."
+        )
+
+
+def sample_corpora(corpora, limit, temperature=1):
+    """Samples pairs of several corpora, spread evenly over each of them.
+
+    With a temperature T, the share of a corpus of n pairs is in proportion to
+    n ** (1 / T). With T = 1 that is its share of the text. A larger T makes the
+    shares more equal, so that the words of a small corpus get subwords of their
+    own: some of its pairs are in the sample several times, and some of a large
+    corpus are not. Memory holds up to `limit` pairs of each corpus. The sample
+    has at most `limit` pairs, and at least half of it if there are as many.
+
+    >>> sample_corpora(["aaaaaaaa", "bb"], limit=10, temperature=1e9)
+    ['a', 'a', 'a', 'a', 'a', 'b', 'b', 'b', 'b', 'b']
+    """
+    if temperature == 1:
+        return sample_evenly(itertools.chain(*corpora), limit)
+    counted = [_sample_and_count(pairs, limit) for pairs in corpora]
+    # Cleaning can drop all pairs of a corpus.
+    counted = [(sample, size) for sample, size in counted if size]
+    sizes = [size for _, size in counted]
+    sample_size = min(limit, sum(sizes))
+    mixture = []
+    for (sample, _), share in zip(counted, compute_shares(sizes, temperature)):
+        places = range(round(share * sample_size))
+        mixture += [sample[i * len(sample) // len(places)] for i in places]
+    return mixture
+
+
+def _sample_and_count(pairs, limit):
+    """Returns an even sample of pairs, and the number of all of them."""
+    counter = itertools.count()
+    # `zip` draws a pair first, so the end of the pairs uses up no number.
+    sample = sample_evenly((pair for pair, _ in zip(pairs, counter)), limit)
+    return sample, next(counter)
+
+
+def compute_shares(sizes, temperature):
+    """Returns the shares of corpora of these sizes, a list with the sum 1.
+
+    >>> [round(share, 2) for share in compute_shares([900, 100], temperature=2)]
+    [0.75, 0.25]
+    """
+    powers = [size ** (1 / temperature) for size in sizes]
+    return [power / sum(powers) for power in powers]

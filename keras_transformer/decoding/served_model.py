@@ -1,0 +1,237 @@
+"""Opens an exported model for a server."""
+
+import functools
+
+import numpy as np
+
+from keras_transformer.data.batches.padding import pad
+from keras_transformer.decoding.engines.batching import run_in_parallel
+from keras_transformer.decoding.plan import plan_model
+from keras_transformer.decoding.steps.affixes import FinalEmoji
+from keras_transformer.decoding.texts import Window
+from keras_transformer.decoding.translation import Extras
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.errors import UserError
+from keras_transformer.formats import exported
+from keras_transformer.serving.errors import InvalidRequest
+from keras_transformer.serving.signature import Signature
+from keras_transformer.serving.signature import Tensor
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
+
+_WARMUP_TOKENS = 8
+
+
+def open_model(path):
+    """Opens a version; pass this function to `Server`.
+
+    The directory holds any SavedModel, or a CTranslate2 model of kt-exporter. A
+    `LoadedModel` and a `CTranslate2Model` have the same interface.
+    """
+    if exported.find_export_format(path) == "ctranslate2":
+        return CTranslate2Model(path)
+    # Imported here because a CTranslate2 model needs no TensorFlow.
+    from keras_transformer.serving.loaded_model import LoadedModel
+
+    return LoadedModel(path)
+
+
+class CTranslate2Model:
+    """Loads a CTranslate2 model of kt-exporter for a server.
+
+    Its signatures, results and errors are those of the SavedModel of the same
+    run, apart from the differences that `docs/serving.md` lists, such as the
+    signature `with_terms`, which it lacks. It needs no TensorFlow.
+    """
+
+    def __init__(self, path):
+        # A server returns the symbols of a parsing model, not its trees.
+        self._translator = Translator.from_plan(
+            plan_model(path), steps=[FinalEmoji()]
+        )
+        if self._translator.linearization and (
+            self._translator.options.constrained
+        ):
+            # Without a full stop: `Versions` puts it in parentheses.
+            raise UserError(
+                "CTranslate2 cannot constrain its search to trees, which a "
+                "server needs; use --format=saved_model, or "
+                "--decode_hparams=constrained=false"
+            )
+        self._sources = self._translator.codec.source_vocabulary
+        self._num_hypotheses = self._translator.options.num_hypotheses
+        self.signatures = _make_signatures(self._num_hypotheses)
+        if self._sources.sha256 != self._translator.codec.vocabulary.sha256:
+            self.signatures["target_lengths"] = self.signatures["lengths"]
+        self.max_tokens = self._translator.max_tokens
+        self.writes_trees = bool(self._translator.linearization)
+        self.num_parallel = self._translator.engine.num_threads
+        self._functions = {
+            "serving_default": self._translate,
+            "ids": self._translate_ids,
+            "score": self._score,
+            "lengths": self._count_tokens,
+            "target_lengths": functools.partial(
+                self._count_tokens, of_targets=True
+            ),
+        }
+        # Before the version is available, so that no client waits for it.
+        self._warm_up()
+
+    @functools.cached_property
+    def signature_defs(self):
+        """The signatures in the messages of the protocol, by name."""
+        # Imported here because few clients ask for them.
+        from keras_transformer.serving.messages import SignatureDef
+        from keras_transformer.serving.messages import get_data_type
+
+        definitions = {}
+        for name, signature in self.signatures.items():
+            definition = SignatureDef(method_name="tensorflow/serving/predict")
+            for side in ("inputs", "outputs"):
+                infos = getattr(definition, side)
+                for key, tensor in getattr(signature, side).items():
+                    infos[key].name = f"{name}_{key}:0"
+                    infos[key].dtype = get_data_type(tensor.dtype)
+                    for size in tensor.shape:
+                        infos[key].tensor_shape.dim.add().size = size or -1
+            definitions[name] = definition
+        return definitions
+
+    def call(self, name, arrays):
+        """Runs a signature and returns its results, arrays by name."""
+        return self._functions[name](**arrays)
+
+    def _warm_up(self):
+        """Translates a few tokens in each thread, whose first call is slow."""
+        first = self._sources.vocab_size // 2  # skips bytes
+        ids = [*range(first, first + _WARMUP_TOKENS), END_ID]
+
+        def translate(_):
+            self._translator.translate_ids([ids], extra_length=0)
+
+        threads = range(self.num_parallel)
+        list(run_in_parallel(translate, threads, self.num_parallel))
+
+    def _translate(self, text):
+        texts = self._decode(text)
+        self._encode(self._translator.prepare(texts), "text")  # checks lengths
+        found = self._translator.translate_window(
+            Window(texts), extras=Extras(warns=True)
+        )
+        rows = [translation.hypotheses for translation in found]
+        translations = np.full((len(rows), self._num_hypotheses), b"", object)
+        for row, hypotheses in enumerate(rows):
+            encoded = [one.text.encode() for one in hypotheses]
+            translations[row, : len(encoded)] = encoded
+        uncovered = [
+            "uncovered" in translation.warnings for translation in found
+        ]
+        return {
+            "translations": translations,
+            "scores": self._scores(rows),
+            # Not in the signature; see `serving.rest.add_warnings`.
+            "uncovered": np.array(uncovered, bool),
+        }
+
+    def _translate_ids(self, inputs):
+        lengths = np.count_nonzero(inputs != PAD_ID, axis=1)  # (batch,)
+        self._check_ids(inputs, lengths)
+        sources = [
+            row[:length].tolist() for row, length in zip(inputs, lengths)
+        ]
+        rows = self._translator.translate_ids(sources)
+        # A row of padding has no ids at all, and so has a missing hypothesis.
+        flat = [
+            hypotheses[column].ids if column < len(hypotheses) else []
+            for hypotheses in rows
+            for column in range(self._num_hypotheses)
+        ]
+        extra_length = self._translator.options.extra_length
+        limits = [len(ids) + extra_length if ids else 1 for ids in sources]
+        # One more row gives the array the length that the longest could have.
+        longest = max(limits, default=1)
+        outputs = pad([*flat, [PAD_ID] * longest])[:-1]
+        shape = len(rows), self._num_hypotheses, longest
+        return {
+            "outputs": outputs.reshape(shape),
+            "scores": self._scores(rows),
+        }
+
+    def _score(self, text, targets):
+        if len(text) != len(targets):
+            raise InvalidRequest(exported.NOT_PAIRED)
+        sources = self._translator.prepare(self._decode(text))
+        sources = self._encode(sources, "text")
+        targets = self._translator.prepare_targets(self._decode(targets))
+        targets = self._encode(targets, "targets", of_targets=True)
+        scores = self._translator.score_ids(sources, targets)
+        return {"scores": np.array(scores, "float32")}
+
+    def _count_tokens(self, text, of_targets=False):
+        lengths = self._translator.codec.count_tokens(
+            self._decode(text), of_targets
+        )
+        return {"lengths": np.array(lengths, "int32")}
+
+    def _scores(self, rows):
+        """Returns scores of shape `(batch, num_hypotheses)`."""
+        # A score of -inf marks a hypothesis that does not exist.
+        scores = np.full((len(rows), self._num_hypotheses), -np.inf, "float32")
+        for row, hypotheses in enumerate(rows):
+            scores[row, : len(hypotheses)] = [one.score for one in hypotheses]
+            if not hypotheses[0].ids:  # of a blank text
+                scores[row] = 0.0
+        return scores
+
+    def _decode(self, array):
+        """Returns the texts in an array of bytes."""
+        try:
+            return [text.decode() for text in array]
+        except UnicodeDecodeError as error:
+            raise InvalidRequest(exported.NOT_UTF8) from error
+
+    def _encode(self, texts, name, of_targets=False):
+        """Returns the ids of the texts of an input; a blank one has none."""
+        encoded = self._translator.codec.encode_texts(texts, of_targets)
+        if max(map(len, encoded), default=0) > self.max_tokens:
+            raise InvalidRequest(
+                exported.describe_long_sentence(name, self.max_tokens)
+            )
+        return encoded
+
+    def _check_ids(self, inputs, lengths):
+        vocab_size = self._sources.vocab_size
+        places = np.arange(inputs.shape[1])[None, :]
+        is_last = places == lengths[:, None] - 1
+        is_known = (inputs >= 0) & (inputs < vocab_size)
+        is_text = places < lengths[:, None]
+        too_long = exported.describe_long_sentence("inputs", self.max_tokens)
+        for message, holds in (
+            (too_long, lengths <= self.max_tokens),
+            (exported.describe_unknown_ids(vocab_size), is_known),
+            (exported.NO_END, is_last == (inputs == END_ID)),
+            (exported.EARLY_PADDING, (inputs != PAD_ID) == is_text),
+        ):
+            if not np.all(holds):
+                raise InvalidRequest(message)
+
+
+def _make_signatures(num_hypotheses):
+    def tensor(dtype, *shape):
+        return Tensor(np.dtype(dtype), shape)
+
+    text, ids = tensor(object, None), tensor("int32", None, None)
+    scores = tensor("float32", None, num_hypotheses)
+    translations = tensor(object, None, num_hypotheses)
+    outputs = tensor("int32", None, num_hypotheses, None)
+    found_texts = {"translations": translations, "scores": scores}
+    found_ids = {"outputs": outputs, "scores": scores}
+    pair_scores = {"scores": tensor("float32", None)}
+    lengths = {"lengths": tensor("int32", None)}
+    return {
+        "serving_default": Signature({"text": text}, found_texts),
+        "ids": Signature({"inputs": ids}, found_ids),
+        "score": Signature({"text": text, "targets": text}, pair_scores),
+        "lengths": Signature({"text": text}, lengths),
+    }

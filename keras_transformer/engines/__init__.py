@@ -1,1 +1,0 @@
-"""Engines compute updates on the devices; each backend has one."""

@@ -1,1 +1,0 @@
-"""Writes models for other programs: SavedModels, and CTranslate2's format."""

@@ -1,0 +1,76 @@
+"""Makes a run of a base and the adapters that another run trained for it."""
+
+import os
+
+from keras_transformer.errors import UserError
+from keras_transformer.formats.imported_run import check_output_dir
+from keras_transformer.formats.imported_run import write_run
+from keras_transformer.model_config import ADAPTER_SUFFIXES
+from keras_transformer.model_config import list_adapters
+from keras_transformer.model_config import list_weights
+from keras_transformer.runs import adapters
+from keras_transformer.runs import checkpoint_file
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.weights import check_checkpoint
+from keras_transformer.runs.weights import read_weights
+
+_REMEDY = "Get the file again, or name the run that it belongs to."
+
+
+def import_adapter(source, base, output_dir, problem):
+    """Writes a base with the adapters of `adapter.npz` merged into it as a run.
+
+    kt-trainer writes the file, `source`, into the directory of a run with
+    `lora_rank`. `base` is the path of the run that --warm_start_from named
+    then, or of an equal one; adapters of another run raise a `UserError`. The
+    other arguments and the result are those of `import_marian`.
+    """
+    check_output_dir(output_dir)
+    if not RunDirectory.exists(base):
+        raise UserError(
+            "`base` must be the directory of a run. Received: "
+            f"base={base!r}. Name the run that --warm_start_from named when "
+            "the adapters were trained."
+        )
+    run = RunDirectory(base)
+    check_checkpoint(run)
+    arrays = checkpoint_file.read_arrays(source)
+    _check_arrays(run, arrays, source)
+    weights = read_weights(run.checkpoints)
+    if adapters.compute_checksum(weights) != arrays[adapters.BASE]:
+        raise UserError(
+            "`base` must be the run whose weights the adapters were trained "
+            f"for. Received: base={base!r}, whose newest weights differ. "
+            "Name the run that --warm_start_from named then."
+        )
+    adapters.merge_adapters(weights, arrays, arrays[adapters.ALPHA])
+    record = {
+        **{name: run.record[name] for name in run.record if name == "licence"},
+        "problem": problem,
+        "imported": {
+            "origin": os.path.abspath(source),
+            "languages": _find_languages(run),
+        },
+    }
+    hparams = run.hparams.without_lora()
+    return write_run(output_dir, record, hparams, run.vocabularies, weights)
+
+
+def _check_arrays(run, arrays, path):
+    """Checks shapes and numbers of a model's adapters, whatever their rank."""
+    widths = {
+        array.shape[-1] or 1
+        for name, array in arrays.items()
+        if name.endswith(ADAPTER_SUFFIXES[0]) and array.ndim == 2
+    }
+    weights = list_weights(run.hparams.model, *run.vocabularies.sizes)
+    expected = list_adapters(weights, max(widths, default=1))
+    expected |= {adapters.ALPHA: (), adapters.BASE: ()}
+    shapes = {name: array.shape for name, array in arrays.items()}
+    checkpoint_file.check_shapes(expected, shapes, path, _REMEDY)
+    checkpoint_file.check_finite(arrays, path, _REMEDY)
+
+
+def _find_languages(run):
+    imported = run.record.get("imported") or run.record.get("data") or {}
+    return imported.get("languages", ["source", "target"])

@@ -1,0 +1,1 @@
+"""Models of CTranslate2: written, converted from checkpoints, and run."""

@@ -1,0 +1,80 @@
+"""Writes a run's model for CTranslate2, a fast inference engine."""
+
+from keras_transformer.formats import versions
+from keras_transformer.formats.ctranslate2.conversion import UNDERSTOOD
+from keras_transformer.formats.ctranslate2.conversion import convert_run
+from keras_transformer.formats.exported import check_understood
+from keras_transformer.formats.exported import require_ctranslate2
+from keras_transformer.runs.model_card.card import write_model_card
+from keras_transformer.runs.weights import check_checkpoint
+
+FORMAT = "ctranslate2"
+QUANTIZATIONS = ("float32", "float16", "bfloat16", "int16", "int8")
+QUANTIZATIONS += ("int8_float32", "int8_float16", "int8_bfloat16")
+PACKAGES = ("keras-t2t", "ctranslate2")
+
+
+def export_ctranslate2(
+    run, export_dir, options, step=None, quantization="float32", shortlist=None
+):
+    """Writes a checkpoint as the next version of a model for CTranslate2.
+
+    The directory of the version holds:
+
+    - the files that CTranslate2 reads: `model.bin`, `config.json` and
+      `shared_vocabulary.json`, or `source_vocabulary.json` and
+      `target_vocabulary.json`;
+    - the SentencePiece model `vocab.model`, and `vocab.source.model` if the
+      source has a separate vocabulary;
+    - `vmap.txt`, if translations keep to a `Shortlist`;
+    - `export.json`, which says where the model comes from and how to decode;
+    - the model card `README.md`.
+
+    The version appears under its number once it is complete; its path is
+    returned. Neither TensorFlow nor Keras is needed. The weights are stored in
+    the format `quantization`, one of `QUANTIZATIONS`. CTranslate2 converts them
+    if the machine cannot compute in it.
+    """
+    require_ctranslate2()
+    check_understood(
+        run.hparams.model,
+        UNDERSTOOD,
+        "in a model for CTranslate2",
+        "Export it with --format=saved_model.",
+    )
+    step = run.checkpoints.find(step)
+    check_checkpoint(run, step)
+    # A weight takes a byte or more.
+    versions.check_export_dir(export_dir, FORMAT, run.count_parameters(step))
+    export = {
+        "format": FORMAT,
+        "decode": options,
+        "quantization": quantization,
+        "shortlist": shortlist is not None,
+    }
+    with versions.make_version(export_dir) as (aside, path):
+        _write(run, aside, options, step, quantization, shortlist)
+        write_model_card(aside, run, step, export)
+    # A second copy for people who open the directory of versions.
+    write_model_card(export_dir, run, step, export)
+    return path
+
+
+def _write(run, directory, options, step, quantization, shortlist):
+    max_tokens = convert_run(run, step, directory, quantization)
+    more = {}
+    if shortlist:
+        more["shortlist_sha256"] = shortlist.write(directory, run.vocabularies)
+    versions.write_record(
+        directory,
+        run,
+        step,
+        options,
+        PACKAGES,
+        format=FORMAT,
+        precision=quantization,
+        max_tokens=max_tokens,
+        num_parameters=run.count_parameters(step),
+        averages_heads=True,
+        **more,
+    )

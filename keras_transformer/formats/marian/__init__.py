@@ -1,0 +1,1 @@
+"""Models of transformers' Marian: read, written and compared."""

@@ -1,0 +1,1 @@
+"""SavedModels: written and run."""

@@ -1,0 +1,1 @@
+"""Checkpoints and vocabularies of Tensor2Tensor."""

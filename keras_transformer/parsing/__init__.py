@@ -1,0 +1,1 @@
+"""Constituency trees, and the layers, loss and search that are for them."""

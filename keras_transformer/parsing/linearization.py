@@ -1,0 +1,282 @@
+"""Writes trees as sequences of symbols and reads any sequence as a tree.
+
+The tree `(S (NP The dog) (VP barks))` becomes
+
+- `(S (NP XX XX )NP (VP XX )VP )S` in the normalised linearization,
+- `<S> <NP> <DT/> <NN/> </NP> <VP> <VBZ/> </VP> </S>` in the tagged one,
+- `XX NP( XX NP) S( XX VP( VP) S)` in the in-order one, where each opening
+  bracket follows the first child; see `to_in_order`.
+
+The lexicalised linearization has the same symbols as the normalised one.
+`target_text` replaces XX by the words, in in-order trees as well.
+
+The root TOP is left out where it holds a single constituent, as in the whole
+sample of the Penn Treebank.
+"""
+
+import collections
+
+from keras_transformer.parsing.symbols import find_linearizations
+from keras_transformer.parsing.symbols import make_symbol
+from keras_transformer.parsing.symbols import read_symbol
+from keras_transformer.parsing.tree import ROOT
+from keras_transformer.parsing.tree import Tree
+from keras_transformer.parsing.tree import build_trees
+from keras_transformer.parsing.tree import walk
+
+# The maximum number of constituents below TOP over the same words, in total and
+# with one label. No tree of the Penn Treebank's sample has more, whereas a
+# failing model may open brackets without end.
+MAX_UNARY = 4
+MAX_UNARY_OF_LABEL = 2
+_ADDED_TAG = "NN"  # of a word that is missing
+
+
+def linearize(tree, linearization="normalised"):
+    """Returns the list of symbols that represent a tree without its words.
+
+    A constituent is treated as the child of TOP.
+
+    >>> from keras_transformer.parsing.tree import parse_tree
+    >>> tree = parse_tree("(TOP (S (NP (NNP Ada)) (VP (VBZ smiles))))")
+    >>> " ".join(linearize(tree))
+    '(S (NP XX )NP (VP XX )VP )S'
+    >>> " ".join(linearize(tree, "tagged"))
+    '<S> <NP> <NNP/> </NP> <VP> <VBZ/> </VP> </S>'
+    """
+    if tree.is_preterminal:
+        tree = Tree(ROOT, (tree,))
+    all_steps = list(walk(tree))
+    # TOP carries no information above a single constituent, unless reading
+    # would take that constituent for the root.
+    inner = tree.children[0]
+    is_redundant = (
+        tree.label == ROOT
+        and len(tree.children) == 1
+        and not inner.is_preterminal
+        and inner.label != ROOT
+    )
+    if is_redundant:
+        all_steps = all_steps[1:-1]
+    if linearization == "in_order":
+        all_steps = to_in_order(all_steps)
+    return [
+        make_symbol(step, name, linearization) for step, name, _ in all_steps
+    ]
+
+
+def is_well_formed(symbols, num_words):
+    """Returns whether symbols are one tree over a given number of words.
+
+    All symbols must be of one linearization and lie within the brackets of the
+    root. No pair of brackets may be empty or differ in its labels.
+    """
+    linearizations = find_linearizations(symbols)
+    if not linearizations:
+        return False
+    is_in_order = linearizations == {"in_order"}
+    all_steps = [read_symbol(symbol)[:2] for symbol in symbols]
+    from_the_top = to_top_down(all_steps) if is_in_order else all_steps
+    try:
+        (tree,) = _build_bare_trees(from_the_top)
+    except (IndexError, ValueError):
+        return False  # a bracket closes nothing, or there is not one tree
+    if tree.is_preterminal or len(tree.words()) != num_words:
+        return False
+    # Empty brackets are lost, and a closing one gets the label of its partner.
+    steps_back = [step[:2] for step in walk(tree)]
+    if is_in_order:
+        steps_back = list(to_in_order(steps_back))
+    return steps_back == all_steps
+
+
+def delinearize(symbols, words):
+    """Returns the tree, with the root TOP, of symbols that `repair` returned.
+
+    The inverse of `linearize`, except that all tags are XX unless the symbols
+    are of a tagged tree. TOP may be present where `linearize` leaves it out.
+    """
+    # Trees with their words arrive here with XX instead of each word.
+    remaining = iter(words)
+    all_steps = [read_symbol(symbol)[:2] for symbol in symbols]
+    if find_linearizations(symbols) == {"in_order"}:
+        all_steps = to_top_down(all_steps)
+    (tree,) = build_trees(
+        (step, label, next(remaining) if step == "leaf" else None)
+        for step, label in all_steps
+    )
+    return tree if tree.label == ROOT else Tree(ROOT, (tree,))
+
+
+def repair(symbols, num_words, linearization):
+    """Returns well-formed symbols over at least one word, close to any others.
+
+    Symbols that are well-formed and in the right linearization are returned
+    unchanged. Strings that are not symbols of it are dropped.
+
+    >>> " ".join(repair("(S (NP XX XX (VP XX )VP".split(), 4, "normalised"))
+    '(S (NP XX XX (VP XX )VP )NP XX )S'
+    """
+    if num_words < 1:
+        raise ValueError(
+            f"A tree must hold a word. Received: num_words={num_words}. Leave "
+            "empty sentences out."
+        )
+    read = [read_symbol(symbol) for symbol in symbols]
+    fits = [linearization in linearizations for *_, linearizations in read]
+    # A well-formed output of the model stays exactly as it is.
+    if all(fits) and is_well_formed(symbols, num_words):
+        return list(symbols)
+    kept = [(step, label) for fit, (step, label, _) in zip(fits, read) if fit]
+    if linearization == "in_order":
+        kept = to_top_down(kept)
+    tree = repair_tree(kept, num_words)
+    return linearize(tree, linearization)
+
+
+def to_in_order(all_steps):
+    """Yields the steps through a tree with brackets after first children.
+
+    A parser that writes trees in this order (Liu and Zhang, 2017, "In-Order
+    Transition-based Constituent Parsing") chooses the label of a constituent
+    after its first child. From the top down, it would have to foresee how many
+    constituents begin with the next word. Every constituent has a child.
+
+    >>> from keras_transformer.parsing.tree import parse_tree, walk
+    >>> tree = parse_tree("(S (NP (DT The) (NN dog)) (VP (VBZ barks)))")
+    >>> " ".join(label for _, label, _ in to_in_order(walk(tree)))
+    'DT NP NN NP S VBZ VP VP S'
+    """
+    waiting = []  # opening step of each open constituent, None once yielded
+    for step in all_steps:
+        if step[0] == "open":
+            waiting.append(step)
+            continue
+        if step[0] == "close":
+            waiting.pop()
+        yield step
+        # This step completes the first child of the innermost constituent.
+        if waiting and waiting[-1]:
+            yield waiting[-1]
+            waiting[-1] = None
+
+
+def to_top_down(all_steps):
+    """Yields steps with each opening bracket before the first child.
+
+    This is the inverse of `to_in_order`. It takes any steps, such as those of a
+    malformed output: a closing bracket also closes the open brackets inside its
+    constituent, and one without a partner stays where it is.
+    """
+    # A bracket opens late here, but belongs before its first child. It is kept
+    # under the place of that child, and written when all steps are known.
+    others = []  # all steps except the opening ones
+    opening = collections.defaultdict(list)  # place in `others`: steps
+    open_constituents = []  # label and first place of each
+    last = None  # first place of the last child of the innermost constituent
+    for step in all_steps:
+        kind, label = step[:2]
+        if kind == "open":
+            first = len(others) if last is None else last
+            opening[first].append(step)
+            open_constituents.append((label, first))
+            last = None
+            continue
+        if kind == "leaf":
+            last = len(others)
+        elif any(label == each for each, _ in reversed(open_constituents)):
+            closed = None
+            while closed != label:
+                closed, last = open_constituents.pop()
+        others.append(step)
+    for place in range(len(others) + 1):
+        # The outer constituent opened later.
+        yield from reversed(opening[place])
+        yield from others[place : place + 1]
+
+
+def repair_tree(some_steps, num_words):
+    """Returns a tree over a number of words that is close to some steps.
+
+    Vinyals et al. (2015) add brackets at either end. These rules do more:
+
+    - A closing bracket closes everything that is open inside its constituent.
+      If no constituent of its label is open, the bracket is dropped, unless it
+      can hold together several trees before it.
+    - Surplus words and constituents without words are dropped.
+    - Missing words are added at the end of the root. Words outside all brackets
+      move into the root and keep their place.
+    - Chains of constituents over the same words are cut to `MAX_UNARY`.
+
+    The root of the result is TOP, and all of its words are "".
+    """
+    trees = _build_bare_trees(_balance(some_steps, num_words))
+    num_missing = num_words - sum(len(tree.words()) for tree in trees)
+    missing = num_missing * [Tree(_ADDED_TAG, ("",))]
+    constituents = [tree for tree in trees if not tree.is_preterminal]
+    # A single constituent is the sentence, so words outside it move into it.
+    if len(constituents) == 1:
+        (root,) = constituents
+        place = trees.index(root)
+        before, after = trees[:place], trees[place + 1 :]
+        root = Tree(root.label, (*before, *root.children, *after, *missing))
+    else:
+        root = Tree(ROOT, (*trees, *missing))
+    (root,) = _build_bare_trees(_cut_chains(root))
+    return root if root.label == ROOT else Tree(ROOT, (root,))
+
+
+def _build_bare_trees(labelled_steps):
+    return build_trees((step, label, "") for step, label in labelled_steps)
+
+
+def _balance(some_steps, num_words):
+    """Returns steps with balanced brackets and at most `num_words` words."""
+    balanced, open_labels, num_leaves = [], [], 0
+    num_trees = 0  # complete trees, outside all brackets
+    for step, label in some_steps:
+        if step == "open":
+            open_labels.append(label)
+        elif step == "leaf":
+            num_leaves += 1
+            if num_leaves > num_words:
+                continue
+        # Close every constituent that is open within the labelled one.
+        elif label in open_labels:
+            while open_labels[-1] != label:
+                balanced.append(("close", open_labels.pop()))
+            open_labels.pop()
+        # The model lost the opening bracket of a constituent over these trees.
+        elif num_trees > 1 and not open_labels:
+            balanced.insert(0, ("open", label))
+            num_trees = 0
+        else:
+            continue
+        balanced.append((step, label))
+        num_trees += not open_labels
+    balanced.extend(("close", label) for label in reversed(open_labels))
+    return balanced
+
+
+def _cut_chains(tree):
+    """Yields the steps through a tree, its unary chains cut to the limits."""
+    chain = []  # labels of the constituents over the same words
+    waiting = [tree]  # nodes to open and, as str, labels to close
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            yield "close", node
+        elif node.is_preterminal:
+            yield "leaf", node.label
+        else:
+            if (
+                len(chain) < MAX_UNARY
+                and chain.count(node.label) < MAX_UNARY_OF_LABEL
+            ):
+                if node is not tree or node.label != ROOT:
+                    chain.append(node.label)
+                yield "open", node.label
+                waiting.append(node.label)
+            if len(node.children) > 1 or node.children[0].is_preterminal:
+                chain = []
+            waiting.extend(reversed(node.children))

@@ -1,1 +1,0 @@
-"""Pretrained models of other tools, which become runs."""

@@ -1,1 +1,0 @@
-"""Sweeps: several models on one problem, trained and compared in one table."""

@@ -1,0 +1,1 @@
+"""One update on the devices, by TensorFlow or JAX."""

@@ -1,0 +1,1 @@
+"""The rows, processes, tables and pictures of kt-sweep."""

@@ -1,1 +1,0 @@
-"""Reads, writes, linearizes and scores constituency trees."""

@@ -1,0 +1,153 @@
+"""Imported models compute what transformers computes, and so do exports."""
+
+import keras
+import numpy as np
+import pytest
+from layer_checks import to_numpy
+from tiny_marian import write_tiny_marian
+
+from keras_transformer.data.vocabulary.subwords import train_subwords
+from keras_transformer.decoding.loading import load
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
+from keras_transformer.formats.marian import comparison as marian_comparison
+from keras_transformer.formats.marian.reader import import_marian
+from keras_transformer.formats.marian.writer import export_marian
+from keras_transformer.formats.saved_model.writer import export_saved_model
+from keras_transformer.hparam import HParams
+from keras_transformer.runs import variables
+from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.weights import load_model
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.token_ids import END_ID
+
+tensorflow_text = pytest.importorskip("tensorflow_text")
+pytest.importorskip("torch", reason="pip install '.[peers]'")
+pytest.importorskip("transformers", reason="pip install '.[peers]'")
+pytestmark = pytest.mark.slow
+
+UNSHARED = {"share_encoder_decoder_embeddings": False}
+CONFIGS = {
+    "opus": {},
+    "gelu": {"activation_function": "gelu"},
+    "relu": {"activation_function": "relu"},
+    "unscaled": {"scale_embedding": False},
+    "separate": UNSHARED,
+    "untied": {**UNSHARED, "tie_word_embeddings": False},
+    "six_and_two": {"encoder_layers": 6},
+    "started": {"is_started": True, "activation_function": "silu"},
+    "not_forced": {"forced_eos_token_id": None},
+}
+NUM_TEXTS = 1000
+GREEDY = DecodeOptions(
+    beam_size=1, alpha=0.0, extra_length=marian_comparison.EXTRA_LENGTH
+)
+
+
+def is_cut_otherwise(vocabulary, text):
+    """Returns whether TensorFlow's SentencePiece cuts at another place.
+
+    Two segmentations with the same pieces in another order, such as e|ee and
+    ee|e, have equal scores. The two libraries then choose differently.
+    """
+    tokenizer = tensorflow_text.SentencepieceTokenizer(vocabulary.model_bytes)
+    body = text.partition("<<")[2] if text.startswith(">>") else text
+    theirs = tokenizer.tokenize(body).numpy().tolist()
+    (ours,) = vocabulary.encode([body])
+    return theirs != ours[:-1] and sorted(theirs) == sorted(ours[:-1])
+
+
+@pytest.fixture(scope="module", params=CONFIGS)
+def pair(request, tmp_path_factory):
+    """A run, the same model in transformers, sources and greedy outputs."""
+    tmp_path = tmp_path_factory.mktemp(request.param)
+    source = tmp_path / "marian"
+    write_tiny_marian(source, **CONFIGS[request.param])
+    run = import_marian(str(source), str(tmp_path / "run"))
+    peer = marian_comparison.Peer(str(source), run.vocabularies)
+    texts = marian_comparison.make_texts(run.source_vocabulary, NUM_TEXTS)
+    sources = run.source_vocabulary.encode(texts)
+    # Here, the end is always forced at the limit.
+    targets = [[*ids[:-1], END_ID] for ids in peer.search(sources, beam_size=1)]
+    return run, peer, texts, sources, targets
+
+
+class TransformersTest:
+    def test_ids_and_logits_are_the_same(self, pair):
+        run, peer, texts, sources, targets = pair
+        assert peer.encode(texts) == sources
+        difference = marian_comparison.compare_logits(
+            load_model(run), peer, sources[:200], targets[:200]
+        )
+        assert difference < 1e-5
+
+    def test_greedy_translations_are_the_same(self, pair):
+        run, _, texts, sources, targets = pair
+        translator = Translator.load(run.path, engine="keras")
+        ours = translator.translate_ids(sources, **vars(GREEDY))
+        assert [best.ids for best, *_ in ours] == targets
+
+    def test_a_beam_finds_the_same_or_what_scores_more(self, pair):
+        run, peer, _, sources, _ = pair
+        size = marian_comparison.BEAM_SIZE
+        translator = Translator.load(run.path, engine="keras")
+        options = {**vars(GREEDY), "beam_size": size}
+        ours = translator.translate_ids(sources[:200], **options)
+        theirs = peer.search(sources[:200], size)
+        for source, (best, *_), other in zip(sources, ours, theirs):
+            # transformers ends no beam that is not among the best, and gives
+            # a forced end the probability 1.
+            if other[-1] == END_ID and best.ids != other:
+                score = translator.score_ids([source], [other], alpha=0.0)[0]
+                assert best.score >= score - 1e-4
+
+    def test_exports_translate_alike(self, pair, tmp_path):
+        run, _, texts, _, targets = pair
+        expected = run.vocabulary.decode(targets)
+        for export in (export_ctranslate2, export_saved_model):
+            path = export(run, str(tmp_path / export.__name__), GREEDY)
+            translations = load(path).translate(texts)
+            different = [
+                place
+                for place, each in enumerate(zip(translations, expected))
+                if len({" ".join(text.split()) for text in each}) > 1
+            ]
+            assert len(different) <= NUM_TEXTS // 200
+            for i in different:
+                assert is_cut_otherwise(run.source_vocabulary, texts[i])
+
+    def test_what_is_written_back_opens_there(self, pair, tmp_path):
+        run, peer, texts, sources, targets = pair
+        path = export_marian(run, str(tmp_path / "back"), GREEDY)
+        back = marian_comparison.Peer(path, run.vocabularies)
+        assert back.encode(texts) == sources
+        assert back.search(sources[:50], beam_size=1) == targets[:50]
+
+
+@pytest.mark.parametrize("tied_embeddings", ["all", "target", "none"])
+def test_a_run_trained_here_opens_there(tied_embeddings, tmp_path):
+    sizes = {"num_layers": 2, "d_model": 16, "d_ff": 24, "num_heads": 2}
+    hparams = HParams(**sizes, tied_embeddings=tied_embeddings)
+    model_path = str(tmp_path / "vocab.model")
+    texts = ["a dog runs over the street", "two women read a book"]
+    vocabulary = train_subwords(texts * 9, 285, model_path)
+    record = {"problem": "translate_files"}
+    run = RunDirectory.create(
+        str(tmp_path / "run"), record, hparams, vocabulary.model_bytes
+    )
+    keras.utils.set_random_seed(5)
+    model = build_transformer(hparams.model, vocabulary.vocab_size)
+    run.checkpoints.save(7, variables.read(variables.model_variables(model)))
+    path = export_marian(run, str(tmp_path / "export"), GREEDY)
+    peer = marian_comparison.Peer(path, run.vocabularies)
+    sources, targets = (run.vocabulary.encode([text]) for text in texts)
+    assert peer.encode(texts[:1]) == sources
+    inputs, outputs = np.array(sources), np.array(targets)
+    ours = to_numpy(model({"inputs": inputs, "targets": outputs}))
+    theirs = peer(inputs, outputs)
+    # The logit of padding is set so low that it is never written.
+    np.testing.assert_allclose(theirs[..., 1:], ours[..., 1:], atol=1e-5)
+    translator = Translator.load(run.path, engine="keras")
+    greedy = translator.translate_ids(sources, **vars(GREEDY))
+    assert [best.ids for best, *_ in greedy] == peer.search(sources, 1)

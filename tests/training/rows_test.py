@@ -1,0 +1,100 @@
+import dataclasses
+
+import pytest
+
+from keras_transformer import hparam
+from keras_transformer import registry
+from keras_transformer.training.sweep.rows import Variant
+from keras_transformer.training.sweep.rows import make_points
+from keras_transformer.training.sweep.rows import make_rows
+from keras_transformer.training.sweep.rows import make_table3
+from keras_transformer.training.sweep.rows import make_table4
+from keras_transformer.training.sweep.rows import scale_down
+
+COPY = registry.get_problem("copy", "data")
+
+
+def rows_of(variants, scale="none", overrides="", steps=None, seeds=(0,)):
+    return make_rows(variants, scale, overrides, steps, lambda name: seeds)
+
+
+class ScaleTest:
+    def test_tiny_keeps_the_ratios_of_all_widths_of_table_3(self):
+        base = scale_down(registry.get_hparams("transformer_base"), "tiny")
+        assert (base.d_model, base.d_ff, base.num_heads) == (128, 512, 8)
+        assert base.effective_batch_tokens == 625
+        assert base.learning_rate == 0.5
+        for row in rows_of(make_table3(COPY), "tiny"):
+            full = registry.get_hparams(row.variant.hparams_set)
+            for name in ("d_model", "d_ff", "d_k", "d_v", "warmup_steps"):
+                ours, papers = (getattr(h, name) for h in (row.hparams, full))
+                assert 4 * ours == papers
+            assert row.hparams.num_heads == full.num_heads
+            assert row.hparams.num_layers == full.num_layers
+
+    def test_a_width_that_is_not_divisible_is_refused(self):
+        hparams = hparam.HParams(d_ff=1022)
+        with pytest.raises(ValueError, match="d_ff=1022"):
+            scale_down(hparams, "tiny")
+
+
+class RowsTest:
+    def test_table_3_has_the_papers_20_rows_with_its_figures(self):
+        rows = rows_of(make_table3(COPY))
+        assert len(rows) == 20
+        big = rows[-1]
+        assert big.hparams == registry.get_hparams("transformer_big")
+        assert big.variant.paper["bleu"] == 26.4
+        assert big.variant.paper["parameters"] == 213_000_000
+
+    def test_table_4_leaves_out_what_has_no_data(self):
+        alone = make_table4(COPY, None, "transformer_parsing")
+        both = make_table4(COPY, COPY, "transformer_parsing")
+        assert [variant.name for variant in alone] == ["treebank_only"]
+        assert [variant.paper["f1"] for variant in both] == [91.3, 92.7]
+
+    def test_overrides_make_the_hyper_parameters_of_the_row(self):
+        points = [{"dropout": 0.25, "norm": "pre", "packed": True}]
+        (row,) = rows_of(
+            make_points(COPY, "transformer_small", points),
+            "tiny",
+            "d_k=7,learning_rate=1e-5",
+            steps=9,
+        )
+        of_set = registry.get_hparams("transformer_small")
+        assert hparam.parse_overrides(of_set, row.overrides) == row.hparams
+        assert row.hparams.d_k == 7
+        assert row.hparams.train_steps == 9
+        assert row.directory == "dropout=0.25_norm=pre_packed=True"
+
+    def test_a_seed_has_a_directory_of_its_own(self):
+        variant = Variant("tiny", COPY, "transformer_tiny")
+        rows = rows_of([variant], seeds=(3, 4))
+        assert [row.seed for row in rows] == [3, 4]
+        assert [row.directory for row in rows] == [
+            "tiny",
+            "tiny_seed4",
+        ]
+
+    def test_too_many_rows_are_refused_before_they_are_made(self):
+        with pytest.raises(ValueError, match="10,000 rows. .* 20,000,000"):
+            rows_of(make_table3(COPY), seeds=range(10**6))
+
+    def test_a_name_that_no_directory_may_have_is_refused(self):
+        point = dataclasses.asdict(registry.get_hparams("transformer_tiny"))
+        with pytest.raises(ValueError, match="at most 255 .*with --hparams"):
+            rows_of(make_points(COPY, "transformer_tiny", [point]))
+
+    def test_two_equal_rows_are_refused(self):
+        with pytest.raises(ValueError, match="base and d_dropout0"):
+            rows_of(make_table3(COPY), overrides="dropout=0.2")
+
+    def test_the_variants_own_changes_come_last(self):
+        (row,) = rows_of(
+            make_points(COPY, "transformer_tiny", [{"dropout": 0.0}]),
+            overrides="dropout=0.5",
+        )
+        assert row.hparams.dropout == 0.0
+        assert dataclasses.replace(
+            row.hparams, dropout=0.3
+        ) == registry.get_hparams("transformer_tiny")

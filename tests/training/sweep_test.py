@@ -1,0 +1,208 @@
+import json
+import os
+
+import numpy as np
+import pytest
+
+from keras_transformer import hparam
+from keras_transformer import registry
+from keras_transformer.fields import parse_changes
+from keras_transformer.problem import Problem
+from keras_transformer.runs.data_record import describe_data
+from keras_transformer.runs.metrics_table import MetricsTable
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.training.sweep import sweep as sweep_module
+from keras_transformer.training.sweep.rows import make_points
+from keras_transformer.training.sweep.rows import make_rows
+from keras_transformer.training.sweep.sweep import Sweep
+from keras_transformer.training.sweep.sweep import check_settings
+from keras_transformer.training.sweep.sweep import is_finished
+
+COPY = registry.get_problem("copy", "data")
+
+
+class Repeated(Problem):
+    """Has the same text on both sides, which data of the name differ in."""
+
+    name = "copy"
+    vocab_size = 266
+    text = ""
+
+    def text_pairs(self, split, tmp_dir):
+        yield self.text, self.text
+
+
+class Commands:
+    """Takes the place of the processes of kt-trainer and kt-evaluate."""
+
+    def __init__(self):
+        self.calls = []
+        self.flags = {}  # the flags of the last call of each command
+        self.failing = None  # name of a row
+        self.record = {"problem": "copy"}
+
+    def __call__(self, command, path, flags):
+        name = os.path.basename(path)
+        self.calls.append((command, name))
+        self.flags[command] = flags
+        if name == self.failing:
+            return "kt-trainer ended with status 2. No memory."
+        flags = dict(flag.removeprefix("--").split("=", 1) for flag in flags)
+        getattr(self, command)(path, flags)
+        return None
+
+    def trainer(self, path, flags):
+        hparams = registry.get_hparams(flags["hparams_set"])
+        changes = parse_changes(hparam.HParams, flags["hparams"], "hparams")
+        step = changes["train_steps"]
+        hparams = hparam.parse_overrides(hparams, flags["hparams"])
+        run = RunDirectory.create(path, self.record, hparams, b"")
+        run.checkpoints.save(step, {"model/bias": np.zeros(5)})
+        figures = {"step": step, "epoch": 1, "seconds": 60.0}
+        figures |= {"dev_loss": 2.0, "dev_perplexity": 10 * hparams.dropout}
+        MetricsTable(run.file("metrics.csv"), 0).add(figures)
+
+    def evaluate(self, path, flags):
+        os.makedirs(os.path.join(path, "scores"))
+        entry = {"step": 7, "num_pairs": 1, "decode": {}, "lines": []}
+        name = os.path.join(path, "scores", f"{flags['split']}.json")
+        with open(name, "w") as file:
+            json.dump([{**entry, "bleu": 40.0}], file)
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    commands = Commands()
+    monkeypatch.setattr(sweep_module, "_run", commands)
+    return commands
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    return sweep_on(COPY, tmp_path)
+
+
+@pytest.fixture
+def make_sweep(tmp_path):
+    """Function that makes a sweep on data of its own in one directory."""
+
+    def make(name):
+        problem = Repeated(str(tmp_path / name))
+        if not os.path.exists(problem.directory):
+            problem.text = name
+            problem.generate(None)
+        return sweep_on(problem, tmp_path / "sweep")
+
+    (tmp_path / "sweep").mkdir()
+    return make
+
+
+def sweep_on(problem, path):
+    points = [{"dropout": 0.2}, {"dropout": 0.3}]
+    rows = make_rows(
+        make_points(problem, "transformer_base", points),
+        "tiny",
+        "",
+        7,
+        lambda name: [0],
+    )
+    return Sweep(str(path), "title", rows, ("dev",), "bleu")
+
+
+class SweepTest:
+    def test_every_row_is_trained_and_evaluated(self, sweep, commands):
+        assert sweep.run(sweep.rows) == {}
+        assert commands.calls == [
+            ("trainer", "dropout=0.2"),
+            ("evaluate", "dropout=0.2"),
+            ("trainer", "dropout=0.3"),
+            ("evaluate", "dropout=0.3"),
+        ]
+        text = open(sweep.file("table.md")).read()
+        assert "| 7 | 1.0 | 5e-06 | 2.00 | 40.0 |" in text
+        assert "| 7 | 1.0 | 5e-06 | 3.00 | 40.0 |" in text
+        assert os.path.exists(sweep.file("plot.png"))
+
+    def test_a_failed_row_does_not_stop_the_others(self, sweep, commands):
+        commands.failing = "dropout=0.2"
+        failures = sweep.run(sweep.rows)
+        assert list(failures) == ["dropout=0.2"]
+        assert ("evaluate", "dropout=0.3") in commands.calls
+        text = open(sweep.file("table.md")).read()
+        assert "dropout=0.2 failed: kt-trainer ended with status 2" in text
+
+    def test_the_next_call_does_what_is_left(self, sweep, commands):
+        commands.failing = "dropout=0.3"
+        sweep.run(sweep.rows)
+        commands.failing, commands.calls = None, []
+        assert sweep.run(sweep.rows) == {}
+        assert {name for _, name in commands.calls} == {"dropout=0.3"}
+
+    def test_data_dir_and_usr_dir_go_to_both_commands(self, sweep, commands):
+        sweep.run(sweep.rows, ["--usr_dir=mine"], ["--precision=float32"])
+        shared = ["--data_dir=data", "--usr_dir=mine"]
+        assert commands.flags["evaluate"] == ["--split=dev", *shared]
+        assert {*shared, "--precision=float32"} < set(commands.flags["trainer"])
+
+    def test_rows_on_other_data_are_refused(self, make_sweep, commands):
+        sweep, other = make_sweep("data"), make_sweep("other")
+        problem = sweep.rows[0].variant.problem
+        commands.record = {
+            "problem": "copy",
+            "data_dir": problem.data_dir,
+            "data": describe_data(problem),
+            **problem.vocabularies.hashes,
+        }
+        sweep.run(sweep.rows)
+        table = open(sweep.file("table.md")).read()
+        commands.calls = []
+        words = "The splits of the data in .*other/copy are.*=0.2 "
+        words += "records.*"
+        with pytest.raises(ValueError, match=words + "--output_dir"):
+            other.run(other.rows)
+        assert commands.calls == []
+        assert open(sweep.file("table.md")).read() == table
+        os.rename(problem.data_dir, problem.data_dir + "_moved")
+        assert make_sweep("data_moved").run([]) == {}
+
+    def test_rows_with_other_weights_are_refused(
+        self, make_sweep, commands, monkeypatch
+    ):
+        sweep = make_sweep("data")
+        problem = sweep.rows[0].variant.problem
+        commands.record = {
+            "problem": "copy",
+            "data": describe_data(problem),
+            "corpus_weights": [],
+        }
+        sweep.run(sweep.rows)
+        monkeypatch.setattr(type(problem), "corpus_weights", ["news:2.0"])
+        with pytest.raises(ValueError, match="The corpus_weights of the data"):
+            sweep.run(sweep.rows)
+
+    @pytest.mark.parametrize("train_steps,seed", [(8, 0), (7, 1)])
+    def test_a_row_of_another_recipe_or_seed_is_trained_again(
+        self, sweep, commands, train_steps, seed
+    ):
+        sweep.run(sweep.rows[:1])
+        others = make_rows(
+            [sweep.rows[0].variant],
+            "tiny",
+            "",
+            train_steps,
+            lambda name: [seed],
+        )
+        row, path = others[0], sweep.file("dropout=0.2")
+        assert is_finished(sweep.rows[0], path, ["dev"])
+        assert not is_finished(row, path, ["dev"])
+
+
+class CheckSettingsTest:
+    def test_a_directory_keeps_its_settings(self, tmp_path):
+        settings = {"table": "3", "grid": None, "train_steps": 2000}
+        check_settings(tmp_path, settings)
+        check_settings(tmp_path, settings)
+        with pytest.raises(ValueError, match="no --table.*--table=3"):
+            check_settings(tmp_path, {**settings, "table": None})
+        with pytest.raises(ValueError, match="train_steps=4000"):
+            check_settings(tmp_path, {**settings, "train_steps": 4000})

@@ -1,6 +1,7 @@
 """Keras layers of the Transformer, which use only `keras.ops`."""
 
 import importlib
+import typing
 
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.decoder import Decoder
@@ -20,6 +21,11 @@ from keras_transformer.layers.positional_encoding import (
     SinusoidalPositionalEncoding,
 )
 from keras_transformer.layers.residual import Residual
+
+if typing.TYPE_CHECKING:  # Editors and type checkers run no `__getattr__`.
+    from keras_transformer.parsing.span_classifier import (
+        SpanClassifier as SpanClassifier,
+    )
 
 __all__ = [
     "Decoder",

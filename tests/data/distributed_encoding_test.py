@@ -12,11 +12,11 @@ from number_problem import files_of
 from number_problem import generated
 from number_problem import with_pairs
 
+from keras_transformer.data.generation import distributed_encoding
 from keras_transformer.data.generation import encoding
 from keras_transformer.data.generation.distributed_encoding import (
     DistributedEncoder,
 )
-from keras_transformer.data.generation.generation import distributed_encoding
 from keras_transformer.problems.translate_files import TranslateFiles
 
 HAS_BEAM = importlib.util.find_spec("apache_beam") is not None

@@ -192,9 +192,13 @@ class TensorflowBackend(Backend):
 
         sums = self._gradients(*(array[0] for array in arrays), num_tokens)
         if num_rounds > 1:
-            # A loop needs the memory for the activations of one round only.
+            # A loop needs the memory for the activations of one round only, if
+            # TensorFlow computes no later round meanwhile.
             _, sums = tf.while_loop(
-                lambda i, _: i < num_rounds, add_round, (1, sums)
+                lambda i, _: i < num_rounds,
+                add_round,
+                (1, sums),
+                parallel_iterations=1,
             )
         sums, gradients = sums
         if self.num_replicas > 1:

@@ -45,7 +45,7 @@ def main(argv):
         flags.require(FLAGS, error.name)
         raise
     # One machine prints the line, however many take part.
-    if trainer.engine.is_chief:
+    if trainer.backend.is_chief:
         print(json.dumps({"step": trainer.step, **trainer.results}))
     if not trainer.stop_signal:
         return 0

@@ -90,7 +90,7 @@ class LoraRunTest:
         trained, _ = train(run, 60)
         ids = np.array([[5, 7, 9, 1]], "int32")
         features = {"inputs": ids, "targets": ids}
-        expected = trained.engine.model(features)
+        expected = trained.backend.model(features)
         model = load_model(run)
         assert model.lora_rank is None
         np.testing.assert_allclose(model(features), expected, atol=1e-5)

@@ -359,15 +359,14 @@ def pad(ids, min_length=0):
 
 
 def read_pairs(source, target):
-    """Reads two files with a sentence a line, or makes the toy language."""
+    """Reads two files with a sentence a line, or the toy language."""
     if source:
         sides = (pathlib.Path(p).read_text("utf-8") for p in (source, target))
         sides = (side.rstrip("\n").split("\n") for side in sides)
         return list(zip(*sides, strict=True))
-    from keras_transformer.problems.translate_ende_toy import SentenceWriter
+    from keras_transformer.problems.toy import TranslateEndeToy
 
-    writer = SentenceWriter(seed=2017)
-    return list({writer.sentence(): None for _ in range(25_000)})
+    return list(TranslateEndeToy().text_pairs("train", None))
 
 
 def main():

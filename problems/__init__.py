@@ -2,8 +2,7 @@
 
 from keras_transformer.problems import parsing  # noqa: F401
 from keras_transformer.problems import parsing_files  # noqa: F401
-from keras_transformer.problems import parsing_toy  # noqa: F401
 from keras_transformer.problems import synthetic  # noqa: F401
-from keras_transformer.problems import translate_ende_toy  # noqa: F401
+from keras_transformer.problems import toy  # noqa: F401
 from keras_transformer.problems import translate_files  # noqa: F401
 from keras_transformer.problems import translate_wmt  # noqa: F401

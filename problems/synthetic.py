@@ -1,11 +1,10 @@
 """Problems without data, to check that a model learns at all."""
 
+import itertools
 import random
 import string
 
 from keras_transformer.problem import Problem
-from keras_transformer.problems.random_text import divide
-from keras_transformer.problems.random_text import draw_distinct
 from keras_transformer.registry import register_problem
 from keras_transformer.token_ids import FIRST_SYMBOL_ID
 
@@ -29,13 +28,14 @@ class Copy(Problem):
     def text_pairs(self, split, tmp_dir):
         # A fixed seed gives every user the same pairs.
         generator = random.Random(0)
-
-        def draw():
+        lines, num_lines = {}, sum(NUM_PAIRS.values())
+        while len(lines) < num_lines:
             length = generator.randint(3, MAX_SYMBOLS)
-            return tuple(generator.choices(string.ascii_lowercase, k=length))
-
-        lines = draw_distinct(draw, lambda line: [line])
-        for symbols in divide(lines, NUM_PAIRS, set)[split]:
+            letters = generator.choices(string.ascii_lowercase, k=length)
+            lines[tuple(letters)] = None
+        ends = dict(zip(NUM_PAIRS, itertools.accumulate(NUM_PAIRS.values())))
+        first = ends[split] - NUM_PAIRS[split]
+        for symbols in itertools.islice(lines, first, ends[split]):
             yield " ".join(symbols), " ".join(symbols[:: self._step])
 
 

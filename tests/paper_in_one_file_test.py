@@ -87,7 +87,7 @@ class PaperInOneFileTest:
         assert len(text.splitlines()) <= 400
         imported = [line for line in text.splitlines() if "import" in line]
         ours = [line for line in imported if "keras_transformer" in line]
-        assert [line.split()[-1] for line in ours] == ["SentenceWriter"]
+        assert [line.split()[-1] for line in ours] == ["TranslateEndeToy"]
 
     def test_equal_weights_give_equal_logits(self, trained):
         *_, (example, model), _ = trained

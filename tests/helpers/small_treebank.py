@@ -3,7 +3,7 @@
 import gzip
 import itertools
 
-from keras_transformer.problems.parsing_toy import TreeWriter
+from toy_text.trees import TreeWriter
 
 
 def make_trees(count):

@@ -9,11 +9,12 @@ import dataclasses
 import itertools
 import re
 
+from toy_text import grammar
+from toy_text import sentences as toy
+from toy_text.lexicon import NounPhrase
+from toy_text.lexicon import Pronoun
+
 from keras_transformer.decoding.engines.attention import format_pharaoh
-from keras_transformer.problems.toy_language import grammar
-from keras_transformer.problems.toy_language import sentences as toy
-from keras_transformer.problems.toy_language.lexicon import NounPhrase
-from keras_transformer.problems.toy_language.lexicon import Pronoun
 from keras_transformer.problems.translate_files import TranslateFiles
 
 FIRST_MARK = 0xE000  # the first character for private use

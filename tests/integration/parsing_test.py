@@ -20,7 +20,7 @@ from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.parsing.tree import parse_tree
-from keras_transformer.problems.parsing_toy import make_toy_trees
+from keras_transformer.problems.toy import ParsingToy
 
 SENTENCE = 'The teacher said: "I can\'t see (any) dogs."'
 WORDS = "The teacher said : `` I ca n't see -LRB- any -RRB- dogs . ''".split()
@@ -32,7 +32,7 @@ HPARAMS += ",effective_batch_tokens=2048,warmup_steps=40,beam_size=2"
 def treebank(tmp_path_factory):
     """Directory of 300 trees for training, 12 for dev and 12 for test."""
     directory = tmp_path_factory.mktemp("treebank")
-    trees = make_toy_trees()["train"]
+    trees = list(ParsingToy().trees("train", None))
     parts = {
         "train": trees[:300],
         "dev": trees[300:312],

@@ -14,9 +14,9 @@ from keras_transformer.parsing.augmentation import augment
 from keras_transformer.parsing.tree import Tree
 from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.parsing.tree import walk
-from keras_transformer.problems.parsing_toy import make_toy_trees
+from keras_transformer.problems.toy import ParsingToy
 
-TREES = make_toy_trees()["dev"][:100]
+TREES = list(ParsingToy().trees("dev", None))[:100]
 NUM_ROUNDS = 4
 
 

@@ -1,20 +1,19 @@
 """Tests of the clauses of the toy language in English and German."""
 
 import pytest
-
-from keras_transformer.problems.toy_language import grammar
-from keras_transformer.problems.toy_language import lexicon
-from keras_transformer.problems.toy_language.grammar import CAN
-from keras_transformer.problems.toy_language.grammar import WANT
-from keras_transformer.problems.toy_language.grammar import Clause
-from keras_transformer.problems.toy_language.grammar import english
-from keras_transformer.problems.toy_language.grammar import german
-from keras_transformer.problems.toy_language.lexicon import NO
-from keras_transformer.problems.toy_language.lexicon import SOME
-from keras_transformer.problems.toy_language.lexicon import THE
-from keras_transformer.problems.toy_language.lexicon import A
-from keras_transformer.problems.toy_language.lexicon import NounPhrase
-from keras_transformer.problems.toy_language.lexicon import RelativePronoun
+from toy_text import grammar
+from toy_text import lexicon
+from toy_text.grammar import CAN
+from toy_text.grammar import WANT
+from toy_text.grammar import Clause
+from toy_text.grammar import english
+from toy_text.grammar import german
+from toy_text.lexicon import NO
+from toy_text.lexicon import SOME
+from toy_text.lexicon import THE
+from toy_text.lexicon import A
+from toy_text.lexicon import NounPhrase
+from toy_text.lexicon import RelativePronoun
 
 NOUNS = {n.english: n for group in lexicon.NOUNS.values() for n in group}
 ADJECTIVES = {a.english: a for a in lexicon.ADJECTIVES}

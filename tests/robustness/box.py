@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -14,8 +15,8 @@ from tiny_marian import write_tiny_marian
 
 from keras_transformer import registry
 from keras_transformer.data.vocabulary.subwords import Subwords
-from keras_transformer.problems.parsing_toy import TreeWriter
-from keras_transformer.problems.translate_ende_toy import SentenceWriter
+from keras_transformer.problems.toy import ParsingToy
+from keras_transformer.problems.toy import TranslateEndeToy
 
 FROZEN = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
 LARGE = 64 * 2**20  # larger files are compared by size and time alone
@@ -109,14 +110,14 @@ def _set(path, **changes):
 def _make_texts(path):
     """Writes small parallel text, and treebanks."""
     path.mkdir()
-    # The toy problems themselves would make thousands of sentences.
-    sentences, trees = SentenceWriter(seed=0), TreeWriter(seed=0)
     for split, number in (("train", 300), ("dev", 20), ("test", 20)):
-        lines = [sentences.sentence() for _ in range(number)]
+        pairs = TranslateEndeToy().text_pairs(split, None)
+        lines = list(itertools.islice(pairs, number))
         for side, ending in enumerate(("en", "de")):
             text = "".join(pair[side] + "\n" for pair in lines)
             (path / f"{split}.{ending}").write_text(text, encoding="utf-8")
-        texts = [str(trees.write()) for _ in range(NUM_TREES[split])]
+        trees = ParsingToy().trees(split, None)
+        texts = map(str, itertools.islice(trees, NUM_TREES[split]))
         (path / f"{split}.trees").write_text("\n".join(texts))
 
 

@@ -12,7 +12,7 @@ questions and negations. In German the verb moves:
 import dataclasses
 import re
 
-from keras_transformer.problems.toy_language import lexicon
+from toy_text import lexicon
 
 
 def _by_person(forms):

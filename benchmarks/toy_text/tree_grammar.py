@@ -1,5 +1,6 @@
-"""The grammar of the toy treebank, which `grammar.txt` and `words.txt` hold.
+"""The grammar of the toy treebank.
 
+Its rules and words are in `tree_grammar.txt` and `tree_words.txt`.
 The nouns and adjectives are those of the toy language pair and some more. The
 grammar chooses words by their groups: a verb takes nouns of certain groups, and
 "with a fork" goes with eating, "with cream" with a cake.
@@ -10,9 +11,9 @@ import itertools
 import re
 import typing
 
-from keras_transformer.problems.toy_language.lexicon import ADJECTIVES
-from keras_transformer.problems.toy_language.lexicon import NOUNS
-from keras_transformer.problems.toy_language.lexicon import read_lines
+from toy_text.lexicon import ADJECTIVES
+from toy_text.lexicon import NOUNS
+from toy_text.lexicon import read_lines
 
 VERB_TAGS = ("VB", "VBZ", "VBD", "VBN", "VBG", "VBP")
 
@@ -50,7 +51,7 @@ def read_grammar():
         for symbol, words in make_lexical_rules().items()
     }
     head = None
-    text = "\n".join(read_lines(__package__, "grammar.txt"))
+    text = "\n".join(read_lines(__package__, "tree_grammar.txt"))
     for line in text.replace("\n ", "").splitlines():
         new_head, weight, text = _LINE.fullmatch(line).groups()
         head = new_head or head
@@ -130,9 +131,9 @@ def make_lexical_rules():
 
 
 def _read_words():
-    """Returns the sections of `words.txt`: {title: [(group, [entry, ...])]}."""
+    """Returns the sections of the words: {title: [(group, [entry, ...])]}."""
     sections = {}
-    for line in filter(None, read_lines(__package__, "words.txt")):
+    for line in filter(None, read_lines(__package__, "tree_words.txt")):
         if line.startswith("["):
             rows = sections.setdefault(line.strip("[]"), [])
         else:

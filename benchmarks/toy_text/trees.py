@@ -1,45 +1,18 @@
-"""Parsing of sentences that a small grammar generates with their trees.
-
-The sentences are short and use few words, but the trees contain the
-difficulties of parsing: phrases that could belong to several words, clauses
-within clauses, coordination, questions. The words determine the tree, so a
-model can learn to parse every sentence correctly.
-"""
+"""Generates random sentences with their trees by the toy grammar."""
 
 import bisect
-import functools
 import itertools
 import random
 
 from keras_transformer.parsing.tree import ROOT
 from keras_transformer.parsing.tree import Tree
 from keras_transformer.parsing.tree import build_trees
-from keras_transformer.problems.parsing import ParsingProblem
-from keras_transformer.problems.random_text import divide
-from keras_transformer.problems.random_text import draw_distinct
-from keras_transformer.problems.toy_treebank.grammar import read_grammar
-from keras_transformer.registry import register_problem
+from toy_text.tree_grammar import read_grammar
 
-NUM_TREES = {"train": 12_000, "dev": 300, "test": 300}
 SENTENCE_LENGTHS = range(4, 26)  # in words, punctuation included
 
 # Words of these symbols are not repeated in a sentence, if others are left.
 _ONCE = ("noun", "verb", "adjective", "name")
-
-
-@register_problem
-class ParsingToy(ParsingProblem):
-    """Parsing of sentences from a toy grammar; needs no download.
-
-    Each sentence has one reading, which its words determine. No sentence occurs
-    twice. Dev and test share all their words with training but no sentence.
-    """
-
-    vocab_size = 1500
-    linearization = "lexicalised"
-
-    def trees(self, split, tmp_dir):
-        return iter(make_toy_trees()[split])
 
 
 class TreeWriter:
@@ -107,12 +80,3 @@ def spell(words):
     start = 1 if spelled[0] == "``" else 0
     spelled[start] = spelled[start][0].upper() + spelled[start][1:]
     return spelled
-
-
-@functools.cache
-def make_toy_trees():
-    """Returns a dictionary of split to its trees."""
-    trees = draw_distinct(
-        TreeWriter(seed=2017).write, lambda tree: [tuple(tree.words())]
-    )
-    return divide(trees, NUM_TREES, Tree.words)

@@ -3,14 +3,14 @@
 import dataclasses
 import random
 
-from keras_transformer.problems.toy_language import lexicon
-from keras_transformer.problems.toy_language.grammar import MODALS
-from keras_transformer.problems.toy_language.grammar import MUST
-from keras_transformer.problems.toy_language.grammar import Clause
-from keras_transformer.problems.toy_language.grammar import english
-from keras_transformer.problems.toy_language.grammar import german
-from keras_transformer.problems.toy_language.lexicon import NOUNS
-from keras_transformer.problems.toy_language.lexicon import VERBS
+from toy_text import lexicon
+from toy_text.grammar import MODALS
+from toy_text.grammar import MUST
+from toy_text.grammar import Clause
+from toy_text.grammar import english
+from toy_text.grammar import german
+from toy_text.lexicon import NOUNS
+from toy_text.lexicon import VERBS
 
 SENTENCE_LENGTHS = range(4, 19)  # in words
 ALL_TENSES = ("present", "now", "past", "future")

@@ -1,0 +1,1 @@
+"""Grammars of a small English-German language pair and a small treebank."""

@@ -24,24 +24,147 @@ A summary goes to standard output, progress to standard error.
 
 import itertools
 import os
+import shlex
 import time
 
+from keras_transformer import fields
 from keras_transformer import registry
-from keras_transformer.bin.kt_datagen.datagen_flags import FLAGS
-from keras_transformer.bin.kt_datagen.datagen_flags import check_flags
-from keras_transformer.bin.kt_datagen.datagen_flags import make_encoder
-from keras_transformer.bin.kt_datagen.datagen_flags import set_files
 from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import corpus_flags
 from keras_transformer.bin.shared import flags
 from keras_transformer.data.generation.corpora import format_corpus_name
 from keras_transformer.errors import UserError
+from keras_transformer.parsing.symbols import LINEARIZATIONS
 
+# Flags that are arguments of `use_files`, by the first of a problem's sides.
+SETTINGS = {
+    "source": ("source_vocab_size", "shared_vocabulary", "tokenized")
+    + ("vocabulary_temperature",),
+    "trees": ("parsed_trees", "treebank_weight", "linearization")
+    + ("augmentation_rounds", "skip_bad"),
+}
+EITHER_SETTINGS = ("vocab_size", "vocabulary", "normalize_text")
+TRAINED = ("vocab_size", "source_vocab_size", "shared_vocabulary", "symbols")
+TRAINED += ("vocabulary_temperature", "normalize_text")
 # A problem may have further reasons, which are shown as they are.
 REASONS = {
     "empty_side": "dropped for an empty side",
     "bad_trees": "bad trees left out",
     "cleaning": "dropped by cleaning",
 }
+
+VOCABULARY_GROUP = flags.group(
+    "Vocabulary of translate_files",
+    vocabulary=flags.path(
+        "SentencePiece model to use, or the directory of a run, an average, "
+        "data, or an export in the format ctranslate2 or saved_model_ids. "
+        "Default: train one on the text. parsing_files takes it, too."
+    ),
+    shared_vocabulary=flags.switch(
+        "Whether source and target have one vocabulary. Two are better where "
+        "they have different scripts, and need tied_embeddings=target in the "
+        "training. Default: true.",
+        default=None,
+    ),
+    source_vocab_size=flags.count(
+        "Number of subwords in the source's vocabulary. Default: vocab_size.",
+        maximum=flags.MAX_VOCAB_SIZE,
+    ),
+    symbols=flags.text(
+        "Texts that are one subword each wherever they occur, separated by "
+        "commas, such as <num>,<url>. Default: none."
+    ),
+    vocabulary_temperature=flags.amount(
+        "Above 1, small corpora get a larger share of the text that the "
+        "vocabulary is trained on: in proportion to their size to the power of "
+        "1 / vocabulary_temperature.",
+        default=1,
+        maximum=1_000,
+        minimum=1,
+    ),
+    normalize_text=flags.switch(
+        "Whether the vocabulary normalises text: white space becomes a space, "
+        "invisible marks go, and letters get one spelling. parsing_files takes "
+        "it, too. Default: true.",
+        default=None,
+    ),
+    tokenized=flags.switch(
+        "The text has spaces between its tokens already, so no score tokenises "
+        "it again."
+    ),
+)
+RUNNER_GROUP = flags.group(
+    "Several machines",
+    runner=flags.choice(
+        ("local", "direct", "prism", "dask", "flink", "spark")
+        + ("dataflow", "portable"),
+        "Where the training text is encoded: local is this machine with all "
+        "its cores, and the others are runners of Apache Beam.",
+        default="local",
+    ),
+    pipeline_options=flags.text(
+        "Options of Apache Beam for the runner, such as '--project=mine "
+        "--region=europe-west1 --temp_location=gs://mine/tmp'.",
+        default="",
+    ),
+)
+TREE_GROUP = flags.group(
+    "Files of parsing_files",
+    train_trees=flags.paths(
+        "Files or directories of the training trees, separated by commas. "
+        "wsj:02-21 means the folders or files 02 to 21 in wsj."
+    ),
+    dev_trees=flags.paths("Files or directories of the development trees."),
+    test_trees=flags.paths(
+        "Files or directories of the test trees. Default: none."
+    ),
+    parsed_trees=flags.paths(
+        "Files or directories of automatically parsed trees that training "
+        "adds to the treebank. Default: none."
+    ),
+    treebank_weight=flags.count(
+        "Number of times that an epoch goes through the training trees for "
+        "each time through the parsed trees.",
+        default=1,
+        maximum=1_000,
+    ),
+    linearization=flags.choice(
+        LINEARIZATIONS,
+        "Form of a tree as a sequence. normalised writes XX for every "
+        "word, tagged its part-of-speech tag, and lexicalised the word "
+        "itself. in_order also writes the words, but each opening bracket "
+        "after the first child of its constituent.",
+        default="normalised",
+    ),
+    augmentation_rounds=flags.whole(
+        "Number of times that an epoch goes through the training trees, "
+        "together with new trees made of their parts; 0 uses the training "
+        "trees alone. Parsed trees are not augmented.",
+        default=0,
+        maximum=1_000,
+    ),
+    skip_bad=flags.switch(
+        "Report malformed trees and leave them out, instead of failing."
+    ),
+)
+FLAGS = flags.define(
+    flags.group(
+        flags.UNGROUPED,
+        problem=flags.text(
+            "Name of the problem, or several names separated by commas. The "
+            "suffix _rev swaps source and target, and _both stands for both "
+            "directions together. All of them share their data."
+        ),
+        data_dir=flags.path(
+            "Directory to write to, with one folder for each problem."
+        ),
+        tmp_dir=flags.SHARED,
+    ),
+    corpus_flags.GROUP,
+    VOCABULARY_GROUP,
+    RUNNER_GROUP,
+    TREE_GROUP,
+)
 
 
 def main(argv):
@@ -55,18 +178,130 @@ def main(argv):
     names = [name.strip() for name in FLAGS.problem.split(",")]
     # All names and flags are checked first, because generation can take hours.
     problems = [registry.get_problem(name, FLAGS.data_dir) for name in names]
-    check_flags(problems)
+    _check_flags(problems)
     encoder = make_encoder(FLAGS)
     for problem in problems:
         problem.encoder = encoder
-        set_files(problem)
-        _generate(problem)
+        _use_files(problem)
+        _generate(problem, tmp_dir)
 
 
-def _generate(problem):
+def _check_flags(problems):
+    """Checks that some problem accepts each flag of the command line."""
+    sides = {
+        side for problem in problems for side in getattr(problem, "sides", ())
+    }
+    # A problem silently ignores flags that are meant for another one.
+    for (_, group), side, taker in (
+        (corpus_flags.GROUP, "source", "translate_files"),
+        (VOCABULARY_GROUP, "source", "translate_files"),
+        (TREE_GROUP, "trees", "parsing_files"),
+    ):
+        for name in group:
+            is_taken = side in sides or (sides and name in EITHER_SETTINGS)
+            if not is_taken:
+                way_out = f"Remove it, or use --problem={taker}."
+                flags.refuse(FLAGS, [name], f"needs {taker}", way_out)
+
+
+def make_encoder(values):
+    """Returns the encoder that the flags choose."""
+    # Imported here because they import NumPy, which would slow --help down.
+    from keras_transformer.data.generation import distributed_encoding
+    from keras_transformer.data.generation import encoding
+
+    if values.runner == "local":
+        rule = "needs a runner of Apache Beam, not --runner=local"
+        flags.refuse(values, ["pipeline_options"], rule)
+        return encoding.LocalEncoder()
+    shown = flags.show(values, "pipeline_options")
+    try:
+        options = shlex.split(values.pipeline_options)
+    except ValueError as error:
+        raise UserError(
+            "`--pipeline_options` must be arguments as a shell reads them. "
+            f"Received: {shown} ({error}). Correct the quotation marks."
+        ) from error
+    for option in options:
+        name = option.split("=")[0]
+        if not name.startswith("--") or name == "--runner":
+            raise UserError(
+                "`--pipeline_options` must be of the form --name=value, "
+                f"without --runner. Received: {shown}, where "
+                f"{fields.quote(option)} is not. Correct it; --runner is a "
+                "flag of kt-datagen."
+            )
+    return distributed_encoding.DistributedEncoder(values.runner, options)
+
+
+def _use_files(problem):
+    """Passes the files that the flags name to a problem, with its settings."""
+    sides = getattr(problem, "sides", ())
+    if not sides:
+        return
+    files = {
+        split: tuple(_value(f"{split}_{side}") for side in sides)
+        for split in corpus_flags.SPLITS
+    }
+    names = EITHER_SETTINGS + SETTINGS[sides[0]]
+    settings = {name: _value(name) for name in names}
+    if "source" in sides:
+        settings |= corpus_flags.settings(FLAGS)
+        settings["symbols"] = FLAGS.symbols.split(",") if FLAGS.symbols else []
+        if len(FLAGS.train or []) < 2:
+            rule = "needs several corpora, each with its --train"
+            flags.refuse(FLAGS, ["vocabulary_temperature"], rule)
+    if path := FLAGS.vocabulary:
+        rule = f"has no effect with --vocabulary={path}, which is not trained"
+        flags.refuse(FLAGS, TRAINED, rule)
+        settings["vocabulary"] = find_vocabulary(path)
+    further = ("parsed_trees", "corpora", "alignments")
+    # Without files, `generate` raises an error unless the data exist already.
+    if any(map(any, files.values())) or any(map(settings.get, further)):
+        problem.use_files(files, **settings)
+
+
+def _value(name):
+    """Returns the value of a flag, with the paths of a list joined."""
+    value = FLAGS[name].value
+    return ",".join(value) if isinstance(value, list) else value
+
+
+def find_vocabulary(path):
+    """Returns the path of the SentencePiece model at or in a path.
+
+    If each side has a model, returns the path of their directory.
+    """
+    if os.path.exists(path) and not os.path.isdir(path):
+        return path
+    from keras_transformer.data.vocabulary.vocabularies import FILES
+    from keras_transformer.formats.exported import find_newest_version
+
+    newest = find_newest_version(path)
+    # A run, data or a CTranslate2 model; a SavedModel; a `data_dir`.
+    for folder in (
+        path,
+        newest,
+        os.path.join(newest, "assets.extra"),
+        os.path.join(path, "translate_files"),
+        os.path.join(path, "parsing_files"),
+    ):
+        model, source_model = (os.path.join(folder, name) for name in FILES)
+        if os.path.isfile(model):
+            return folder if os.path.isfile(source_model) else model
+    fault = f"holds no {FILES[0]}" if os.path.exists(path) else "does not exist"
+    raise UserError(
+        "`--vocabulary` must be a SentencePiece model, or the directory of a "
+        "run, an average, data, or an export in the format ctranslate2 or "
+        f"saved_model_ids. Received: --vocabulary={path}, which {fault}. "
+        "Name another path."
+    )
+
+
+def _generate(problem, tmp_dir):
     manifest_time = _time_of_manifest(problem)
     start = time.monotonic()
-    manifest = problem.generate(flags.find_tmp_dir(FLAGS))
+    manifest = problem.generate(tmp_dir)
     seconds = time.monotonic() - start
     print(f"{problem.data_name} in {problem.directory}")
     if "source_vocab_size" in manifest:
@@ -74,60 +309,45 @@ def _generate(problem):
         print(f"  vocabulary of the target {manifest['vocab_size']:,}")
     else:
         print(f"  vocabulary {manifest['vocab_size']:,}")
+    num_read = 0
     for split, counts in manifest["splits"].items():
-        print(f"  {split:<5} {_summary(counts)}")
-        for line in _corpus_lines(counts, has_weights=split == "train"):
-            print(f"    {line}")
+        _print_split(split, counts)
+        # Dropped pairs count, since reading them takes time as well.
+        num_read += counts["pairs"] + sum(counts["dropped"].values())
     for line in itertools.chain(*getattr(problem, "bad", {}).values()):
         print(f"  left out: {line}")
     if getattr(problem, "cleaning_report", None):
         print("\n".join(problem.cleaning_report.lines()))
     # `generate` writes the manifest last, and only if it made the data.
     if manifest_time == _time_of_manifest(problem):
-        print("  Nothing to do: the data exists already.")
-        return
-    if getattr(problem, "has_new_weights", False):
-        print(
-            "  The weights are new; the text and its vocabulary are as before."
-        )
-        return
-    num_pairs = sum(map(_num_read, manifest["splits"].values()))
+        end = "Nothing to do: the data exists already."
+    elif getattr(problem, "has_new_weights", False):
+        end = "The weights are new; the text and its vocabulary are as before."
+    else:
+        end = f"Generated in {seconds:.1f} s, {num_read / seconds:,.0f} pairs/s"
+        end += " including the vocabulary."
+    print(f"  {end}")
+
+
+def _print_split(split, counts):
+    dropped = ", ".join(
+        f"{number:,} {REASONS.get(reason, reason)}"
+        for reason, number in counts["dropped"].items()
+    )
     print(
-        f"  Generated in {seconds:.1f} s, {num_pairs / seconds:,.0f} pairs/s "
-        "including the vocabulary."
+        f"  {split:<5} {counts['pairs']:,} pairs, {counts['source_tokens']:,} "
+        f"source and {counts['target_tokens']:,} target tokens; {dropped}"
     )
-
-
-def _summary(counts):
-    return (
-        f"{counts['pairs']:,} pairs, {counts['source_tokens']:,} source and "
-        f"{counts['target_tokens']:,} target tokens; "
-        + ", ".join(
-            f"{number:,} {REASONS.get(reason, reason)}"
-            for reason, number in counts["dropped"].items()
-        )
-    )
-
-
-def _corpus_lines(counts, has_weights):
-    """Returns a line for each corpus, unless all of the text is one."""
     corpora = counts.get("corpora", [])
     if len(corpora) == 1 and corpora[0]["weight"] == 1:
-        return []
-    lines = []
+        return  # all of the text is one corpus
     for corpus in corpora:
         pairs, weight = corpus["pairs"], corpus["weight"]
         name = format_corpus_name(corpus["name"], corpus.get("tag"))
-        line = f"{name}: {pairs:,} pairs"
-        if has_weights:
+        line = f"    {name}: {pairs:,} pairs"
+        if split == "train":
             line += f", {weight * pairs:,.0f} in an epoch (weight {weight:g})"
-        lines.append(line)
-    return lines
-
-
-def _num_read(counts):
-    # Dropped pairs count, since reading them takes time as well.
-    return counts["pairs"] + sum(counts["dropped"].values())
+        print(line)
 
 
 def _time_of_manifest(problem):

@@ -9,7 +9,7 @@ from marian_examples import train_sentencepiece
 from marian_examples import write_marian_example
 
 from keras_transformer import registry
-from keras_transformer.bin.kt_datagen.datagen_flags import find_vocabulary
+from keras_transformer.bin.datagen import find_vocabulary
 from keras_transformer.data.generation.corpora import Corpus
 from keras_transformer.data.vocabulary import subwords
 from keras_transformer.formats.marian.vocabulary_files import (

@@ -1,16 +1,16 @@
 import pytest
 
-from keras_transformer.bin.kt_datagen import datagen_flags
+from keras_transformer.bin import datagen
 from keras_transformer.bin.shared import flags
 from keras_transformer.data.generation.encoding import LocalEncoder
 
 
 def encoder(*arguments):
-    values = flags.define(datagen_flags.RUNNER_GROUP)
+    values = flags.define(datagen.RUNNER_GROUP)
     for name in values:
         values[name].unparse()
     values(["kt-datagen", *arguments])
-    return datagen_flags.make_encoder(values)
+    return datagen.make_encoder(values)
 
 
 class EncoderTest:

@@ -115,10 +115,8 @@ class Problem(GeneratedData):
     ):
         super().__init__(self.name, data_dir, reverse)
         if reverse:
-            self.inputs_language, self.targets_language = (
-                self.targets_language,
-                self.inputs_language,
-            )
+            languages = self.targets_language, self.inputs_language
+            self.inputs_language, self.targets_language = languages
 
     @functools.cached_property
     def bleu_tokenizer(self) -> str:
@@ -323,14 +321,12 @@ class Problem(GeneratedData):
         # Imported here because it needs TensorFlow, unlike the rest.
         from keras_transformer.data.batches import dataset
 
-        if self.vocabulary_path:
-            vocabularies = read_path(self.vocabulary_path)
-        else:
-            vocabularies = self.vocabularies
+        path = self.vocabulary_path
+        vocabularies = read_path(path) if path else self.vocabularies
 
         def read_corpus(number):
             corpus = self.text_corpora(split, tmp_dir)[number]
-            yield from encode_stream(self, corpus, vocabularies, max_length)
+            return encode_stream(self, corpus, vocabularies, max_length)
 
         return dataset.make_streaming_dataset(
             read_corpus,
@@ -373,12 +369,8 @@ class Problem(GeneratedData):
         that decides which checkpoint is best.
         """
         scores = check_scores(self.score(hypotheses, references), self.name)
-        if self._adds_ter(measure):
-            ter = translations.ter_score(
-                hypotheses, references, self.bleu_tokenizer
-            )
-            scores = {**scores, ter.name: ter.value}
-        return scores
+        further = self._further_scores(hypotheses, references, measure)
+        return scores | {score.name: score.value for score in further}
 
     def dev_signatures(self, measure: str) -> list[str]:
         """Returns sacreBLEU's signatures of `dev_scores`, a list of strings.
@@ -389,12 +381,13 @@ class Problem(GeneratedData):
         if self.measure != Problem.measure:
             return []
         # A signature does not depend on the text.
-        lines = list(self.report(["a"], ["a"]).lines)
-        if self._adds_ter(measure):
-            lines.append(
-                translations.ter_score(["a"], ["a"], self.bleu_tokenizer).line
-            )
+        text = ["a"]
+        further = self._further_scores(text, text, measure)
+        lines = [*self.report(text, text).lines, *(s.line for s in further)]
         return [line.partition(" = ")[0] for line in lines]
 
-    def _adds_ter(self, measure):
-        return measure == "ter" and self.measure == Problem.measure
+    def _further_scores(self, hypotheses, references, measure):
+        if measure != "ter" or self.measure != Problem.measure:
+            return []
+        texts = hypotheses, references
+        return [translations.ter_score(*texts, self.bleu_tokenizer)]

@@ -2,6 +2,7 @@
 
 import re
 
+from keras_transformer import fields
 from keras_transformer.data.generation.corpora import MAX_WEIGHT
 from keras_transformer.data.vocabulary import subwords
 from keras_transformer.errors import UserError
@@ -9,9 +10,7 @@ from keras_transformer.errors import UserError
 
 def is_whole(value, minimum):
     """Returns whether a value is an integer of at least `minimum`."""
-    # A bool is an int, too.
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    return is_integer and value >= minimum
+    return fields.is_kind(value, int) and value >= minimum
 
 
 def _are_texts(value):
@@ -57,11 +56,7 @@ _RULES = {
         '("train", "dev", "test")',
     ),
     "user_symbols": (_are_texts, "a tuple of texts", '("<num>", "<url>")'),
-    "normalize_text": (
-        lambda value: isinstance(value, bool),
-        "a bool",
-        "False",
-    ),
+    "normalize_text": (lambda v: isinstance(v, bool), "a bool", "False"),
 }
 
 
@@ -115,15 +110,11 @@ def check_corpora(problem, split, tmp_dir):
 
 
 def _is_described(entry):
-    if not isinstance(entry, dict):
-        return False
-    weight = entry.get("weight")
-    # A bool is an int, too.
-    is_number = isinstance(weight, int | float) and weight is not True
     return (
-        isinstance(entry.get("name"), str)
+        isinstance(entry, dict)
+        and isinstance(entry.get("name"), str)
         and _are_texts(entry.get("sha256"))
-        and is_number
-        and 0 < weight <= MAX_WEIGHT
+        and fields.is_kind(entry.get("weight"), float)
+        and 0 < entry["weight"] <= MAX_WEIGHT
         and isinstance(entry.get("tag", ""), str)
     )

@@ -160,29 +160,21 @@ def encode_stream(problem, corpus, vocabularies, max_length):
 
 def select_complete_pairs(problem, pairs):
     """Yields the pairs that have text on both sides."""
-    if not isinstance(pairs, collections.abc.Iterable):
-        raise _make_pair_error(problem, pairs)
-    for pair in pairs:
-        if not _is_pair(pair):
-            raise _make_pair_error(problem, pair)
+    # What is no iterable, such as None, is shown as if it were a pair.
+    is_iterable = isinstance(pairs, collections.abc.Iterable)
+    for pair in pairs if is_iterable else [pairs]:
+        if (
+            not isinstance(pair, tuple | list)
+            or [isinstance(text, str) for text in pair] != [True, True]
+            or any(map(_HALVES.search, pair))
+        ):
+            raise UserError(
+                f"`text_pairs` must yield pairs of str. Received: {pair!r:.60} "
+                f"from problem={problem.data_name}. Write `yield source, "
+                "target`, of texts without halves of characters."
+            )
         if problem.is_complete(*pair):
             yield pair
-
-
-def _is_pair(pair):
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        return False
-    return all(
-        isinstance(text, str) and not _HALVES.search(text) for text in pair
-    )
-
-
-def _make_pair_error(problem, value):
-    return UserError(
-        f"`text_pairs` must yield pairs of str. Received: {value!r:.60} from "
-        f"problem={problem.data_name}. Write `yield source, target`, of "
-        "texts without halves of characters."
-    )
 
 
 def check_number(num_pairs, problem, split):

@@ -100,11 +100,14 @@ class GeneratedData(vocabularies.HasVocabularies):
         names = "vocab_size", "source_vocab_size"
         for name, size in zip(names, forward.sizes):
             if manifest.get(name, size) != size:
-                path = os.path.join(self.directory, generation.MANIFEST_FILE)
                 fault = f"where {name} must be {size} but is {manifest[name]}"
-                raise file_error(path, fault, token_arrays.REMEDY)
+                raise self._manifest_error(fault)
         # The files have the names of the forward direction.
         return forward.swap_sides() if self.reverse else forward
+
+    def _manifest_error(self, fault):
+        path = os.path.join(self.directory, generation.MANIFEST_FILE)
+        return file_error(path, fault, token_arrays.REMEDY)
 
     def token_pairs(self, split: str) -> token_arrays.TokenPairs:
         """Returns the ids of inputs and targets of a split, a `TokenPairs`."""
@@ -157,9 +160,8 @@ class GeneratedData(vocabularies.HasVocabularies):
         weights = [corpus["weight"] for corpus in self._training_corpora]
         num_pairs = self._counts(split)["pairs"]
         if sum(sizes) != num_pairs or min(weights) <= 0:
-            path = os.path.join(self.directory, generation.MANIFEST_FILE)
             fault = "whose corpora do not make up the training text"
-            raise file_error(path, fault, token_arrays.REMEDY)
+            raise self._manifest_error(fault)
         chosen = corpora.choose_pairs(list(zip(sizes, weights)), seed, epoch)
         starts = num_pairs * np.arange(len(self.directions))
         return (starts[:, None] + chosen).ravel()
@@ -214,12 +216,12 @@ class GeneratedData(vocabularies.HasVocabularies):
         change from epoch to epoch; see `plan_steady`.
         """
         pairs = token_pairs or self.token_pairs(split)
-        # A packed plan has no such option, since it has one shape anyway.
-        options = {} if packed else {"fixed_shapes": fixed_shapes}
-        make_plan = packing.plan_packed if packed else batch_plan.plan_batches
-        if reference is not None:
-            options = {"reference": reference}
-            make_plan = packing.plan_packed if packed else plan_steady
+        make_plan, options = packing.plan_packed, {"reference": reference}
+        if not packed and reference is not None:
+            make_plan = plan_steady
+        elif not packed:
+            make_plan = batch_plan.plan_batches
+            options = {"fixed_shapes": fixed_shapes}
         plan = make_plan(
             pairs.inputs.lengths,
             pairs.targets.lengths,
@@ -261,9 +263,8 @@ class GeneratedData(vocabularies.HasVocabularies):
                 f"{self.name}. Raise batch_tokens, or leave such sentences out "
                 "of dev."
             )
-        # A single sentence may be longer than other batches.
-        most = max(EVALUATION_TOKENS, longest)
-        return self.batches("dev", min(batch_tokens, most), shuffle=False)
+        batch_tokens = min(batch_tokens, max(EVALUATION_TOKENS, longest))
+        return self.batches("dev", batch_tokens, shuffle=False)
 
     def dataset(
         self,

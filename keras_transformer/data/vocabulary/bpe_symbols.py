@@ -4,20 +4,13 @@ In such text, `@@` at the end of a symbol joins it to the next one, as in
 `Res@@ um@@ ption of the session`.
 """
 
-import io
 import tempfile
 
-import sentencepiece
-
-from keras_transformer.data.text.normalization import drop_paths
 from keras_transformer.data.text.normalization import write_rules
 from keras_transformer.data.text.text_files import read_lines
-from keras_transformer.data.vocabulary.subwords import Subwords
+from keras_transformer.data.vocabulary import subwords
 from keras_transformer.errors import UserError
-from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import FIRST_SYMBOL_ID
-from keras_transformer.token_ids import PAD_ID
-from keras_transformer.token_ids import UNKNOWN_ID
 from keras_transformer.token_ids import WORD_START
 
 JOINT = "@@ "
@@ -69,9 +62,7 @@ def write_symbols(symbols, model_path):
         model.pieces.add(piece=piece, score=0.0)
     model.trainer_spec.vocab_size = len(model.pieces)
     model_bytes = model.SerializeToString(deterministic=True)
-    with open(model_path, "wb") as file:
-        file.write(model_bytes)
-    return Subwords.from_bytes(model_bytes)
+    return subwords.save(model_bytes, model_path)
 
 
 def _model_without_symbols():
@@ -79,24 +70,16 @@ def _model_without_symbols():
     # Imported here because nothing else needs protobuf.
     from sentencepiece import sentencepiece_model_pb2
 
-    content = io.BytesIO()
     with tempfile.TemporaryDirectory() as directory:
         encoding = {WORD_START: _STAND_IN}
         decoding = {_STAND_IN: WORD_START, JOINT: ""}
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(["a"]),  # it needs some text
-            model_writer=content,
+        model_bytes = subwords.train_model(
+            ["a"],  # it needs some text
+            FIRST_SYMBOL_ID + 1,
             model_type="word",
-            vocab_size=FIRST_SYMBOL_ID + 1,
-            pad_id=PAD_ID,
-            eos_id=END_ID,
-            unk_id=UNKNOWN_ID,
-            bos_id=-1,
             normalization_rule_tsv=write_rules(directory, "encode", encoding),
             denormalization_rule_tsv=write_rules(directory, "decode", decoding),
-            minloglevel=2,
         )
-    model_bytes = drop_paths(content.getvalue())
     model = sentencepiece_model_pb2.ModelProto.FromString(model_bytes)
     del model.pieces[FIRST_SYMBOL_ID:]
     return model

@@ -10,14 +10,7 @@ import numpy as np
 import sentencepiece
 
 from keras_transformer.data.text import normalization
-from keras_transformer.data.vocabulary.marian_text import clean_up
-from keras_transformer.data.vocabulary.marian_text import find_languages
-from keras_transformer.data.vocabulary.marian_text import split_language_code
-from keras_transformer.data.vocabulary.tensor2tensor_text import (
-    ESCAPE_CHARACTERS,
-)
-from keras_transformer.data.vocabulary.tensor2tensor_text import read_spelling
-from keras_transformer.data.vocabulary.tensor2tensor_text import spell_text
+from keras_transformer.data.vocabulary import imported_text
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import read_bytes
 from keras_transformer.token_ids import END_ID
@@ -91,11 +84,8 @@ class Subwords:
                 f"SentencePiece cannot read {origin} as a vocabulary. Name "
                 "another file."
             ) from error
-        ids = (
-            self._processor.pad_id(),
-            self._processor.eos_id(),
-            self._processor.unk_id(),
-        )
+        processor = self._processor
+        ids = processor.pad_id(), processor.eos_id(), processor.unk_id()
         if ids != (PAD_ID, END_ID, UNKNOWN_ID):
             raise UserError(
                 f"A vocabulary must have the ids pad={PAD_ID}, end={END_ID}, "
@@ -108,12 +98,12 @@ class Subwords:
     @property
     def is_marian(self):
         """Whether the vocabulary comes from the files of a Marian model."""
-        return self._processor.piece_to_id(MARIAN) != UNKNOWN_ID
+        return self._has_piece(MARIAN)
 
     @property
     def is_tensor2tensor(self):
         """Whether the vocabulary is one of Tensor2Tensor."""
-        return self._processor.piece_to_id(TENSOR2TENSOR) != UNKNOWN_ID
+        return self._has_piece(TENSOR2TENSOR)
 
     @property
     def is_imported(self):
@@ -124,9 +114,8 @@ class Subwords:
     def vocab_size(self):
         """Number of ids."""
         for mark in (MARIAN, TENSOR2TENSOR):
-            id_ = self._processor.piece_to_id(mark)
-            if id_ != UNKNOWN_ID:
-                return id_
+            if self._has_piece(mark):
+                return self._processor.piece_to_id(mark)
         return self._processor.get_piece_size()
 
     @functools.cached_property
@@ -134,7 +123,7 @@ class Subwords:
         """The characters that a vocabulary of Tensor2Tensor need not escape."""
         pieces = self.all_pieces()[FIRST_SYMBOL_ID:]
         # The reserved pieces of its file count, too.
-        return ESCAPE_CHARACTERS.union("<pad>", "<EOS>", *pieces)
+        return imported_text.ESCAPE_CHARACTERS.union("<pad>", "<EOS>", *pieces)
 
     @property
     def original_ids(self):
@@ -155,12 +144,14 @@ class Subwords:
 
         A source asks for one by its code, `>>fra<<` for `fra`.
         """
-        return find_languages(self.all_pieces()) if self.is_marian else []
+        if not self.is_marian:
+            return []
+        return imported_text.find_languages(self.all_pieces())
 
     @property
     def has_bytes(self):
         """Whether a character that the vocabulary lacks becomes bytes."""
-        return self._processor.piece_to_id(FIRST_BYTE) != UNKNOWN_ID
+        return self._has_piece(FIRST_BYTE)
 
     @functools.cached_property
     def has_capitals(self):
@@ -189,12 +180,13 @@ class Subwords:
         if self.is_marian:
             return self._encode_by_table(texts)
         if self.is_tensor2tensor:
-            texts = [spell_text(text, self.alphabet) for text in texts]
+            alphabet = self.alphabet
+            texts = [imported_text.spell_text(t, alphabet) for t in texts]
         return self._processor.encode(list(texts), add_eos=True)
 
     def _encode_by_table(self, texts):
         """Encodes texts as transformers' `MarianTokenizer` does."""
-        parts = [split_language_code(text) for text in texts]
+        parts = [imported_text.split_language_code(t) for t in texts]
         # Characters that SentencePiece does not know become single pieces
         # here, and the table may have ids for them.
         rows = self._processor.encode([text for _, text in parts], out_type=str)
@@ -224,15 +216,20 @@ class Subwords:
             [id_ for id_ in ids if id_ != UNKNOWN_ID] for ids in sequences
         ]
         if self.is_tensor2tensor:
-            return [read_spelling("".join(self.pieces(s))) for s in sequences]
-        texts = self._processor.decode(sequences)
-        texts = [text.strip() for text in texts]
-        return [clean_up(text) for text in texts] if self.cleans_up else texts
+            spellings = ["".join(self.pieces(ids)) for ids in sequences]
+            return [imported_text.read_spelling(each) for each in spellings]
+        texts = [text.strip() for text in self._processor.decode(sequences)]
+        if self.cleans_up:
+            texts = [imported_text.clean_up(text) for text in texts]
+        return texts
 
     @property
     def cleans_up(self):
         """Whether `decode` drops the spaces before punctuation."""
-        return self._processor.piece_to_id(CLEAN_UP) != UNKNOWN_ID
+        return self._has_piece(CLEAN_UP)
+
+    def _has_piece(self, piece):
+        return self._processor.piece_to_id(piece) != UNKNOWN_ID
 
     def pieces(self, ids):
         """Returns the text of each id; `▁` marks the start of a word."""
@@ -267,20 +264,12 @@ def train_subwords(
     """
     # The mark lets a symbol be recognised only where a word begins.
     marked_symbols = [WORD_START + word for word in symbols]
-    model_bytes = _train(
-        tuple(texts),
-        vocab_size,
-        (*marked_symbols, *user_symbols),
-        normalize_text,
-    )
-    with open(model_path, "wb") as file:
-        file.write(model_bytes)
-    return Subwords.from_bytes(model_bytes)
+    all_symbols = *marked_symbols, *user_symbols
+    model = _train(tuple(texts), vocab_size, all_symbols, normalize_text)
+    return save(model, model_path)
 
 
 def _train(texts, vocab_size, symbols, normalize_text):
-    """Returns the contents of the file that `train_subwords` writes."""
-    model = io.BytesIO()
     rules = {"normalization_rule_name": "identity"}
     with tempfile.TemporaryDirectory() as directory:
         if normalize_text:
@@ -289,25 +278,42 @@ def _train(texts, vocab_size, symbols, normalize_text):
             path = normalization.write_rules(directory, "rules", replacements)
             rules = {"normalization_rule_tsv": path}
         try:
-            sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(texts),
-                model_writer=model,
+            return train_model(
+                texts,
+                vocab_size,
                 model_type="bpe",
-                vocab_size=vocab_size,
-                pad_id=PAD_ID,
-                eos_id=END_ID,
-                unk_id=UNKNOWN_ID,
-                bos_id=-1,  # none: the decoder starts from a zero vector
                 byte_fallback=True,  # so any text can be encoded
-                **rules,
                 character_coverage=0.9999,
                 max_sentence_length=1 << 16,  # bytes; longer ones are skipped
                 user_defined_symbols=list(symbols),
-                minloglevel=2,
+                **rules,
             )
         except RuntimeError as error:
             raise _vocab_size_error(vocab_size, str(error)) from error
+
+
+def train_model(texts, vocab_size, **options):
+    """Returns the bytes of a new SentencePiece model with our special ids."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(texts),
+        model_writer=model,
+        vocab_size=vocab_size,
+        pad_id=PAD_ID,
+        eos_id=END_ID,
+        unk_id=UNKNOWN_ID,
+        bos_id=-1,  # none: the decoder starts from a zero vector
+        minloglevel=2,
+        **options,
+    )
     return normalization.drop_paths(model.getvalue())
+
+
+def save(model_bytes, model_path):
+    """Writes a model to a file, and returns its `Subwords`."""
+    with open(model_path, "wb") as file:
+        file.write(model_bytes)
+    return Subwords.from_bytes(model_bytes)
 
 
 def check_user_symbols(

@@ -6,11 +6,11 @@ import sys
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.data.vocabulary.marian_text import CLEANED
-from keras_transformer.data.vocabulary.tensor2tensor_text import BLANK
-from keras_transformer.data.vocabulary.tensor2tensor_text import ESCAPES
-from keras_transformer.data.vocabulary.tensor2tensor_text import NO_CHARACTER
-from keras_transformer.data.vocabulary.tensor2tensor_text import is_alphanumeric
+from keras_transformer.data.vocabulary.imported_text import BLANK
+from keras_transformer.data.vocabulary.imported_text import CLEANED
+from keras_transformer.data.vocabulary.imported_text import ESCAPES
+from keras_transformer.data.vocabulary.imported_text import NO_CHARACTER
+from keras_transformer.data.vocabulary.imported_text import is_alphanumeric
 from keras_transformer.formats import exported
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import UNKNOWN_ID
@@ -82,7 +82,7 @@ class _MarianTokenizer:
 
 
 class _Tensor2TensorTokenizer:
-    """Tokenizes as a `Subwords` of Tensor2Tensor; see `tensor2tensor_text`.
+    """Tokenizes as a `Subwords` of Tensor2Tensor; see `imported_text`.
 
     The graph spells texts in one flat tensor of all characters of a batch.
     """

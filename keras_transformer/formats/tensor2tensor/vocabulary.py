@@ -1,7 +1,7 @@
 """Vocabulary files of Tensor2Tensor, as our vocabularies.
 
 Such a file has a subtoken in quotes on each line, in the order of their ids. A
-token, which `tensor2tensor_text` spells, is cut from its beginning into the
+token, which `imported_text` spells, is cut from its beginning into the
 longest subtokens. SentencePiece does exactly this with pieces that the user
 defines, so the result is an ordinary vocabulary file.
 
@@ -13,9 +13,9 @@ lines that are empty or equal. As in Tensor2Tensor, the last of equal ones
 counts. The others keep their ids, which no text has.
 """
 
+from keras_transformer.data.vocabulary.imported_text import name_blank
 from keras_transformer.data.vocabulary.subwords import TENSOR2TENSOR
 from keras_transformer.data.vocabulary.subwords import Subwords
-from keras_transformer.data.vocabulary.tensor2tensor_text import name_blank
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.reading import read_text
 from keras_transformer.token_ids import END_ID

@@ -1,14 +1,58 @@
-"""The spelling of text in the vocabularies of Tensor2Tensor.
+"""How imported vocabularies spell text, apart from their pieces.
 
-A text is a sequence of tokens: runs of letters and numbers, and the runs of
-other characters between them. A single space between two words is left out.
-Each token ends with `_`, and missing characters are escaped. The spelling
-of `New_York is nice.` is `New_\\u_York_is_nice_._`.
+Those of Marian do as transformers' `MarianTokenizer` does.
+
+To Tensor2Tensor, a text is a sequence of tokens: runs of letters and numbers,
+and the runs of other characters between them. A single space between two words
+is left out. Each token ends with `_`, and missing characters are escaped. The
+spelling of `New_York is nice.` is `New_\\u_York_is_nice_._`.
 """
 
 import itertools
 import re
 import unicodedata
+
+# The languages of multilingual models, as in ">>fra<< A dog runs."
+_LANGUAGE_CODE = re.compile("(>>.*?<<)?(.*)", re.DOTALL)
+_LANGUAGE_PIECE = re.compile(">>(.+)<<")
+# What `clean_up_tokenization` replaces, in this order.
+CLEANED = {
+    **{f" {mark}": mark for mark in ".?!,"},
+    " ' ": "'",
+    **{f" {end}": end for end in ("n't", "'m", "'s", "'ve", "'re")},
+}
+
+
+def split_language_code(text):
+    """Returns the language code at the start of a text, and what follows.
+
+    >>> split_language_code(">>fra<< A dog."), split_language_code("A dog.")
+    (('>>fra<<', ' A dog.'), ('', 'A dog.'))
+    """
+    code, rest = _LANGUAGE_CODE.match(text).groups()
+    return code or "", rest
+
+
+def find_languages(pieces):
+    """Returns the languages whose codes are among the pieces of a table.
+
+    >>> find_languages(["</s>", ">>fra<<", "a"])
+    ['fra']
+    """
+    matches = map(_LANGUAGE_PIECE.fullmatch, pieces)
+    return [match[1] for match in matches if match]
+
+
+def clean_up(text):
+    """Returns a text without the spaces before punctuation.
+
+    >>> clean_up("They do n't run , do they ?")
+    "They don't run, do they?"
+    """
+    for old, new in CLEANED.items():
+        text = text.replace(old, new)
+    return text
+
 
 # Every vocabulary has the characters of escapes.
 ESCAPE_CHARACTERS = frozenset("\\_u;0123456789")

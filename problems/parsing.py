@@ -10,8 +10,8 @@ import itertools
 import os
 
 from keras_transformer.data.generation import generation
+from keras_transformer.data.generation.attributes import at_least
 from keras_transformer.data.generation.attributes import check_attribute
-from keras_transformer.data.generation.attributes import is_whole
 from keras_transformer.errors import UserError
 from keras_transformer.parsing import parseval
 from keras_transformer.parsing import target_text
@@ -25,28 +25,16 @@ from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.problem import Problem
 from keras_transformer.registry import register_problem
 
-# The usual split of the Wall Street Journal, and its numbers of trees.
+# The usual split of the Wall Street Journal.
 WSJ_SECTIONS = {"train": "02-21", "dev": "22", "test": "23"}
-WSJ_NUM_TREES = {"train": 39832, "dev": 1700, "test": 2416}
 
 _SETTINGS = ("linearization", "augmentation_rounds", "skip_bad")
+_ONE_OF_THEM = f"one of {', '.join(LINEARIZATIONS)}"
 # As the rules of `check_attributes`.
-_RULES = {
-    "linearization": (
-        LINEARIZATIONS.__contains__,
-        f"one of {', '.join(LINEARIZATIONS)}",
-        '"tagged"',
-    ),
-    "augmentation_rounds": (
-        lambda value: is_whole(value, 0),
-        "an integer of at least 0",
-        "2",
-    ),
-    "treebank_weight": (
-        lambda value: is_whole(value, 1),
-        "an integer of at least 1",
-        "3",
-    ),
+RULES = {
+    "linearization": (LINEARIZATIONS.__contains__, _ONE_OF_THEM, '"tagged"'),
+    "augmentation_rounds": at_least(0),
+    "treebank_weight": at_least(1),
 }
 
 
@@ -109,7 +97,7 @@ class ParsingProblem(Problem):
         )
 
     def generate(self, tmp_dir):
-        for name, rule in _RULES.items():
+        for name, rule in RULES.items():
             check_attribute(self, name, *rule)
         if self.linearization in WITH_WORDS and not self.shared_vocabulary:
             raise UserError(
@@ -143,19 +131,18 @@ class ParsingProblem(Problem):
         return settings
 
     def text_pairs(self, split, tmp_dir):
-        # Scores on dev and test must stay comparable with other work.
-        if split == "train":
-            trees = self._read_training_trees(tmp_dir)
-        else:
-            trees = self.trees(split, tmp_dir)
-        for tree in trees:
+        for tree in self._read_trees(split, tmp_dir):
             yield " ".join(tree.words()), str(tree)
 
-    def _read_training_trees(self, tmp_dir):
+    def _read_trees(self, split, tmp_dir):
         """Yields the trees of an epoch, one at a time."""
+        # Scores on dev and test must stay comparable with other work.
+        if split != "train":
+            yield from self.trees(split, tmp_dir)
+            return
         for _ in range(self.treebank_weight):
-            treebank_trees = self.trees("train", tmp_dir)
-            yield from augment(treebank_trees, self.augmentation_rounds)
+            trees = self.trees("train", tmp_dir)
+            yield from augment(trees, self.augmentation_rounds)
         yield from self.parsed_trees(tmp_dir)
 
     def target_text(self, target):
@@ -183,9 +170,8 @@ class ParsingProblem(Problem):
 
     def output(self, source, decoded):
         # The data may have another linearization than that of this class.
-        words = source.split()
-        linearization = self._linearization_of_data
-        return str(target_text.read_tree(decoded, words, linearization))
+        form = self._linearization_of_data
+        return str(target_text.read_tree(decoded, source.split(), form))
 
     @functools.cached_property
     def _linearization_of_data(self):
@@ -199,10 +185,8 @@ class ParsingProblem(Problem):
 
     def report(self, hypotheses, references):
         """Scores trees by EVALB's rules; see `parseval`."""
-        gold, test = (
-            list(map(parse_tree, trees)) for trees in (references, hypotheses)
-        )
-        return parseval.parseval(gold, test)
+        texts = references, hypotheses
+        return parseval.parseval(*(list(map(parse_tree, t)) for t in texts))
 
     def score(self, hypotheses, references):
         """Returns the scores of `report` that are logged during training."""
@@ -221,15 +205,23 @@ class ParsingWsj(ParsingProblem):
     `parsing_wsj.train.trees` and so on, plain or as `.gz`.
     """
 
-    num_trees = WSJ_NUM_TREES
+    num_trees = {"train": 39832, "dev": 1700, "test": 2416}
 
     def trees(self, split, tmp_dir):
         return treebank.read_treebank(self._paths(split, tmp_dir))
 
     def generate(self, tmp_dir):
         # Missing sections would otherwise show only as a lower score.
-        if generation.read_manifest(self.directory) is None:
-            self._check_counts(tmp_dir)
+        is_new = generation.read_manifest(self.directory) is None
+        for split, expected in self.num_trees.items() if is_new else ():
+            num_trees = sum(1 for _ in self.trees(split, tmp_dir))
+            if num_trees != expected:
+                raise UserError(
+                    f"{self.data_name} must have {expected:,} trees for "
+                    f"{split}. Received: {num_trees:,} trees in "
+                    f"{', '.join(self._paths(split, tmp_dir))}. Place the "
+                    "whole sections there, or use parsing_files."
+                )
         return super().generate(tmp_dir)
 
     def source_files(self, tmp_dir):
@@ -241,17 +233,6 @@ class ParsingWsj(ParsingProblem):
             treebank.fingerprint(split, self._paths(split, tmp_dir))
             for split in self.splits
         ]
-
-    def _check_counts(self, tmp_dir):
-        for split, expected in self.num_trees.items():
-            num_trees = sum(1 for _ in self.trees(split, tmp_dir))
-            if num_trees != expected:
-                raise UserError(
-                    f"{self.data_name} must have {expected:,} trees for "
-                    f"{split}. Received: {num_trees:,} trees in "
-                    f"{', '.join(self._paths(split, tmp_dir))}. Place the "
-                    "whole sections there, or use parsing_files."
-                )
 
     def _paths(self, split, tmp_dir):
         """Returns the list of paths of a split's trees."""

@@ -1,14 +1,15 @@
 """Parsing learnt from the user's treebank."""
 
+from keras_transformer.data.generation.attributes import check_attribute
 from keras_transformer.data.vocabulary.subwords import Subwords
 from keras_transformer.errors import UserError
 from keras_transformer.parsing.symbols import LEAF
-from keras_transformer.parsing.symbols import LINEARIZATIONS
 from keras_transformer.parsing.target_text import find_linearization
 from keras_transformer.parsing.treebank import fingerprint
 from keras_transformer.parsing.treebank import list_treebank_files
 from keras_transformer.parsing.treebank import read_treebank
 from keras_transformer.problems.files_problem import FilesProblem
+from keras_transformer.problems.parsing import RULES
 from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.registry import register_problem
 
@@ -69,12 +70,8 @@ class ParsingFiles(FilesProblem, ParsingProblem):
                 f"treebank_weight={treebank_weight} alone. Add "
                 "--parsed_trees=FILE, or leave the weight out."
             )
-        if linearization not in (None, *LINEARIZATIONS):
-            raise UserError(
-                f"`linearization` must be one of {', '.join(LINEARIZATIONS)}. "
-                f"Received: linearization={linearization!r}. Use one of them."
-            )
         self.linearization = linearization or self.linearization
+        check_attribute(self, "linearization", *RULES["linearization"])
         if vocabulary:
             self._check_vocabulary(vocabulary)
         self.vocabulary_path = vocabulary
@@ -101,19 +98,15 @@ class ParsingFiles(FilesProblem, ParsingProblem):
         return self._read("parsed", self._parsed_paths)
 
     def source_files(self, tmp_dir):
-        paths = [path for split in self.files for path in self._paths(split)]
-        return list_treebank_files(paths + self._parsed_paths)
+        paths = map(self._paths, self.files)
+        return list_treebank_files(sum(paths, self._parsed_paths))
 
     def fingerprints(self, tmp_dir):
         # The flag's value is the name, because error messages repeat it.
-        fingerprints = [
-            fingerprint(self.files[split][0], self._paths(split))
-            for split in self.files
+        places = [*map(self._paths, self.files), self._parsed_paths]
+        return [
+            fingerprint(",".join(paths), paths) for paths in places if paths
         ]
-        if self._parsed_paths:
-            name = ",".join(self._parsed_paths)
-            fingerprints.append(fingerprint(name, self._parsed_paths))
-        return fingerprints
 
     def check_files(self):
         # Reading a tree checks it; `bad` lists the faults that are skipped.

@@ -49,8 +49,7 @@ class TranslateWmt(Problem):
 
     def text_pairs(self, split, tmp_dir):
         if self.source_files(tmp_dir):
-            paths = self._paths(split, tmp_dir)
-            pairs = text_files.read_rows(*paths, exact=True)
+            pairs = self._read_files(split, tmp_dir)
         else:
             builder = self._builder(tmp_dir)
             pairs = tfds_pairs(builder, split, *self._languages())
@@ -88,22 +87,19 @@ class TranslateWmt(Problem):
             or text_files.fingerprints(files) != manifest["made_from"]["files"]
         ):
             for split in self.splits:
-                paths = self._paths(split, tmp_dir)
-                pairs = text_files.read_rows(*paths, exact=True)
-                complete = collections.Counter(
-                    itertools.starmap(self.is_complete, pairs)
-                )
+                pairs = self._read_files(split, tmp_dir)
+                is_complete = itertools.starmap(self.is_complete, pairs)
+                complete = collections.Counter(is_complete)
                 counts = complete.total(), complete[True]
-                self._check_count(split, counts, " and ".join(paths), tmp_dir)
+                place = " and ".join(self._paths(split, tmp_dir))
+                self._check_count(split, counts, place, tmp_dir)
         return super().generate(tmp_dir)
 
     def _download(self, tmp_dir):
         _logger.info(
-            "Looking for %s of tensorflow_datasets in %s, which downloads it "
-            "if necessary. To use files instead: %s",
-            self.tfds_name,
-            tmp_dir,
-            self._way_out(tmp_dir),
+            f"Looking for {self.tfds_name} of tensorflow_datasets in {tmp_dir},"
+            " which downloads it if necessary. To use files instead: "
+            f"{self._way_out(tmp_dir)}"
         )
         builder = self._builder(tmp_dir)
         for split in self.splits:
@@ -124,16 +120,14 @@ class TranslateWmt(Problem):
         )
 
     def _builder(self, tmp_dir):
-        way_out = self._way_out(tmp_dir)
-        return prepare_tfds(self.tfds_name, tmp_dir, way_out)
+        return prepare_tfds(self.tfds_name, tmp_dir, self._way_out(tmp_dir))
 
     def _all_paths(self, tmp_dir):
         """Returns the paths of all files that the problem reads."""
-        return [
-            path
-            for split in self.splits
-            for path in self._paths(split, tmp_dir)
-        ]
+        return [p for s in self.splits for p in self._paths(s, tmp_dir)]
+
+    def _read_files(self, split, tmp_dir):
+        return text_files.read_rows(*self._paths(split, tmp_dir), exact=True)
 
     def _paths(self, split, tmp_dir):
         stem = os.path.join(tmp_dir, self._stem(split))
@@ -212,7 +206,7 @@ class TranslateEndeWmtBpe32k(TranslateWmt):
     num_pairs = {"dev": 3000, "test": 3003}
 
     def text_pairs(self, split, tmp_dir):
-        return text_files.read_rows(*self._paths(split, tmp_dir), exact=True)
+        return self._read_files(split, tmp_dir)
 
     def text_split(self, split):
         sources, references = super().text_split(split)

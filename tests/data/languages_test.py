@@ -6,8 +6,8 @@ import pytest
 
 from keras_transformer.data.cleaning.cleaner import Cleaner
 from keras_transformer.data.cleaning.cleaner import CleaningOptions
-from keras_transformer.data.cleaning.rules import SideRule
 from keras_transformer.data.cleaning.rules import drop_wrong_language
+from keras_transformer.data.cleaning.rules import make_side_rule
 
 SENTENCES = {
     "en": "She has been waiting for the train since yesterday morning.",
@@ -17,7 +17,7 @@ SENTENCES = {
 
 
 def drops(codes, pair):
-    rule = SideRule("language", *drop_wrong_language(*codes))
+    rule = make_side_rule("language", *drop_wrong_language(*codes))
     return rule.find_drops([pair])[0]
 
 

@@ -7,7 +7,7 @@ import random
 
 from keras_transformer.data.cleaning import rules
 from keras_transformer.data.cleaning.rules import PairRule
-from keras_transformer.data.cleaning.rules import SideRule
+from keras_transformer.data.cleaning.rules import make_side_rule
 from keras_transformer.errors import UserError
 from keras_transformer.fields import did_you_mean
 from keras_transformer.fields import shorten
@@ -115,28 +115,25 @@ def _make_rules(options):
     """Returns the rules of some options, in the order of `RULES`."""
     is_uneven = functools.partial(rules.is_uneven, max_ratio=options.max_ratio)
     pair_rules = [
-        SideRule("empty", rules.is_empty),
-        SideRule("too_long", lambda text: len(text) > options.max_length),
+        make_side_rule("empty", rules.is_empty),
+        make_side_rule("too_long", lambda text: len(text) > options.max_length),
         PairRule("length_ratio", is_uneven),
         PairRule("identical", rules.is_identical),
-        SideRule("encoding", rules.is_broken),
-        SideRule("markup", rules.has_markup),
+        make_side_rule("encoding", rules.is_broken),
+        make_side_rule("markup", rules.has_markup),
     ]
     pair_rules = [rule for rule in pair_rules if rule.name in options.rules]
     scripts = options.source_scripts, options.target_scripts
     if any(scripts):
-        is_other = [
-            functools.partial(rules.is_in_other_scripts, scripts=one)
-            for one in scripts
-        ]
-        pair_rules.append(SideRule("script", *is_other))
+        is_other = map(rules.drop_other_scripts, scripts)
+        pair_rules.append(make_side_rule("script", *is_other))
     codes = options.source_language, options.target_language
     if any(codes):
         is_wrong = rules.drop_wrong_language(*codes)
-        pair_rules.append(SideRule("language", *is_wrong))
+        pair_rules.append(make_side_rule("language", *is_wrong))
     if options.held_out:
         is_held_out = rules.drop_held_out(options.held_out)
-        pair_rules.append(SideRule("held_out", is_held_out))
+        pair_rules.append(make_side_rule("held_out", is_held_out))
     # Imported here because they import NumPy, which would slow --help down.
     from keras_transformer.data.cleaning.alignment import AlignmentRule
     from keras_transformer.data.cleaning.alignment import WrongSideRule

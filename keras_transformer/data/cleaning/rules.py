@@ -143,19 +143,13 @@ class PairRule:
         return [self.drops(source, target) for source, target in pairs]
 
 
-@dataclasses.dataclass(frozen=True)
-class SideRule:
-    """Drops the pairs with a side for which a function says so."""
+def make_side_rule(name, drops_source, drops_target=None):
+    """Returns the rule that drops pairs with a side that a function drops.
 
-    name: str  # in `--rules` and in the report
-    drops_source: Callable  # function of a text
-    drops_target: Callable | None = None  # None if it is the same one
-
-    def find_drops(self, pairs):
-        """Returns a list that tells for each pair whether it is dropped."""
-        drops_source = self.drops_source
-        drops_target = self.drops_target or drops_source
-        return [drops_source(s) or drops_target(t) for s, t in pairs]
+    Both sides have the same function if only one is given.
+    """
+    drops_target = drops_target or drops_source
+    return PairRule(name, lambda s, t: drops_source(s) or drops_target(t))
 
 
 def is_empty(text):
@@ -221,9 +215,9 @@ def has_markup(text):
     return bool(_MARKUP.search(text))
 
 
-def is_in_other_scripts(text, scripts):
-    """Returns whether a side is mostly in other scripts; None allows all."""
-    return bool(scripts) and not is_mostly_in(text, scripts)
+def drop_other_scripts(scripts):
+    """Returns the function of a rule against other scripts; None allows all."""
+    return lambda text: bool(scripts) and not is_mostly_in(text, scripts)
 
 
 def drop_held_out(lines):

@@ -8,9 +8,15 @@ from keras_transformer.data.vocabulary import subwords
 from keras_transformer.errors import UserError
 
 
-def is_whole(value, minimum):
-    """Returns whether a value is an integer of at least `minimum`."""
-    return fields.is_kind(value, int) and value >= minimum
+def at_least(minimum, allows_none=False, rest=""):
+    """Returns the rule of an integer, which `rest` describes further."""
+
+    def follows(value):
+        is_whole = fields.is_kind(value, int) and value >= minimum
+        return is_whole or (allows_none and value is None)
+
+    example = "32000" if rest else str(minimum + 2)
+    return follows, f"an integer of at least {minimum}{rest}", example
 
 
 def _are_texts(value):
@@ -28,16 +34,8 @@ _LANGUAGE = (
 _RULES = {
     "inputs_language": _LANGUAGE,
     "targets_language": _LANGUAGE,
-    "vocab_size": (
-        lambda value: is_whole(value, 1),
-        "an integer of at least 1, or None if no vocabulary is trained",
-        "32000",
-    ),
-    "source_vocab_size": (
-        lambda value: value is None or is_whole(value, 1),
-        "an integer of at least 1, or None",
-        "32000",
-    ),
+    "vocab_size": at_least(1, rest=", or None if no vocabulary is trained"),
+    "source_vocab_size": at_least(1, allows_none=True, rest=", or None"),
     "vocabulary_temperature": (
         lambda value: isinstance(value, int | float) and value >= 1,
         "a number of at least 1",

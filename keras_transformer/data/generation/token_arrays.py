@@ -165,24 +165,37 @@ def join_sequences(parts):
     """
     if len(parts) == 1:
         return parts[0]
-    first, second = parts
-    ids = _JoinedIds(first.ids, second.ids)
-    offsets = [first.offsets, len(first.ids) + second.offsets[1:]]
-    return TokenSequences(ids, np.concatenate(offsets))
+    numbers = [np.arange(len(part)) for part in parts]
+    return MixedSequences(*parts, np.append(numbers[0], ~numbers[1]))
 
 
-class _JoinedIds:
-    """The ids of two files, read by their positions in both together."""
+class MixedSequences(TokenSequences):
+    """Takes each sequence from one of two `TokenSequences`, without a copy.
 
-    def __init__(self, first, second):
-        self.first, self.second = first, second
+    `numbers`, of shape `(sequences,)`, holds the number n of a sequence of the
+    first one, or `~n` for sequence n of the second one.
+    """
 
-    def __getitem__(self, positions):
-        in_first = positions < len(self.first)
-        ids = np.empty(positions.shape, np.int32)
-        ids[in_first] = self.first[positions[in_first]]
-        ids[~in_first] = self.second[positions[~in_first] - len(self.first)]
+    def __init__(self, first, second, numbers):
+        self._parts = first, second
+        self._numbers = numbers
+        lengths = np.empty(len(numbers), np.int64)
+        for part, is_here, chosen in self._divide(numbers):
+            lengths[is_here] = part.count_tokens(chosen)
+        super().__init__(None, np.append(0, np.cumsum(lengths)))
+
+    def concatenate(self, indices):
+        lengths = self.count_tokens(indices)
+        ids = np.empty(lengths.sum(), np.int32)
+        for part, is_here, chosen in self._divide(self._numbers[indices]):
+            ids[np.repeat(is_here, lengths)] = part.concatenate(chosen)
         return ids
+
+    def _divide(self, numbers):
+        """Yields each part, where it has sequences, and their numbers in it."""
+        for part, own in zip(self._parts, (numbers, ~numbers)):
+            is_here = own >= 0
+            yield part, is_here, own[is_here]
 
 
 class TokenArrayWriter:

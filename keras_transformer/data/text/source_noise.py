@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 
+from keras_transformer.data.generation.token_arrays import MixedSequences
 from keras_transformer.data.generation.token_arrays import TokenPairs
 from keras_transformer.data.generation.token_arrays import TokenSequences
 from keras_transformer.data.text.disturbances import disturb
@@ -59,35 +60,7 @@ def disturb_sources(token_pairs, vocabulary, share, seed, epoch, longest):
                 numbers.append(number)
                 disturbed.append(np.array(ids, np.int32))
     disturbed = TokenSequences.from_lists(disturbed)
-    return TokenPairs(
-        _ReplacedSequences(sources, np.array(numbers, np.int64), disturbed),
-        token_pairs.targets,
-    )
-
-
-class _ReplacedSequences(TokenSequences):
-    """Token sequences, some of which others replace.
-
-    `numbers`, of shape `(replaced,)`, tell which of the `sequences` the
-    `TokenSequences` `others` replace.
-    """
-
-    def __init__(self, sequences, numbers, others):
-        lengths = sequences.lengths
-        lengths[numbers] = others.lengths
-        super().__init__(None, np.append(0, np.cumsum(lengths)))
-        self._sequences = sequences
-        self._others = others
-        # The number among the others of each sequence, or -1.
-        self._number = np.full(len(sequences), -1)
-        self._number[numbers] = np.arange(len(numbers))
-
-    def concatenate(self, indices):
-        lengths = self.count_tokens(indices)
-        number = self._number[indices]
-        is_replaced = number >= 0
-        ids = np.empty(lengths.sum(), np.int32)
-        is_other = np.repeat(is_replaced, lengths)
-        ids[is_other] = self._others.concatenate(number[is_replaced])
-        ids[~is_other] = self._sequences.concatenate(indices[~is_replaced])
-        return ids
+    places = np.arange(len(sources))
+    places[numbers] = ~np.arange(len(numbers))
+    mixed = MixedSequences(sources, disturbed, places)
+    return TokenPairs(mixed, token_pairs.targets)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_transformer.data.batches.steady_plan import make_reference
+from keras_transformer.data.batches.batch_plan import make_reference
 from keras_transformer.data.text.source_noise import disturb_sources
 from keras_transformer.data.vocabulary.subword_sampling import SubwordSampler
 

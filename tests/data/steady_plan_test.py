@@ -3,8 +3,8 @@ import pytest
 from random_pairs import random_lengths
 
 from keras_transformer.data.batches.batch_plan import MAX_SHAPES
-from keras_transformer.data.batches.steady_plan import make_reference
-from keras_transformer.data.batches.steady_plan import plan_steady
+from keras_transformer.data.batches.batch_plan import make_reference
+from keras_transformer.data.batches.batch_plan import plan_batches
 
 STORED = np.stack(random_lengths(3000), axis=1)
 
@@ -28,8 +28,13 @@ class SteadyPlanTest:
         is_kept = STORED.max(axis=1) <= max_length
         for epoch in range(3):
             lengths = grow(epoch, longest)
-            plan = plan_steady(
-                *lengths.T, batch_tokens, reference, max_length, 5, epoch
+            plan = plan_batches(
+                *lengths.T,
+                batch_tokens,
+                max_length,
+                5,
+                epoch,
+                reference=reference,
             )
             if epoch == 0:
                 shapes = plan.shapes
@@ -50,10 +55,10 @@ class SteadyPlanTest:
     def test_the_tail_is_the_limit_of_the_largest_shape(self):
         reference = make_reference(STORED, 1.33, 1000)
         assert (reference[-1] >= 1.7 * STORED.max(axis=0)).all()
-        plan = plan_steady(*STORED.T, 10_000, reference)
+        plan = plan_batches(*STORED.T, 10_000, reference=reference)
         assert plan.shapes[-1][1:] == tuple(reference[-1])
 
     def test_without_pairs_there_are_no_batches(self):
         reference = make_reference(STORED, 1.0, 1)
-        plan = plan_steady(*STORED.T, 100, reference, max_length=1)
+        plan = plan_batches(*STORED.T, 100, max_length=1, reference=reference)
         assert len(plan) == 0 and plan.num_dropped == len(STORED)

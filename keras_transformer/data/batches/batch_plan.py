@@ -17,6 +17,8 @@ MAX_SHAPES = 32
 # positions are padding with 4 shapes, 27 % with 8 and 10 % with 32.
 FEW_SHAPES = 8
 LENGTH_MULTIPLE = 8
+# The longest sentence may exceed the longest of the reference by this factor.
+TAIL = 1.35
 
 
 class BatchPlan:
@@ -71,6 +73,7 @@ def plan_batches(
     shuffle=True,
     fixed_shapes=False,
     pair_numbers=None,
+    reference=None,
 ):
     """Sorts the sentence pairs of an epoch into batches of similar lengths.
 
@@ -93,14 +96,41 @@ def plan_batches(
     of rows is as large as `batch_tokens` allows. `pair_numbers` selects the
     pairs of the epoch, perhaps repeated; None is every pair once. A kept
     sentence that is longer than `batch_tokens` raises a `UserError`.
+
+    Where each epoch segments or disturbs its text anew, its lengths change, and
+    so would the shapes. They follow from the `reference` alone instead, an
+    array of `make_reference`, which no length may exceed. A batch then holds
+    about as many tokens.
     """
-    kept, kept_lengths, num_dropped = select_pairs(
+    kept, lengths, num_dropped = select_pairs(
         input_lengths, target_lengths, max_length, pair_numbers
     )
-    check_longest(kept_lengths, batch_tokens)
+    check_longest(lengths, batch_tokens)
+    num_tokens = lengths.sum(axis=0)
     if not len(kept):
-        return BatchPlan([], [], kept_lengths.sum(axis=0), num_dropped)
-    lengths, max_shapes = kept_lengths, MAX_SHAPES
+        return BatchPlan([], [], num_tokens, num_dropped)
+    generator = np.random.default_rng([seed, epoch])
+    if shuffle:
+        shuffled = generator.permutation(len(kept))
+        kept, lengths = kept[shuffled], lengths[shuffled]
+    if reference is None:
+        batches = _fill_buckets(kept, lengths, batch_tokens, fixed_shapes)
+    else:
+        steady_shapes = _choose_shapes(reference, batch_tokens)
+        batches = _fill_shapes(kept, lengths, steady_shapes)
+    shapes = list(dict.fromkeys(shape for _, shape in batches))
+    if shuffle:
+        generator.shuffle(batches)
+        if epoch == 0:
+            _move_biggest_first(batches, shapes)
+    if reference is not None:
+        shapes = steady_shapes
+    return BatchPlan(batches, shapes, num_tokens, num_dropped)
+
+
+def _fill_buckets(pairs, lengths, batch_tokens, fixed_shapes):
+    """Returns batches whose shapes suit the lengths of the pairs."""
+    max_shapes = MAX_SHAPES
     if fixed_shapes:
         multiples = -(-lengths // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
         # A sentence that fits into a batch still fits when it is padded.
@@ -111,25 +141,66 @@ def plan_batches(
     cells, cell_of_pair = count_cells(lengths)
     bucket_of_cell, limits = choose_buckets(cells, batch_tokens, max_shapes)
     bucket_of_pair = bucket_of_cell[cell_of_pair]
-
-    generator = np.random.default_rng([seed, epoch])
-    if shuffle:
-        shuffled = generator.permutation(len(kept))
-        kept, bucket_of_pair = kept[shuffled], bucket_of_pair[shuffled]
     # The sort is stable, so the pairs of a bucket keep their shuffled order.
-    by_bucket = kept[np.argsort(bucket_of_pair, kind="stable")]
+    by_bucket = pairs[np.argsort(bucket_of_pair, kind="stable")]
     ends = np.cumsum(np.bincount(bucket_of_pair, minlength=len(limits)))
-    batches = [
+    return [
         (indices, (len(indices), *limit))
-        for pairs, limit in zip(np.split(by_bucket, ends[:-1]), limits)
-        for indices in lay_out(pairs, batch_tokens // max(limit), fixed_shapes)
+        for part, limit in zip(np.split(by_bucket, ends[:-1]), limits)
+        for indices in lay_out(part, batch_tokens // max(limit), fixed_shapes)
     ]
-    shapes = list(dict.fromkeys(shape for _, shape in batches))
-    if shuffle:
-        generator.shuffle(batches)
-        if epoch == 0:
-            move_biggest_first(batches, shapes)
-    return BatchPlan(batches, shapes, kept_lengths.sum(axis=0), num_dropped)
+
+
+def make_reference(lengths, room, longest):
+    """Returns the lengths for which shapes suit all epochs.
+
+    Args:
+        lengths: Stored lengths of the pairs, of shape `(pairs, 2)`.
+        room: Factor by which sentences get longer on average.
+        longest: Maximum length of a sentence. Longer pairs are left out.
+
+    Returns:
+        Integer array of shape `(kept + 1, 2)`. Its last row has the maximum
+        length of a source and of a target in any epoch.
+    """
+    kept = lengths[lengths.max(axis=1) <= longest]
+    grown = np.ceil(room * kept)
+    tail = np.ceil(TAIL * grown.max(axis=0, initial=1, keepdims=True))
+    rows = np.concatenate([grown, tail])
+    return np.minimum(rows, longest).astype(np.int64)
+
+
+def _choose_shapes(reference, batch_tokens):
+    """Returns `(rows, input_len, target_len)` of each shape, smallest first."""
+    cells, _ = count_cells(reference)
+    bucket_of_cell, limits = choose_buckets(cells, batch_tokens)
+    shapes = []
+    counts = np.bincount(bucket_of_cell, cells[:, 2])
+    for num_pairs, limit in zip(counts, limits):
+        # As few rows as the number of batches of the reference allows.
+        num_batches = math.ceil(num_pairs / (batch_tokens // max(limit)))
+        shapes.append((math.ceil(num_pairs / num_batches), *limit))
+    return sorted(shapes, key=lambda shape: sum(shape[1:]))
+
+
+def _fill_shapes(pairs, lengths, shapes):
+    """Returns batches of given shapes, of which the last one fits all pairs."""
+    batches = []
+    for shape in shapes:
+        rows, *limit = shape
+        fitting = np.flatnonzero((lengths <= limit).all(axis=1))
+        # Pairs that do not fill a batch go to a larger shape, where they cost
+        # less padding than empty rows do here. The last shape takes all.
+        num_batches = len(fitting) // rows
+        if shape == shapes[-1]:
+            num_batches = math.ceil(len(fitting) / rows)
+        taken = fitting[: num_batches * rows]
+        if num_batches:
+            laid_out = lay_out(pairs[taken], rows, full_shape=True)
+            batches += [(indices, shape) for indices in laid_out]
+        pairs = np.delete(pairs, taken)
+        lengths = np.delete(lengths, taken, axis=0)
+    return batches
 
 
 def pad_batch(token_pairs, indices, shape):
@@ -198,7 +269,7 @@ def lay_out(rows_of_pairs, max_rows, full_shape=False):
     return by_row.swapaxes(0, 1)
 
 
-def move_biggest_first(batches, shapes):
+def _move_biggest_first(batches, shapes):
     """Moves a batch of the shape that needs the most memory to the front."""
 
     # Attention grows with the square of the length, so of two shapes with the

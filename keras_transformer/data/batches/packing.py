@@ -34,7 +34,7 @@ def plan_packed(
     compilation is expensive, or where lengths differ so much that
     `plan_batches` pads a lot. The arguments are those of `plan_batches`.
     `indices` of the `BatchPlan` have shape `(rows, pairs_per_row)`. With a
-    `reference`, as `plan_steady` takes it, the shape follows from it alone.
+    `reference`, as `plan_batches` takes it, the shape follows from it alone.
 
     In every epoch of the same pairs, the same lengths share a row, and the
     shape and the number of the batches are the same. The choice of pairs of

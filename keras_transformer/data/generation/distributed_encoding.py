@@ -25,6 +25,8 @@ RUNNERS = {
     "portable": "PortableRunner",
 }
 
+SUFFIX = ".npz"  # of the file of ids beside a file of texts
+
 _logger = logging.getLogger(__name__)
 
 
@@ -116,16 +118,15 @@ def encode_file(models, path):
     A worker calls it; a second worker may call it for the same file.
     """
     encoded = encode_chunk(_vocabularies(models), json.loads(_read(path)))
-    arrays = {}
-    for number, sequences in enumerate(encoded):
-        arrays[f"ids{number}"] = sequences.ids
-        arrays[f"offsets{number}"] = sequences.offsets
     content = io.BytesIO()
-    np.savez(content, **arrays)
+    # The ids and the offsets of each side.
+    np.savez(
+        content, *(a for side in encoded for a in (side.ids, side.offsets))
+    )
     # Each worker writes under a unique name until the file is complete.
     aside = f"{path}-{uuid.uuid4().hex}"
     _write(aside, content.getvalue())
-    _file_systems().rename([aside], [_ids_path(path)])
+    _file_systems().rename([aside], [path + SUFFIX])
 
 
 @functools.lru_cache(maxsize=1)
@@ -135,22 +136,17 @@ def _vocabularies(models):
 
 def _read_encoded(path, size):
     """Returns the `TokenSequences` of each side of a chunk of this size."""
-    arrays = np.load(io.BytesIO(_read(_ids_path(path))))
+    arrays = iter(np.load(io.BytesIO(_read(path + SUFFIX))).values())
     sides = [
-        TokenSequences(arrays[f"ids{number}"], arrays[f"offsets{number}"])
-        for number in range(len(size))
+        TokenSequences(ids, offsets) for ids, offsets in zip(arrays, arrays)
     ]
     encoded_size = [len(side) for side in sides]
     if encoded_size != size:
         raise UserError(
-            f"The workers did not encode all texts: {_ids_path(path)} has "
+            f"The workers did not encode all texts: {path + SUFFIX} has "
             f"{encoded_size} instead of {size}. Start again."
         )
     return sides
-
-
-def _ids_path(path):
-    return f"{path}.npz"
 
 
 def _read(path):

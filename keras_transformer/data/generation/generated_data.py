@@ -10,7 +10,6 @@ import numpy as np
 from keras_transformer.data.batches import batch_plan
 from keras_transformer.data.batches import packing
 from keras_transformer.data.batches import update_batches
-from keras_transformer.data.batches.steady_plan import plan_steady
 from keras_transformer.data.generation import corpora
 from keras_transformer.data.generation import generation
 from keras_transformer.data.generation import token_arrays
@@ -212,14 +211,11 @@ class GeneratedData(vocabularies.HasVocabularies):
         pairs share a row; see `plan_packed`. The other arguments are those of
         `plan_batches`; `fixed_shapes` has no effect on packed batches, which
         have one shape anyway. `token_pairs` are the pairs of the epoch, by
-        default `token_pairs(split)`, and `reference` is for those whose lengths
-        change from epoch to epoch; see `plan_steady`.
+        default `token_pairs(split)`.
         """
         pairs = token_pairs or self.token_pairs(split)
-        make_plan, options = packing.plan_packed, {"reference": reference}
-        if not packed and reference is not None:
-            make_plan = plan_steady
-        elif not packed:
+        make_plan, options = packing.plan_packed, {}
+        if not packed:
             make_plan = batch_plan.plan_batches
             options = {"fixed_shapes": fixed_shapes}
         plan = make_plan(
@@ -231,6 +227,7 @@ class GeneratedData(vocabularies.HasVocabularies):
             epoch=epoch,
             shuffle=split == "train" if shuffle is None else shuffle,
             pair_numbers=self.choose_epoch_pairs(split, seed, epoch),
+            reference=reference,
             **options,
         )
         if not len(plan) and not plan.num_dropped:

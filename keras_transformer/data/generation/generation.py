@@ -5,21 +5,15 @@ import logging
 import os
 
 from keras_transformer import fields
+from keras_transformer.data.generation import token_arrays
 from keras_transformer.data.generation import token_links
 from keras_transformer.data.generation.attributes import check_attributes
 from keras_transformer.data.generation.attributes import check_corpora
 from keras_transformer.data.generation.encoding import check_number
 from keras_transformer.data.generation.encoding import encode_split
 from keras_transformer.data.generation.encoding import select_complete_pairs
-from keras_transformer.data.generation.token_arrays import IDS_SUFFIX
-from keras_transformer.data.generation.token_arrays import OFFSETS_SUFFIX
-from keras_transformer.data.generation.token_arrays import REMEDY
-from keras_transformer.data.generation.token_arrays import SIDES
-from keras_transformer.data.generation.token_arrays import TEXT_SUFFIX
 from keras_transformer.data.vocabulary import vocabularies
 from keras_transformer.data.vocabulary.bpe_symbols import write_symbols
-from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
-from keras_transformer.data.vocabulary.vocabularies import sample_corpora
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files import locks
@@ -84,10 +78,8 @@ def generate(problem, tmp_dir):
         with directories.replace_content(
             problem.directory, MANIFEST_FILE
         ) as aside:
-            manifest = {
-                "made_from": depends_on,
-                **_write_data(problem, tmp_dir, aside),
-            }
+            data = _write_data(problem, tmp_dir, aside)
+            manifest = {"made_from": depends_on, **data}
             write_manifest(manifest, aside)
     return manifest
 
@@ -102,13 +94,13 @@ def read_manifest(directory):
     # `exists` would overlook a link to nothing.
     if not os.path.lexists(path):
         return None
-    return read_record(path, _MANIFEST, REMEDY)
+    return read_record(path, _MANIFEST, token_arrays.REMEDY)
 
 
 def describe_origin(problem, tmp_dir):
     """Returns everything that the data depend on, as a dictionary."""
-    existing = problem.vocabulary_path
-    existing = existing and vocabularies.read_path(existing)
+    path = problem.vocabulary_path
+    existing = vocabularies.read_path(path) if path else None
     origin = {
         "problem": problem.data_name,
         "splits": list(problem.splits),
@@ -151,10 +143,8 @@ def _describe_settings(problem):
 def _write_data(problem, tmp_dir, directory):
     """Writes vocabularies and splits; returns their part of the manifest."""
     # A fault in one of them must not appear after hours of encoding.
-    described = {
-        split: check_corpora(problem, split, tmp_dir)
-        for split in problem.splits
-    }
+    splits = problem.splits
+    described = {s: check_corpora(problem, s, tmp_dir) for s in splits}
     both = _make_vocabularies(problem, tmp_dir, directory)
     data = {
         "vocab_size": both.targets.vocab_size,
@@ -167,7 +157,7 @@ def _write_data(problem, tmp_dir, directory):
         split: encode_split(
             problem, split, tmp_dir, both, directory, described[split]
         )
-        for split in problem.splits
+        for split in splits
     }
     alignments = problem.training_alignments(tmp_dir)
     if alignments is not None:
@@ -185,25 +175,19 @@ def _make_vocabularies(problem, tmp_dir, directory):
         return existing
     symbols = problem.shared_vocabulary and problem.bpe_symbols(tmp_dir)
     if symbols:
-        path = os.path.join(directory, VOCABULARY_FILE)
+        path = os.path.join(directory, vocabularies.VOCABULARY_FILE)
         shared = write_symbols(symbols, path)
         return vocabularies.Vocabularies(shared, shared)
-    pairs = _sample_training_text(problem, tmp_dir)
-    return vocabularies.train(problem, pairs, tmp_dir, directory)
-
-
-def _sample_training_text(problem, tmp_dir):
-    """Returns the pairs that vocabularies are trained on."""
-    pairs = sample_corpora(
-        [
-            select_complete_pairs(problem, corpus)
-            for corpus in problem.text_corpora("train", tmp_dir)
-        ],
-        MAX_VOCABULARY_PAIRS,
-        problem.vocabulary_temperature,
+    corpora = [
+        select_complete_pairs(problem, corpus)
+        for corpus in problem.text_corpora("train", tmp_dir)
+    ]
+    temperature = problem.vocabulary_temperature
+    pairs = vocabularies.sample_corpora(
+        corpora, MAX_VOCABULARY_PAIRS, temperature
     )
     check_number(len(pairs), problem, "train")
-    return pairs
+    return vocabularies.train(problem, pairs, tmp_dir, directory)
 
 
 def _check_symbols(vocabulary, problem, tmp_dir):
@@ -234,8 +218,8 @@ def _check_names(problem, manifest):
     names = {
         f"{split}.{side}{suffix}"
         for split in splits
-        for side in SIDES
-        for suffix in (IDS_SUFFIX, OFFSETS_SUFFIX, TEXT_SUFFIX)
+        for side in token_arrays.SIDES
+        for suffix in token_arrays.SUFFIXES
     }
     # A vocabulary that is given is written again as it is.
     given = os.path.realpath(problem.vocabulary_path or "")

@@ -19,6 +19,7 @@ SIDES = ("source", "target")
 IDS_SUFFIX = ".ids"
 OFFSETS_SUFFIX = ".offsets.npy"
 TEXT_SUFFIX = ".txt"
+SUFFIXES = (IDS_SUFFIX, OFFSETS_SUFFIX, TEXT_SUFFIX)  # of all files of a split
 # Ends the errors about damaged files.
 REMEDY = "Remove its folder and run kt-datagen again."
 IDS_AT_ONCE = 2**24  # the number of ids that are checked together

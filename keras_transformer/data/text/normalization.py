@@ -101,14 +101,10 @@ def _drop_joiners(replacements):
     """Returns the replacements that drop joiners where none is needed."""
     letters = map(chr, itertools.chain(*_WITHOUT_JOINERS))
     others = {letter: letter for letter in letters if letter not in _JOINERS}
-    others |= {
-        old: new
-        for old, new in replacements.items()
-        if any(ord(old[0]) in codes for codes in _WITHOUT_JOINERS)
-    }
-    before = {
-        joiner + old: new for joiner in _JOINERS for old, new in others.items()
-    }
+    for old, new in replacements.items():
+        if any(ord(old[0]) in codes for codes in _WITHOUT_JOINERS):
+            others[old] = new
+    before = {j + old: new for j in _JOINERS for old, new in others.items()}
     marks = [c for c in map(chr, range(0x20, 0x7F)) if not c.isalnum()]
     after = {c + joiner: c for c in marks for joiner in _JOINERS}
     return before | after

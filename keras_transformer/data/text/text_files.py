@@ -79,9 +79,8 @@ def split_lines(file, name, errors="strict", exact=False):
         try:
             text = line.decode(errors=errors)
         except UnicodeDecodeError as error:
-            raise make_encoding_error(
-                name, number, line, error.start
-            ) from error
+            fault = make_encoding_error(name, number, line, error.start)
+            raise fault from error
         # UTF-16 without a byte order mark is full of zero bytes.
         num_zeros = text.count("\0")
         may_be_utf16 = may_be_utf16 and (3 * num_zeros >= len(text))
@@ -168,16 +167,12 @@ def read_rows(*paths, exact=False):
     # `zip` would silently drop the surplus lines of the longer file.
     for number, row in enumerate(itertools.zip_longest(*sides)):
         if None in row:
-            counts = [
-                _count_lines(number + (line is not None), side)
-                for line, side in zip(row, sides)
+            first, *others = [
+                (path, _count_lines(number + (line is not None), side))
+                for path, line, side in zip(paths, row, sides)
             ]
-            other = next(
-                n for n, count in enumerate(counts) if count != counts[0]
-            )
-            raise _make_count_error(
-                paths[0], counts[0], paths[other], counts[other]
-            )
+            other = next(o for o in others if o[1] != first[1])
+            raise _make_count_error(*first, *other)
         yield row
 
 

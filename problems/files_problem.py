@@ -1,5 +1,7 @@
 """The base class of problems that learn from the user's files."""
 
+import itertools
+
 from keras_transformer.data.generation import generation
 from keras_transformer.data.text import text_files
 from keras_transformer.data.vocabulary import vocabularies
@@ -42,13 +44,12 @@ class FilesProblem(Problem):
         and so is the lack of "train" or "dev". The other arguments are class
         attributes of `Problem`, which keep their values by default.
         """
-        # A split without any file is left out; half a split is an error.
         files = {split: paths for split, paths in files.items() if any(paths)}
         for split in ("train", "dev", *files):
             missing = (None,) * len(self.sides)
             for side, path in zip(self.sides, files.get(split, missing)):
                 if not path:
-                    raise self._make_missing_file_error(split, side, files)
+                    raise self._missing_file_error(split, side, files)
         self.files = files
         self.vocab_size = vocab_size or self.vocab_size
         if shared_vocabulary is not None:
@@ -81,9 +82,7 @@ class FilesProblem(Problem):
             self._check_unchanged(manifest)
             return self._update(manifest)
         if not self.files:
-            raise self._make_missing_file_error(
-                "train", self.sides[0], self.files
-            )
+            raise self._missing_file_error("train", self.sides[0], {})
         # A fault in the last file must not appear after hours of generation.
         self.check_files()
         return super().generate(tmp_dir)
@@ -96,12 +95,17 @@ class FilesProblem(Problem):
         before = self._describe(manifest["made_from"])
         after = self._describe(generation.describe_origin(self, None))
         for name in {**before, **after}:
-            if before.get(name) != after.get(name):
+            new, old = (
+                f"{name}={values[name]}"
+                if values.get(name) is not None
+                else f"no value of {name}"
+                for values in (after, before)
+            )
+            if new != old:
                 raise UserError(
                     "Each data_dir must hold the data of one set of files and "
-                    f"one vocab_size. Received: {_format_setting(name, after)} "
-                    f"for {self.directory}, which was made with "
-                    f"{_format_setting(name, before)}. Use the same flags or "
+                    f"one vocab_size. Received: {new} for {self.directory}, "
+                    f"which was made with {old}. Use the same flags or "
                     f"another --data_dir, or remove {self.directory}."
                 )
 
@@ -134,10 +138,9 @@ class FilesProblem(Problem):
         ]
         return [*names, *self.further_files]
 
-    def _make_missing_file_error(self, split, side, files):
-        other_files = ", ".join(
-            path for paths in files.values() for path in paths if path
-        )
+    def _missing_file_error(self, split, side, files):
+        paths = filter(None, itertools.chain(*files.values()))
+        other_files = ", ".join(paths)
         return UserError(
             f"{self.data_name} needs {self.way_of_files} for train, for dev "
             "and, if there is one, for test. There is no "
@@ -145,9 +148,3 @@ class FilesProblem(Problem):
             f"--{split}_{side}=FILE to kt-datagen"
             f"{self.other_way.format(split=split)}."
         )
-
-
-def _format_setting(name, values):
-    """Returns the value of a name as text, such as "clean=True"."""
-    value = values.get(name)
-    return f"no value of {name}" if value is None else f"{name}={value}"

@@ -107,16 +107,13 @@ class TranslateFiles(FilesProblem):
             self._language_codes = sources.language_codes
         check_user_symbols(symbols)
         corpora = {s: parts for s, parts in (corpora or {}).items() if parts}
+        merged = dict(files)
         for split, parts in corpora.items():
             _check_given_once(split, files.get(split, ()))
             check_distinct(parts)
             for corpus in parts:
                 parallel_files.detect_kind(corpus.paths)
-        paths = {
-            split: tuple(path for corpus in parts for path in corpus.paths)
-            for split, parts in corpora.items()
-        }
-        merged = {**files, **paths}
+            merged[split] = tuple(p for corpus in parts for p in corpus.paths)
         # Fingerprints have the order of the splits, "train" first.
         order = sorted(merged, key=lambda split: split != "train")
         super().use_files(
@@ -137,22 +134,18 @@ class TranslateFiles(FilesProblem):
         self._set_alignments(alignments)
 
     def _set_alignments(self, path):
+        self._alignments = path
         train = self._corpora["train"]
-        fault = None
-        if self._is_cleaned:
-            fault = "--clean"
-        elif not _is_plain_pair(train):
-            fault = ", ".join(corpus.tagged_name for corpus in train)
-        if path and fault:
+        if path and (self._is_cleaned or not _is_plain_pair(train)):
+            names = ", ".join(corpus.tagged_name for corpus in train)
+            fault = "--clean" if self._is_cleaned else names
             raise UserError(
                 "`train_alignments` needs one pair of training files "
                 "that is not cleaned and has no tag, because line n belongs to "
                 f"pair n. Received: train_alignments={path} with {fault}. Use "
                 "two files, and clean them with kt-clean before you align them."
             )
-        if path:
-            text_files.check_rereadable([path])
-        self._alignments = path
+        text_files.check_rereadable([path] if path else [])
 
     @property
     def is_tokenized(self):
@@ -164,15 +157,11 @@ class TranslateFiles(FilesProblem):
         return settings.get("tokenized", False)
 
     def settings(self):
-        # Unset options have no entry, as in earlier manifests.
-        settings = {}
-        if self._is_cleaned:
-            settings["clean"] = True
-        if self._is_tokenized:
-            settings["tokenized"] = True
+        settings = {"clean": self._is_cleaned, "tokenized": self._is_tokenized}
         for side, language in zip(self.sides, self._languages):
-            if language:
-                settings[f"{side}_language"] = language
+            settings[f"{side}_language"] = language
+        # Unset options have no entry, as in earlier manifests.
+        settings = {name: value for name, value in settings.items() if value}
         if self._alignments:
             sha256 = text_files.sha256(self._alignments)
             settings[token_links.SETTING] = f"sha256 {sha256}"
@@ -185,12 +174,8 @@ class TranslateFiles(FilesProblem):
         return settings
 
     def symbols(self, tmp_dir):
-        tags = {
-            corpus.tag
-            for parts in self._corpora.values()
-            for corpus in parts
-            if corpus.tag
-        }
+        corpora = itertools.chain(*self._corpora.values())
+        tags = {corpus.tag for corpus in corpora if corpus.tag}
         codes = self._language_codes
         return tuple(make_tag_word(tag, codes) for tag in sorted(tags))
 
@@ -206,13 +191,9 @@ class TranslateFiles(FilesProblem):
         if self._is_cleaned and split == "train":
             # A new cleaner each time: after one pass, all pairs would be
             # duplicates. Sharing one among corpora finds those across them.
-            held_out = tuple(
-                text
-                for other in self._corpora
-                if other != "train"
-                for pair in itertools.chain(*self._read(other))
-                for text in pair
-            )
+            others = [self._read(s) for s in self._corpora if s != "train"]
+            pairs = itertools.chain(*itertools.chain(*others))
+            held_out = tuple(itertools.chain(*pairs))
             cleaner = Cleaner(CleaningOptions(held_out=held_out))
             self.cleaning_report = cleaner.report
             corpora = [cleaner.filter_pairs(pairs) for pairs in corpora]
@@ -246,15 +227,13 @@ class TranslateFiles(FilesProblem):
         return {"cleaning": sum(self.cleaning_report.dropped.values())}
 
     def check_files(self):
-        for parts in self._corpora.values():
-            for corpus in parts:
-                parallel_files.check_pairs(corpus.paths, self._languages)
+        for corpus in itertools.chain(*self._corpora.values()):
+            parallel_files.check_pairs(corpus.paths, self._languages)
         if not self._alignments:
             return
         (pairs,) = self._read("train")
-        num_pairs = sum(1 for _ in pairs)
         alignments = token_links.read_alignments(self._alignments)
-        num_lines = sum(1 for _ in alignments)
+        num_pairs, num_lines = (sum(1 for _ in a) for a in (pairs, alignments))
         if num_lines != num_pairs:
             raise UserError(
                 "`train_alignments` must have a line for each training pair. "
@@ -287,11 +266,9 @@ class TranslateFiles(FilesProblem):
         weights = [corpus.weight for corpus in self._corpora["train"]]
         if weights == [entry["weight"] for entry in before]:
             return manifest
+        described = zip(self.describe_corpora("train"), before, strict=True)
         train["corpora"] = [
-            {**entry, "pairs": old["pairs"]}
-            for entry, old in zip(
-                self.describe_corpora("train"), before, strict=True
-            )
+            {**entry, "pairs": old["pairs"]} for entry, old in described
         ]
         generation.write_manifest(manifest, self.directory)
         self.has_new_weights = True

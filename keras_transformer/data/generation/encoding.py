@@ -14,6 +14,7 @@ import re
 import numpy as np
 
 from keras_transformer.data.batches.prefetch import prefetch
+from keras_transformer.data.generation.token_arrays import SIDES
 from keras_transformer.data.generation.token_arrays import TokenArrayWriter
 from keras_transformer.data.generation.token_arrays import TokenSequences
 from keras_transformer.data.generation.token_arrays import ids_dtype
@@ -63,11 +64,10 @@ def encode_split(problem, split, tmp_dir, vocabularies, directory, described):
     `described` holds the problem's description of each corpus of the split. It
     is empty for a single unnamed corpus.
     """
+    functions = str, problem.target_text
     sides = [
         SideWriter(directory, split, side, vocabulary.vocab_size, to_encode)
-        for side, vocabulary, to_encode in zip(
-            ("source", "target"), vocabularies, (str, problem.target_text)
-        )
+        for side, vocabulary, to_encode in zip(SIDES, vocabularies, functions)
     ]
     corpora = problem.text_corpora(split, tmp_dir)
     corpus_counts = [collections.Counter() for _ in corpora]
@@ -90,13 +90,11 @@ def encode_split(problem, split, tmp_dir, vocabularies, directory, described):
                 side.ids.extend(sequences)
     counts = sum(corpus_counts, collections.Counter())
     check_number(counts["pairs"], problem, split)
+    dropped = {"empty_side": counts["empty_side"]}
     source, target = sides
     entry = {
         "pairs": counts["pairs"],
-        "dropped": {
-            "empty_side": counts["empty_side"],
-            **problem.num_left_out(split),
-        },
+        "dropped": dropped | problem.num_left_out(split),
         "source_tokens": source.ids.num_tokens,
         "target_tokens": target.ids.num_tokens,
         "source_sha256": source.sha256.hexdigest(),
@@ -137,10 +135,8 @@ def encode_stream(problem, corpus, vocabularies, max_length):
     pairs = select_complete_pairs(problem, corpus)
     while chunk := list(itertools.islice(pairs, PAIRS_IN_STREAM)):
         sources, targets = zip(*chunk)
-        texts = {
-            "source": sources,
-            "target": list(map(problem.target_text, targets)),
-        }
+        targets = list(map(problem.target_text, targets))
+        texts = {"source": sources, "target": targets}
         sides = [
             [text for side in sides for text in texts[side]]
             for sides in zip(*problem.directions)

@@ -77,9 +77,9 @@ def _find_words(text, has_capitals):
         return []
     matches = []
     for match in WORD.finditer(text):
-        if not LETTER.search(match[0]) or CODE.search(match[0]):
-            continue
-        if match[0].upper() == match[0].lower():
+        word = match[0]
+        has_case = LETTER.search(word) and word.upper() != word.lower()
+        if not has_case or CODE.search(word):
             continue
         matches.append(match)
         # Text in the usual case ends here, mostly at its second word.

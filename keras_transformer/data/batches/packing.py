@@ -44,12 +44,12 @@ def plan_packed(
         input_lengths, target_lengths, max_length, pair_numbers
     )
     batch_plan.check_longest(lengths, batch_tokens)
+    num_tokens = lengths.sum(axis=0)
     if not len(kept):
-        return batch_plan.BatchPlan([], [], lengths.sum(axis=0), num_dropped)
+        return batch_plan.BatchPlan([], [], num_tokens, num_dropped)
     has_reference = reference is not None
-    capacity = _choose_capacity(
-        reference if has_reference else lengths, batch_tokens
-    )
+    typical = reference if has_reference else lengths
+    capacity = _choose_capacity(typical, batch_tokens)
     cells, cell_of_pair = batch_plan.count_cells(lengths)
     rows = _choose_rows(cells, capacity)  # (all_rows, pairs_per_row)
 
@@ -60,14 +60,11 @@ def plan_packed(
     rows = _put_pairs(rows, kept, cell_of_pair)
     if shuffle:
         generator.shuffle(rows)
-    laid_out = batch_plan.lay_out(
-        rows, batch_tokens // max(capacity), has_reference
-    )
+    max_rows = batch_tokens // max(capacity)
+    laid_out = batch_plan.lay_out(rows, max_rows, has_reference)
     shape = (laid_out.shape[1], *capacity)
     batches = [(indices, shape) for indices in laid_out]
-    return batch_plan.BatchPlan(
-        batches, [shape], lengths.sum(axis=0), num_dropped
-    )
+    return batch_plan.BatchPlan(batches, [shape], num_tokens, num_dropped)
 
 
 def find_packed_positions(lengths, tokens):

@@ -91,10 +91,8 @@ class UpdateBatches:
         """Returns the `UpdateSize` of a batch."""
         indices, (rows, input_len, target_len) = self.plan[number]
         num_parts = self.layout.num_rounds * self.layout.num_replicas
-        filled_rows = math.ceil(rows / num_parts) * num_parts
-        return UpdateSize(
-            self._lengths(indices), filled_rows, input_len, target_len
-        )
+        rows = math.ceil(rows / num_parts) * num_parts
+        return UpdateSize(self._lengths(indices), rows, input_len, target_len)
 
     def read(self, number, replicas):
         """Returns the parts of a slice of all replicas of a batch."""
@@ -107,22 +105,17 @@ class UpdateBatches:
         inputs, targets = batch_plan.pad_batch(self._token_pairs, rows, shape)
         # Over all workers, because the loss is the mean over all tokens.
         num_tokens = self._lengths(indices)[:, 1].sum()
+        outer = parts.shape[:3]  # (num_rounds, replicas, rows)
         batch = {
-            "inputs": inputs.reshape(
-                *parts.shape[:3], -1
-            ),  # (num_rounds, replicas, rows, input_len)
-            "targets": targets.reshape(
-                *parts.shape[:3], -1
-            ),  # (num_rounds, replicas, rows, target_len)
+            "inputs": inputs.reshape(*outer, -1),  # (..., input_len)
+            "targets": targets.reshape(*outer, -1),  # (..., target_len)
             "seeds": self._divide(seeds, replicas, 0),
             "num_tokens": np.float32(num_tokens),
         }
         if self.guidance:
             array = self.guidance.read(self._token_pairs, rows, shape)
             # (num_rounds, replicas, rows, target_len, n)
-            batch["guidance"] = array.reshape(
-                *parts.shape[:3], *array.shape[1:]
-            )
+            batch["guidance"] = array.reshape(*outer, *array.shape[1:])
         return batch
 
     def _lengths(self, indices):
@@ -182,11 +175,9 @@ def update_positions(hparams, token_pairs, pair_numbers=None):
     tokens = min(tokens, int(lengths.sum(axis=0).max()))
     if not tokens:
         return hparams.effective_batch_tokens
-    find = (
-        packing.find_packed_positions
-        if hparams.packed
-        else _find_padded_positions
-    )
+    find = _find_padded_positions
+    if hparams.packed:
+        find = packing.find_packed_positions
     # The pairs of an epoch can be shorter than the longest one of all.
     return max(find(lengths, tokens), int(all_lengths.max()))
 

@@ -30,11 +30,9 @@ def detect_kind(paths):
     """
     if len(paths) == 2 and all(paths):
         return "text"
-    if len(paths) == 1:
-        stem = paths[0].lower().removesuffix(".gz")
-        for kind in ("tsv", "tmx"):
-            if stem.endswith(f".{kind}"):
-                return kind
+    ending = paths[0].lower().removesuffix(".gz")[-4:]
+    if len(paths) == 1 and ending in (".tsv", ".tmx"):
+        return ending[1:]
     raise UserError(
         "A corpus must be two files with a comma in between, or one file that "
         f"ends in .tsv or .tmx, each perhaps with .gz. Received: "
@@ -290,17 +288,13 @@ def _breaks_line(element):
 _START_BYTES = 1024
 # Codecs of Python that are not encodings of text.
 _NO_ENCODINGS = ("idna", "punycode", "raw_unicode_escape", "unicode_escape")
-# The first bytes of XML in UTF-16, UTF-32 and EBCDIC; see appendix F of the
-# standard. The longer ones come first.
+# The first bytes of XML in UTF-32 and UTF-16, the longer ones first; see
+# appendix F of the standard. A byte order mark is read away by the codec.
 _STARTS = {
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    "<".encode("utf-32-le"): "utf-32-le",
-    "<".encode("utf-32-be"): "utf-32-be",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-    "<".encode("utf-16-le"): "utf-16-le",
-    "<".encode("utf-16-be"): "utf-16-be",
+    start.encode(f"{name}-{order}"): f"{name}-{order}" if start == "<" else name
+    for name in ("utf-32", "utf-16")
+    for start in ("\ufeff", "<")
+    for order in ("le", "be")
 }
 _EBCDIC_START = "<?xml".encode("cp037")
 _DECLARED = re.compile(r"<\?xml[^>]*?encoding\s*=\s*[\"']([^\"'>]*)[\"']")

@@ -55,19 +55,12 @@ class SubwordSampler:
             return self._stored
         # The 2 separates it from generators that order epochs and seed rows.
         generator = np.random.default_rng([self._seed, epoch, 2])
-        sides = [
-            side
-            for sampler in self._samplers
-            for side in sampler.sample(generator)
-        ]
-        lengths = [
-            np.maximum(side.lengths, stored.lengths)
-            for side, stored in zip(sides, self._stored)
-        ]
-        is_longer = np.greater(lengths, np.reshape(longest, (-1, 1)))
-        is_stored = is_longer.any(axis=0)
-        for side, stored in zip(sides, self._stored):
-            side.keep_stored(is_stored, stored.lengths)
+        sides = sum((each.sample(generator) for each in self._samplers), [])
+        stored_lengths = [side.lengths for side in self._stored]
+        lengths = np.maximum([side.lengths for side in sides], stored_lengths)
+        is_stored = (lengths > np.reshape(longest, (-1, 1))).any(axis=0)
+        for side, stored in zip(sides, stored_lengths):
+            side.keep_stored(is_stored, stored)
         return TokenPairs(*sides)
 
 
@@ -87,18 +80,13 @@ class _WordSampler:
         all_words = np.arange(len(num_drawn), dtype=np.int32)
         drawn_words = np.repeat(all_words, num_drawn)
         self._word_of = np.concatenate([all_words, drawn_words])
-        first = np.where(
-            num_drawn,
-            len(num_drawn) + np.cumsum(num_drawn) - num_drawn,
-            all_words,
-        )
+        first_drawn = len(num_drawn) + np.cumsum(num_drawn) - num_drawn
+        first = np.where(num_drawn, first_drawn, all_words)
         num_used = np.zeros(len(num_drawn), np.int64)
         for side in self._sides:
             _take_turns(side.ids, first, num_drawn, num_used)
-        lengths = self._characters.count_tokens(drawn_words)
-        self._groups = [
-            len(num_drawn) + group for group in _group_equal(lengths)
-        ]
+        groups = _group_equal(self._characters.count_tokens(drawn_words))
+        self._groups = [len(num_drawn) + group for group in groups]
 
     def sample(self, generator):
         """Returns the `_SampledSequences` of each side in an epoch."""
@@ -155,11 +143,8 @@ class _SampledSequences(TokenSequences):
         # asks for them, so no second copy of the corpus is in memory.
         token_counts = segmentations.lengths
         lengths = [
-            sums(
-                token_counts[numbers.concatenate(chosen)],
-                numbers.count_tokens(chosen),
-            )
-            for chosen in parts(numbers)
+            sums(token_counts[numbers.concatenate(n)], numbers.count_tokens(n))
+            for n in parts(numbers)
         ]
         offsets = np.append(0, np.cumsum(np.concatenate(lengths)))
         super().__init__(None, offsets)

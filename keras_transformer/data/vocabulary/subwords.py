@@ -193,9 +193,8 @@ class Subwords:
         size = self.vocab_size
         encoded = []
         for (code, _), pieces in zip(parts, rows):
-            ids = self._processor.piece_to_id(
-                [code, *pieces] if code else pieces
-            )
+            pieces = [code, *pieces] if code else pieces
+            ids = self._processor.piece_to_id(pieces)
             # Pieces that the table lacks have the ids after it.
             ids = [id_ if id_ < size else UNKNOWN_ID for id_ in ids]
             encoded.append([*ids, END_ID])
@@ -351,14 +350,11 @@ def sample_evenly(items, limit):
     """
     sample, step = [], 1
     for number, item in enumerate(items):
-        if number % step:
-            continue
-        if len(sample) == limit:
+        if number % step == 0 and len(sample) == limit:
             # Drop every second one and sample half as densely from here on.
             sample, step = sample[::2], 2 * step
-            if number % step:
-                continue
-        sample.append(item)
+        if number % step == 0:
+            sample.append(item)
     return sample
 
 
@@ -373,17 +369,15 @@ def _vocab_size_error(vocab_size, message):
     """Returns an error that explains SentencePiece's message to the user."""
     received = f"Received: vocab_size={vocab_size}."
     # SentencePiece gives the limits only as text.
-    too_high = re.search(r"too high.*<= (\d+)", message)
-    too_low = re.search(r"required_chars\. \d+ vs (\d+)", message)
-    if too_high:
+    if limit := re.search(r"too high.*<= (\d+)", message):
         return UserError(
             "`vocab_size` must not exceed what the training text supports. "
-            f"{received} Use at most {too_high[1]}, or more text."
+            f"{received} Use at most {limit[1]}, or more text."
         )
-    if too_low:
+    if limit := re.search(r"required_chars\. \d+ vs (\d+)", message):
         return UserError(
             "`vocab_size` must leave room for bytes and characters. "
-            f"{received} Use at least {too_low[1]}."
+            f"{received} Use at least {limit[1]}."
         )
     report = " ".join(message.split()).rstrip(".")
     return UserError(

@@ -10,7 +10,6 @@ from keras_transformer.data.vocabulary import subwords
 from keras_transformer.data.vocabulary.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.data.vocabulary.subwords import Subwords
-from keras_transformer.data.vocabulary.subwords import sample_evenly
 from keras_transformer.errors import UserError
 from keras_transformer.files.writing import atomic_write
 
@@ -97,10 +96,9 @@ def read(directory, sha256, source_sha256):
     SHA-256 of the sources is None if the two share a vocabulary.
     """
     targets = Subwords(os.path.join(directory, VOCABULARY_FILE), sha256)
-    if source_sha256 is None:
-        return Vocabularies(targets, targets)
     path = os.path.join(directory, SOURCE_VOCABULARY_FILE)
-    return Vocabularies(Subwords(path, source_sha256), targets)
+    sources = Subwords(path, source_sha256) if source_sha256 else targets
+    return Vocabularies(sources, targets)
 
 
 def read_path(path):
@@ -192,7 +190,7 @@ def sample_corpora(corpora, limit, temperature=1):
     ['a', 'a', 'a', 'a', 'a', 'b', 'b', 'b', 'b', 'b']
     """
     if temperature == 1:
-        return sample_evenly(itertools.chain(*corpora), limit)
+        return subwords.sample_evenly(itertools.chain(*corpora), limit)
     counted = [_sample_and_count(pairs, limit) for pairs in corpora]
     # Cleaning can drop all pairs of a corpus.
     counted = [(sample, size) for sample, size in counted if size]
@@ -209,8 +207,8 @@ def _sample_and_count(pairs, limit):
     """Returns an even sample of pairs, and the number of all of them."""
     counter = itertools.count()
     # `zip` draws a pair first, so the end of the pairs uses up no number.
-    sample = sample_evenly((pair for pair, _ in zip(pairs, counter)), limit)
-    return sample, next(counter)
+    counted = (pair for pair, _ in zip(pairs, counter))
+    return subwords.sample_evenly(counted, limit), next(counter)
 
 
 def compute_shares(sizes, temperature):

@@ -110,15 +110,13 @@ def register_problem(name=None):
     >>> TranslateMyText.name
     'translate_my_text'
     """
-    # Bare, the decorator gets the class instead of a name.
-    if callable(name):
-        return register_problem()(name)
 
-    def add(cls):
+    def add(cls, name=name):
         cls.name = name or snake_case(cls.__name__)
         return problems.register(cls.name)(cls)
 
-    return add
+    # Bare, the decorator gets the class instead of a name.
+    return add(name, None) if callable(name) else add
 
 
 @typing.overload

@@ -72,24 +72,20 @@ class ParsingFiles(FilesProblem, ParsingProblem):
             )
         self.linearization = linearization or self.linearization
         check_attribute(self, "linearization", *RULES["linearization"])
-        if vocabulary:
-            self._check_vocabulary(vocabulary)
+        theirs = vocabulary and find_linearization(Subwords(vocabulary))
+        if vocabulary and theirs != self.linearization:
+            raise UserError(
+                "A given vocabulary must have the symbols of the "
+                f"linearization. Received: {vocabulary}, which has those of "
+                f"{theirs or 'no'} trees, with linearization="
+                f"{self.linearization}. Name the linearization of the run that "
+                "it belongs to."
+            )
         self.vocabulary_path = vocabulary
         self.augmentation_rounds = augmentation_rounds or 0
         self.skip_bad = bool(skip_bad)
         self._parsed_paths = parsed_trees.split(",") if parsed_trees else []
         self.treebank_weight = treebank_weight or 1
-
-    def _check_vocabulary(self, path):
-        theirs = find_linearization(Subwords(path))
-        if theirs != self.linearization:
-            raise UserError(
-                "A given vocabulary must have the symbols of the "
-                f"linearization. Received: {path}, which has those of "
-                f"{theirs or 'no'} trees, with linearization="
-                f"{self.linearization}. Name the linearization of the run that "
-                "it belongs to."
-            )
 
     def trees(self, split, tmp_dir):
         return self._read(split, self._paths(split))

@@ -37,14 +37,11 @@ class TranslateWmt(Problem):
     entities such as `&quot;` are replaced by their characters there.
 
     Each subclass is an exact list of corpora with fixed numbers of pairs.
-
-    Class attributes:
-        tfds_name: Data set and configuration in tensorflow_datasets.
-        num_pairs: Dictionary of split to the expected number of pairs. A split
-            that is absent is only checked for files of the same length.
     """
 
-    tfds_name: str | None = None
+    tfds_name: str | None = None  # data set and its configuration
+    # The expected number of pairs of each split. Where it is absent, only the
+    # lengths of the files are compared.
     num_pairs: dict[str, int] = {}
 
     def text_pairs(self, split, tmp_dir):
@@ -263,9 +260,8 @@ class TranslateEnfrWmt14(TranslateWmt):
 def prepare_tfds(name, tmp_dir, way_out):
     """Returns the builder of a dataset whose data it downloads to `tmp_dir`.
 
-    Existing data are used. `name` is a dataset with its configuration, such as
-    "wmt14_translate/de-en". tensorflow_datasets resumes file by file, checks
-    the SHA-256 and the size of each file, and refuses archives that would write
+    Existing data are used. tensorflow_datasets resumes file by file, checks the
+    SHA-256 and the size of each file, and refuses archives that would write
     outside their folder. Any failure raises a `UserError` that ends with the
     sentence `way_out`.
     """

@@ -152,16 +152,12 @@ def _fill_buckets(pairs, lengths, batch_tokens, fixed_shapes):
 
 
 def make_reference(lengths, room, longest):
-    """Returns the lengths for which shapes suit all epochs.
+    """Returns the lengths for which shapes suit all epochs, `(kept + 1, 2)`.
 
-    Args:
-        lengths: Stored lengths of the pairs, of shape `(pairs, 2)`.
-        room: Factor by which sentences get longer on average.
-        longest: Maximum length of a sentence. Longer pairs are left out.
-
-    Returns:
-        Integer array of shape `(kept + 1, 2)`. Its last row has the maximum
-        length of a source and of a target in any epoch.
+    `lengths`, of shape `(pairs, 2)`, are those of the stored pairs, and `room`
+    is the factor by which sentences get longer on average. Pairs above the
+    length `longest` are left out. The last row has the maximum length of a
+    source and of a target in any epoch.
     """
     kept = lengths[lengths.max(axis=1) <= longest]
     grown = np.ceil(room * kept)

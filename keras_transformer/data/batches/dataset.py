@@ -32,8 +32,7 @@ def make_update_dataset(batches, start=0):
     num_rounds, _, first, num_local = batches.layout
     spec = make_update_spec((num_rounds,), bool(batches.guidance))
 
-    # TensorFlow keeps a Python function for ever. A weak reference frees the
-    # plan of an epoch when its consumer has finished with it.
+    # TensorFlow keeps a Python function for ever, but must free the plan.
     reference = weakref.ref(batches)
 
     def read(part):

@@ -18,18 +18,15 @@ from keras_transformer.fields import did_you_mean
 
 # Those in use today: the recommended and the limited-use scripts of Unicode's
 # Annex 31, and a few more with text on the web.
-SCRIPTS = (
-    *("adlam", "arabic", "armenian", "balinese", "bamum", "batak", "bengali"),
-    *("bopomofo", "buginese", "canadian_aboriginal", "chakma", "cham"),
-    *("cherokee", "coptic", "cyrillic", "devanagari", "ethiopic", "georgian"),
-    *("greek", "gujarati", "gurmukhi", "han", "hangul", "hanifi_rohingya"),
-    *("hebrew", "hiragana", "javanese", "kannada", "katakana", "kayah_li"),
-    *("khmer", "lao", "latin", "lepcha", "limbu", "lisu", "malayalam"),
-    *("mandaic", "meetei_mayek", "miao", "mongolian", "myanmar", "new_tai_lue"),
-    *("newa", "nko", "nyiakeng_puachue_hmong", "ol_chiki", "oriya", "osage"),
-    *("saurashtra", "sinhala", "sundanese", "syloti_nagri", "syriac", "tai_le"),
-    *("tai_tham", "tai_viet", "tamil", "telugu", "thaana", "thai", "tibetan"),
-    *("tifinagh", "vai", "wancho", "yi"),
+SCRIPTS = tuple(
+    "adlam arabic armenian balinese bamum batak bengali bopomofo buginese "
+    "canadian_aboriginal chakma cham cherokee coptic cyrillic devanagari "
+    "ethiopic georgian greek gujarati gurmukhi han hangul hanifi_rohingya "
+    "hebrew hiragana javanese kannada katakana kayah_li khmer lao latin "
+    "lepcha limbu lisu malayalam mandaic meetei_mayek miao mongolian myanmar "
+    "new_tai_lue newa nko nyiakeng_puachue_hmong ol_chiki oriya osage "
+    "saurashtra sinhala sundanese syloti_nagri syriac tai_le tai_tham "
+    "tai_viet tamil telugu thaana thai tibetan tifinagh vai wancho yi".split()
 )
 # Prefixes of the Unicode names of a script's letters.
 _SCRIPT_OF_NAME = {name.upper().replace("_", " "): name for name in SCRIPTS} | {

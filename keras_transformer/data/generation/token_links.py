@@ -4,6 +4,7 @@ The links of a pair of sentences are one sequence in a flat file: the positions
 of a source token and a target token, and so on for each link.
 """
 
+import itertools
 import os
 import re
 
@@ -116,8 +117,6 @@ class TokenLinks:
 
 def _number_words(ids, starts):
     """Returns the number of the word of each token, without the end."""
-    # A running count of the word starts gives each token the number of its
-    # word.
     ids = ids[:-1] if ids[-1] == END_ID else ids
     is_start = starts[ids]
     is_start[:1] = True  # also if it is a symbol without the mark of a word
@@ -138,7 +137,5 @@ def _link_tokens(words, links, origin):
                 "line, or swap the sides of all links if the first number of "
                 "each is that of a target word."
             )
-        for source in linked[0]:
-            for target in linked[1]:
-                positions += [source, target]
+        positions += itertools.chain(*itertools.product(*linked))
     return positions

@@ -44,14 +44,8 @@ def restore_case(texts, vocabulary):
     ones. This gives "the", "Tom" and "USA"; a vocabulary that was trained on
     capitals keeps them. A sentence begins with a capital if the vocabulary has
     any. Words that look like code stay as they are; see `data.disturbances`.
-
-    Args:
-        texts: List of str.
-        vocabulary: The `Subwords` of the sources. Its more frequent subwords
-            have smaller ids.
-
-    Returns:
-        A list of str, one for each text.
+    `vocabulary` is the `Subwords` of the sources. Its more frequent subwords
+    have smaller ids.
     """
     has_capitals = vocabulary.has_capitals
     rows = [_find_words(text, has_capitals) for text in texts]

@@ -27,19 +27,11 @@ def check_vocabulary(vocabulary):
 def disturb_sources(token_pairs, vocabulary, share, seed, epoch, longest):
     """Returns the pairs of an epoch, a `share` with a disturbed source.
 
-    The text of a source is read from its ids, disturbed, and encoded as it
-    would be for decoding, where most capitals become small letters again; see
-    `data.letter_case`. Its target stays. The result is a pure function of the
-    arguments. A source stays as it is if it would exceed `longest` tokens.
-
-    Args:
-        token_pairs: The `TokenPairs` of the epoch.
-        vocabulary: The `Subwords` of the sources.
-        share: The probability that a pair is chosen. With 0, the result is
-            `token_pairs`.
-        seed: Integer seed of the run.
-        epoch: Integer number of the epoch.
-        longest: The maximum number of tokens of a disturbed source.
+    The text of a source is read from its ids by the `Subwords` of the sources,
+    disturbed, and encoded as it would be for decoding, where most capitals
+    become small letters again; see `data.letter_case`. Its target stays. The
+    result is a pure function of the arguments. A source stays as it is if it
+    would exceed `longest` tokens.
     """
     if not share:
         return token_pairs

@@ -187,8 +187,7 @@ def _make_count_error(path, count, other, other_count):
 
 def _count_lines(number, rest):
     """Returns how many lines a file has, as text, after some were read."""
-    # The rest is counted so that an error shows which file is short, but not
-    # for minutes where it is very long.
+    # An error shows which file is short, without minutes for a very long one.
     number += sum(1 for _ in itertools.islice(rest, _MAX_COUNTED))
     is_all = next(rest, None) is None
     return f"{number:,}" if is_all else f"more than {number:,}"

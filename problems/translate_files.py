@@ -90,13 +90,11 @@ class TranslateFiles(FilesProblem):
             languages: Tuple of the codes of the source and target language,
                 which TMX files need. Defaults to none.
             vocabulary: See `Problem.vocabulary_path`. Defaults to training one.
-            symbols: Texts that are always one subword. Defaults to none.
-            vocabulary_temperature: See `Problem`. Defaults to 1.
-            tokenized: Whether spaces separate its tokens. Defaults to False.
+            symbols, vocabulary_temperature, tokenized: `user_symbols`,
+                `vocabulary_temperature` and `is_tokenized` of `Problem`.
             alignments: Path of the word alignments of the training text, one
                 line for each pair. Defaults to None.
-            **vocabularies: `shared_vocabulary`, `source_vocab_size` and
-                `normalize_text`, see `FilesProblem.use_files`.
+            **vocabularies: See `FilesProblem.use_files`.
 
         Raises:
             UserError: If text is missing or given twice, if a corpus has no
@@ -282,11 +280,8 @@ def _is_plain_pair(corpora):
 
 
 def _check_given_once(split, paths):
-    sides = [
-        f"--{split}_{side}={path}"
-        for side, path in zip(TranslateFiles.sides, paths)
-        if path
-    ]
+    named = zip(TranslateFiles.sides, paths)
+    sides = [f"--{split}_{side}={path}" for side, path in named if path]
     if sides:
         raise UserError(
             f"The text of {split} must be given in one way. Received: "

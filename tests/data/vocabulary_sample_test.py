@@ -5,7 +5,6 @@ import collections
 import pytest
 
 from keras_transformer.data.vocabulary.subwords import sample_evenly
-from keras_transformer.data.vocabulary.vocabularies import compute_shares
 from keras_transformer.data.vocabulary.vocabularies import sample_corpora
 
 
@@ -34,7 +33,6 @@ class SampleTest:
         powers = [size ** (1 / temperature) for size in sizes]
         expected = [power / sum(powers) for power in powers]
         assert shares(sample) == pytest.approx(expected, abs=0.002)
-        assert compute_shares(sizes, temperature) == pytest.approx(expected)
 
     def test_a_small_corpus_is_repeated_evenly(self):
         sample = sample_corpora(corpora(1000, 10), 1010, temperature=1000)

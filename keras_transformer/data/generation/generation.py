@@ -193,12 +193,10 @@ def _make_vocabularies(problem, tmp_dir, directory):
 def _check_symbols(vocabulary, problem, tmp_dir):
     for symbol in problem.symbols(tmp_dir):
         (ids,) = vocabulary.encode([symbol])
-        fault = None
+        fault = f"spells {symbol} with {len(ids) - 1} subwords"
         if UNKNOWN_ID in ids:
             fault = f"does not know {symbol}"
-        elif len(ids) > 2:  # one for the symbol and one for the end
-            fault = f"spells {symbol} with {len(ids) - 1} subwords"
-        if fault:
+        if UNKNOWN_ID in ids or len(ids) > 2:  # for the symbol and the end
             raise UserError(
                 "A given vocabulary must have one id for each tag and symbol. "
                 f"Received: {problem.vocabulary_path}, which {fault}. Train a "

@@ -69,8 +69,12 @@ def split_lines(file, name, errors="strict", exact=False):
                 f"Received: {name}, line {number}, which has more. Check that "
                 "this is text with one sentence on a line."
             )
-        if number == 1:
-            _check_unpacked(line, name)
+        for start, program in _PACKED.items() if number == 1 else ():
+            if line.startswith(start):
+                raise UserError(
+                    f"{name} is not text: it was compressed by {program}. "
+                    "Decompress it, and name the file of text."
+                )
         line = line.removesuffix(b"\n")
         if not exact:
             line = line.removesuffix(b"\r")
@@ -90,15 +94,6 @@ def split_lines(file, name, errors="strict", exact=False):
             # A single one is a fault of its line, as in HTML.
             text = text if exact else text.replace("\0", "\ufffd")
         yield text
-
-
-def _check_unpacked(line, name):
-    for start, program in _PACKED.items():
-        if line.startswith(start):
-            raise UserError(
-                f"{name} is not text: it was compressed by {program}. "
-                "Decompress it, and name the file of text."
-            )
 
 
 def make_encoding_error(name, number, line, position):

@@ -141,18 +141,18 @@ def _read_model(vocabulary):
     model = sentencepiece_model_pb2.ModelProto.FromString(
         vocabulary.model_bytes
     )
-    if vocabulary.is_imported:
-        raise UserError(
-            "`subword_dropout` needs a vocabulary that was trained here. "
-            "Received: one of an imported model. Leave subword_dropout at 0."
-        )
     spec = model.trainer_spec
-    if spec.model_type != spec.BPE:
+    rule = None
+    if vocabulary.is_imported:
+        rule, received = "was trained here", "one of an imported model"
+    elif spec.model_type != spec.BPE:
         name = spec.ModelType.Name(spec.model_type).lower()
+        received = f"a SentencePiece model of type {name}"
+        rule = "is a byte-pair encoding"
+    if rule:
         raise UserError(
-            "`subword_dropout` needs a vocabulary that is a byte-pair "
-            f"encoding. Received: a SentencePiece model of type {name}. Leave "
-            "subword_dropout at 0, or use another problem."
+            f"`subword_dropout` needs a vocabulary that {rule}. Received: "
+            f"{received}. Leave subword_dropout at 0, or use another problem."
         )
     return model
 

@@ -117,21 +117,14 @@ def train(problem, pairs, tmp_dir, directory):
 
     def train_one(texts, vocab_size, name):
         start = time.monotonic()
-        vocabulary = subwords.train_subwords(
-            texts,
-            vocab_size,
-            os.path.join(directory, name),
-            symbols,
-            problem.user_symbols,
-            problem.normalize_text,
-        )
+        path = os.path.join(directory, name)
+        options = symbols, problem.user_symbols, problem.normalize_text
+        result = subwords.train_subwords(texts, vocab_size, path, *options)
         _logger.info(
-            "Trained a vocabulary of %s on %s pairs in %.1f s.",
-            f"{vocabulary.vocab_size:,}",
-            f"{len(pairs):,}",
-            time.monotonic() - start,
+            f"Trained a vocabulary of {result.vocab_size:,} on {len(pairs):,} "
+            f"pairs in {time.monotonic() - start:.1f} s."
         )
-        return vocabulary
+        return result
 
     if problem.shared_vocabulary:
         texts = itertools.chain.from_iterable(pairs)
@@ -194,11 +187,11 @@ def sample_corpora(corpora, limit, temperature=1):
     counted = [_sample_and_count(pairs, limit) for pairs in corpora]
     # Cleaning can drop all pairs of a corpus.
     counted = [(sample, size) for sample, size in counted if size]
-    sizes = [size for _, size in counted]
-    sample_size = min(limit, sum(sizes))
+    sample_size = min(limit, sum(size for _, size in counted))
+    powers = [size ** (1 / temperature) for _, size in counted]
     mixture = []
-    for (sample, _), share in zip(counted, compute_shares(sizes, temperature)):
-        places = range(round(share * sample_size))
+    for (sample, _), power in zip(counted, powers):
+        places = range(round(power / sum(powers) * sample_size))
         mixture += [sample[i * len(sample) // len(places)] for i in places]
     return mixture
 
@@ -209,13 +202,3 @@ def _sample_and_count(pairs, limit):
     # `zip` draws a pair first, so the end of the pairs uses up no number.
     counted = (pair for pair, _ in zip(pairs, counter))
     return subwords.sample_evenly(counted, limit), next(counter)
-
-
-def compute_shares(sizes, temperature):
-    """Returns the shares of corpora of these sizes, a list with the sum 1.
-
-    >>> [round(share, 2) for share in compute_shares([900, 100], temperature=2)]
-    [0.75, 0.25]
-    """
-    powers = [size ** (1 / temperature) for size in sizes]
-    return [power / sum(powers) for power in powers]

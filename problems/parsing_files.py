@@ -3,11 +3,9 @@
 from keras_transformer.data.generation.attributes import check_attribute
 from keras_transformer.data.vocabulary.subwords import Subwords
 from keras_transformer.errors import UserError
+from keras_transformer.parsing import treebank
 from keras_transformer.parsing.symbols import LEAF
 from keras_transformer.parsing.target_text import find_linearization
-from keras_transformer.parsing.treebank import fingerprint
-from keras_transformer.parsing.treebank import list_treebank_files
-from keras_transformer.parsing.treebank import read_treebank
 from keras_transformer.problems.files_problem import FilesProblem
 from keras_transformer.problems.parsing import RULES
 from keras_transformer.problems.parsing import ParsingProblem
@@ -95,14 +93,12 @@ class ParsingFiles(FilesProblem, ParsingProblem):
 
     def source_files(self, tmp_dir):
         paths = map(self._paths, self.files)
-        return list_treebank_files(sum(paths, self._parsed_paths))
+        return treebank.list_treebank_files(sum(paths, self._parsed_paths))
 
     def fingerprints(self, tmp_dir):
         # The flag's value is the name, because error messages repeat it.
         places = [*map(self._paths, self.files), self._parsed_paths]
-        return [
-            fingerprint(",".join(paths), paths) for paths in places if paths
-        ]
+        return [treebank.fingerprint(",".join(p), p) for p in places if p]
 
     def check_files(self):
         # Reading a tree checks it; `bad` lists the faults that are skipped.
@@ -126,7 +122,7 @@ class ParsingFiles(FilesProblem, ParsingProblem):
         """Yields the trees of a split, or of the corpus "parsed"."""
         if self.skip_bad:
             self.bad[corpus] = []
-        return read_treebank(paths, self.bad.get(corpus))
+        return treebank.read_treebank(paths, self.bad.get(corpus))
 
     def _paths(self, split):
         (paths,) = self.files[split]

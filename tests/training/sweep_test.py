@@ -11,7 +11,6 @@ from keras_transformer.problem import Problem
 from keras_transformer.runs.data_record import describe_data
 from keras_transformer.runs.metrics_table import MetricsTable
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.training.sweep import sweep as sweep_module
 from keras_transformer.training.sweep.rows import make_points
 from keras_transformer.training.sweep.rows import make_rows
 from keras_transformer.training.sweep.sweep import Sweep
@@ -71,10 +70,8 @@ class Commands:
 
 
 @pytest.fixture
-def commands(monkeypatch):
-    commands = Commands()
-    monkeypatch.setattr(sweep_module, "_run", commands)
-    return commands
+def commands():
+    return Commands()
 
 
 @pytest.fixture
@@ -111,7 +108,7 @@ def sweep_on(problem, path):
 
 class SweepTest:
     def test_every_row_is_trained_and_evaluated(self, sweep, commands):
-        assert sweep.run(sweep.rows) == {}
+        assert sweep.run(sweep.rows, commands) == {}
         assert commands.calls == [
             ("trainer", "dropout=0.2"),
             ("evaluate", "dropout=0.2"),
@@ -125,7 +122,7 @@ class SweepTest:
 
     def test_a_failed_row_does_not_stop_the_others(self, sweep, commands):
         commands.failing = "dropout=0.2"
-        failures = sweep.run(sweep.rows)
+        failures = sweep.run(sweep.rows, commands)
         assert list(failures) == ["dropout=0.2"]
         assert ("evaluate", "dropout=0.3") in commands.calls
         text = open(sweep.file("table.md")).read()
@@ -133,13 +130,15 @@ class SweepTest:
 
     def test_the_next_call_does_what_is_left(self, sweep, commands):
         commands.failing = "dropout=0.3"
-        sweep.run(sweep.rows)
+        sweep.run(sweep.rows, commands)
         commands.failing, commands.calls = None, []
-        assert sweep.run(sweep.rows) == {}
+        assert sweep.run(sweep.rows, commands) == {}
         assert {name for _, name in commands.calls} == {"dropout=0.3"}
 
     def test_data_dir_and_usr_dir_go_to_both_commands(self, sweep, commands):
-        sweep.run(sweep.rows, ["--usr_dir=mine"], ["--precision=float32"])
+        sweep.run(
+            sweep.rows, commands, ["--usr_dir=mine"], ["--precision=float32"]
+        )
         shared = ["--data_dir=data", "--usr_dir=mine"]
         assert commands.flags["evaluate"] == ["--split=dev", *shared]
         assert {*shared, "--precision=float32"} < set(commands.flags["trainer"])
@@ -153,17 +152,17 @@ class SweepTest:
             "data": describe_data(problem),
             **problem.vocabularies.hashes,
         }
-        sweep.run(sweep.rows)
+        sweep.run(sweep.rows, commands)
         table = open(sweep.file("table.md")).read()
         commands.calls = []
         words = "The splits of the data in .*other/copy are.*=0.2 "
         words += "records.*"
         with pytest.raises(ValueError, match=words + "--output_dir"):
-            other.run(other.rows)
+            other.run(other.rows, commands)
         assert commands.calls == []
         assert open(sweep.file("table.md")).read() == table
         os.rename(problem.data_dir, problem.data_dir + "_moved")
-        assert make_sweep("data_moved").run([]) == {}
+        assert make_sweep("data_moved").run([], commands) == {}
 
     def test_rows_with_other_weights_are_refused(
         self, make_sweep, commands, monkeypatch
@@ -175,16 +174,16 @@ class SweepTest:
             "data": describe_data(problem),
             "corpus_weights": [],
         }
-        sweep.run(sweep.rows)
+        sweep.run(sweep.rows, commands)
         monkeypatch.setattr(type(problem), "corpus_weights", ["news:2.0"])
         with pytest.raises(ValueError, match="The corpus_weights of the data"):
-            sweep.run(sweep.rows)
+            sweep.run(sweep.rows, commands)
 
     @pytest.mark.parametrize("train_steps,seed", [(8, 0), (7, 1)])
     def test_a_row_of_another_recipe_or_seed_is_trained_again(
         self, sweep, commands, train_steps, seed
     ):
-        sweep.run(sweep.rows[:1])
+        sweep.run(sweep.rows[:1], commands)
         others = make_rows(
             [sweep.rows[0].variant],
             "tiny",

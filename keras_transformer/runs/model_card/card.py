@@ -2,7 +2,9 @@
 
 import dataclasses
 import importlib.resources
+import json
 import os
+import re
 
 import jinja2
 
@@ -15,11 +17,18 @@ from keras_transformer.parsing.target_text import find_linearization
 from keras_transformer.runs import data_record
 from keras_transformer.runs import scores
 from keras_transformer.runs.metrics_table import describe_cost
-from keras_transformer.runs.model_card import header
 
 FILE_NAME = "README.md"
+# The beginning of every card, by which a later version recognises it.
+_BEGINNING = "---\n# Written by keras_transformer"
+_MARK = (
+    f"{_BEGINNING}, which replaces this file after each training and "
+    "evaluation. Remove this line to keep your own changes."
+)
+# Other formats are opened by this package.
+_LIBRARIES = {"marian": "transformers", "ctranslate2": "ctranslate2"}
 # One of these is at the beginning of every card; version 0.1 wrote no header.
-_BEGINNINGS = (header.BEGINNING, "<!-- Written by keras_transformer")
+_BEGINNINGS = (_BEGINNING, "<!-- Written by keras_transformer")
 _EMBEDDINGS = {
     "all": "one matrix for source, target and softmax",
     "target": "one matrix for target and softmax, one for the source",
@@ -38,7 +47,7 @@ _FORMATS = {
 def write_model_card(directory, run, step=None, export=None):
     """Writes the model card, `README.md`, into a directory; returns its path.
 
-    A card begins with the YAML that model hubs read; see `make_header`. It
+    A card begins with the YAML that model hubs read. It
     describes the purpose of the model, its data and training, its scores with
     sacreBLEU's signatures, its limits, its use and its hyperparameters. A
     `README.md` that is not a card remains unchanged, and the result is None. So
@@ -77,7 +86,7 @@ def make_model_card(run, step=None, export=None):
     problem = data_record.find_problem(run)
     purpose = (problem and type(problem).__doc__ or "").strip()
     return _read_template().render(
-        header=header.make_header(run, step, title, export),
+        header=_make_header(run, step, title, export),
         title=title,
         task=task,
         purpose=purpose.partition("\n")[0],
@@ -201,3 +210,79 @@ def _describe_hparams(run):
             if value != of_set.get(field)
         ]
     return {"hparams": hparams, "hparams_set": name, "changed": changed}
+
+
+def _make_header(run, step, title, export):
+    """Returns the header of a card with the lines that enclose it.
+
+    It names the languages, licence and data sets, the task and the library, and
+    the scores of the checkpoint with their signatures, as far as they are
+    recorded. `export` is as in `write_model_card`.
+    """
+    languages = data_record.list_language_codes(run)
+    translates = languages and not find_linearization(run.vocabulary)
+    task = "translation" if translates else "text2text-generation"
+    results = [
+        {
+            "task": {"type": task},
+            "dataset": {
+                "name": f"{run.problem_name}, {split}",
+                "type": run.problem_name,
+                "split": split,
+            },
+            "metrics": [
+                _describe_score(entry, *score)
+                for score in scores.list_scores(entry)
+            ],
+        }
+        for split, entry in scores.list_entries(run, step)
+    ]
+    # The scores of approximate arithmetic were not measured.
+    numbers = {export.get("quantization"), export.get("precision")}
+    if numbers - {None, "float32"} or export.get("shortlist"):
+        results = []
+    # An imported run names a problem only to be evaluated on its data.
+    problem = None if run.imported_from else data_record.find_problem(run)
+    fields = {
+        "language": list(dict.fromkeys(languages)),
+        "license": run.record.get("licence"),
+        "pipeline_tag": translates and task,
+        "library_name": _LIBRARIES.get(
+            export.get("format"), "keras_transformer"
+        ),
+        "datasets": run.record.get("datasets")
+        or list(getattr(problem, "hub_datasets", ())),
+        "model-index": results
+        and [{"name": f"Transformer {title}", "results": results}],
+    }
+    lines = [
+        f"{name}: {_dump(value)}" for name, value in fields.items() if value
+    ]
+    return "\n".join([_MARK, *lines, "---"])
+
+
+def _describe_score(entry, name, value, signature):
+    args = {"decoding": scores.describe_decoding(entry["decode"])}
+    if signature:
+        args["signature"] = signature
+    return {
+        # The hub has one kind of BLEU; the signature says which it is.
+        "type": "bleu" if name.startswith("bleu") else name,
+        "name": scores.TITLES[name],
+        "value": round(value, 2),
+        "args": args,
+    }
+
+
+def _dump(value):
+    """Returns a value as YAML on indented lines."""
+    # JSON is YAML, except that YAML takes neither the halves of characters that
+    # JSON escapes nor unprintable characters as they are.
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return re.sub(
+        r"[^\n -~]",
+        lambda match: (
+            match[0] if match[0].isprintable() else f"\\U{ord(match[0]):08x}"
+        ),
+        text.replace("\n", "\n  "),
+    )

@@ -1,1 +1,1 @@
-"""The rows, processes, tables and pictures of kt-sweep."""
+"""The rows, tables and pictures of kt-sweep."""

@@ -2,8 +2,6 @@
 
 import dataclasses
 import os
-import signal
-import subprocess
 import sys
 
 from keras_transformer.errors import UserError
@@ -12,12 +10,12 @@ from keras_transformer.files.records import write_record
 from keras_transformer.training.sweep import table
 from keras_transformer.training.sweep.results import is_trained
 from keras_transformer.training.sweep.results import read_result
+from keras_transformer.training.sweep.rows import LOG_FILE
 
 MARKDOWN_FILE = "table.md"
 CSV_FILE = "table.csv"
 PLOT_FILE = "plot.png"
 RECORD_FILE = "sweep.json"
-LOG_FILE = "log.txt"  # what the processes of a row print
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,10 +30,13 @@ class Sweep:
     quoted: tuple = ()  # as for `table.make_lines`
     base: str | None = None  # as for `table.plot_lines`
 
-    def run(self, rows, flags=(), trainer_flags=()):
+    def run(self, rows, run_command, flags=(), trainer_flags=()):
         """Trains and evaluates rows, and writes the report after each one.
 
-        Returns the reasons why rows failed, by their directories.
+        `run_command` runs "trainer" or "evaluate" on a directory with flags,
+        and returns None or a line on why it failed. `flags` are for both, and
+        `trainer_flags` for the first. Returns the reasons why rows failed, by
+        their directories.
         """
         failures = {}
         self.write_report(failures)
@@ -48,7 +49,9 @@ class Sweep:
                 f"{name}, {number} of {len(rows)}: the messages are in "
                 f"{os.path.join(path, LOG_FILE)}"
             )
-            failure = run_row(row, path, self.splits, flags, trainer_flags)
+            failure = run_row(
+                row, path, self.splits, run_command, flags, trainer_flags
+            )
             if failure:
                 failures[name] = failure
                 _report(f"{name} failed: {failure}")
@@ -109,13 +112,12 @@ def _report(line):
     print(line, file=sys.stderr, flush=True)
 
 
-def run_row(row, path, splits, flags=(), trainer_flags=()):
+def run_row(row, path, splits, run_command, flags=(), trainer_flags=()):
     """Trains and evaluates a row, unless this has been done.
 
-    kt-trainer and kt-evaluate do the work in separate processes, which can
-    crash or run out of memory without harm to the sweep. A row that was
-    interrupted continues from its newest checkpoint. `flags` are for both
-    commands. Returns None, or a line on why the row failed.
+    A row that was interrupted continues from its newest checkpoint. See
+    `Sweep.run` for the other arguments. Returns None, or a line on why the row
+    failed.
     """
     os.makedirs(path, exist_ok=True)
     failure = None
@@ -123,10 +125,11 @@ def run_row(row, path, splits, flags=(), trainer_flags=()):
     flags = [f"--data_dir={row.variant.problem.data_dir}", *flags]
     if not is_trained(row, read_result(row, path)):
         trainer_flags = [*_recipe_flags(row), *flags, *trainer_flags]
-        failure = _run("trainer", path, trainer_flags)
+        failure = run_command("trainer", path, trainer_flags)
     for split in splits:
         if not failure and split not in read_result(row, path).scores:
-            failure = _run("evaluate", path, [f"--split={split}", *flags])
+            evaluate_flags = [f"--split={split}", *flags]
+            failure = run_command("evaluate", path, evaluate_flags)
     return failure
 
 
@@ -145,41 +148,3 @@ def _recipe_flags(row):
         # The newest checkpoint is evaluated; a full sweep has many rows.
         "--keep_checkpoint_max=1",
     ]
-
-
-def _run(command, path, flags):
-    """Runs a command on a run; returns None, or a line on why it failed."""
-    module = f"keras_transformer.bin.{command}"
-    log = os.path.join(path, LOG_FILE)
-    with open(log, "ab") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", module, f"--output_dir={path}", *flags],
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=file,
-        )
-        status = _wait(process)
-    if status == 0:
-        return None
-    reason = f"ended with status {status}"
-    if status < 0:
-        reason = f"was ended by signal {-status}"
-    return f"kt-{command} {reason}. {_read_last_line(log)}"
-
-
-def _wait(process):
-    try:
-        return process.wait()
-    except KeyboardInterrupt as error:
-        # Control-C on a terminal also reaches the process itself. A second
-        # signal does no harm while it trains and saves.
-        process.send_signal(signal.SIGINT)
-        process.wait()
-        error.add_note("The same command continues the sweep.")
-        raise
-
-
-def _read_last_line(path):
-    with open(path, encoding="utf-8", errors="replace") as file:
-        lines = [line for line in map(str.strip, file) if line]
-    return lines[-1] if lines else ""

@@ -9,13 +9,13 @@ import numpy as np
 from keras_transformer.errors import UserError
 from keras_transformer.files.quiet import silence_stderr
 from keras_transformer.files.records import read_record
+from keras_transformer.files.versions import SAVED_MODEL_FILE
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.messages import PredictionLog
 from keras_transformer.serving.messages import to_array
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
-from keras_transformer.serving.versions import SAVED_MODEL_FILE
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 EXPORT_FILE = os.path.join("assets.extra", "export.json")

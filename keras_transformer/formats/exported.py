@@ -183,11 +183,25 @@ def is_ctranslate2(path):
 
 
 def require_ctranslate2():
-    if importlib.util.find_spec("ctranslate2") is None:
+    require_package("ctranslate2", "CTranslate2", "ctranslate2")
+
+
+def require_package(module, name, requirement, more=""):
+    """Raises a `UserError` unless a package of Python is installed."""
+    if importlib.util.find_spec(module) is None:
         raise UserError(
-            "CTranslate2 is not installed. Install it with pip install "
-            "ctranslate2."
+            f"{name} is not installed. Install it with pip install "
+            f"{requirement}{more}."
         )
+
+
+def require_tensorflow_text(more):
+    """Raises a `UserError` unless SavedModels of text can be used."""
+    name = (
+        "A SavedModel that takes text needs the package tensorflow-text, which"
+    )
+    more = f", which has no wheels for Windows, or {more}"
+    require_package("tensorflow_text", name, "tensorflow-text", more)
 
 
 def describe_long_sentence(name, max_tokens):

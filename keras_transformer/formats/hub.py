@@ -1,12 +1,12 @@
 """Downloads from Hugging Face's hub, and uploads, with its own client."""
 
 import contextlib
-import importlib.util
 import logging
 import os
 import sys
 
 from keras_transformer.errors import UserError
+from keras_transformer.formats.exported import require_package
 
 SCHEME = "hf://"
 # The files that an import reads. Weights in other formats are large.
@@ -109,11 +109,7 @@ def upload(directory, name, card, files=None):
 
 
 def _load_client():
-    if importlib.util.find_spec("huggingface_hub") is None:
-        raise UserError(
-            "huggingface_hub is not installed. Install it with pip install "
-            "'.[hub]'."
-        )
+    require_package("huggingface_hub", "huggingface_hub", "'.[hub]'")
     import huggingface_hub.constants
     import huggingface_hub.errors
     import huggingface_hub.utils

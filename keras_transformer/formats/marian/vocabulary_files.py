@@ -25,6 +25,7 @@ from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
 from keras_transformer.files.records import write_record
 from keras_transformer.files.writing import atomic_write
+from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 from keras_transformer.token_ids import UNKNOWN_ID
@@ -92,11 +93,8 @@ def _check_features(config, path):
     for name, expected in _SPECIAL.items():
         token = _get_text(config.get(name, expected))
         if token != expected:
-            raise file_error(
-                path,
-                f"where `{name}` is {token!r} instead of {expected!r}",
-                "Only models with the usual special tokens can be imported.",
-            )
+            fault = f"where `{name}` is {token!r} instead of {expected!r}"
+            raise unsupported(path, fault)
     extra = config.get("extra_special_tokens") or []
     extra = extra.values() if isinstance(extra, dict) else extra
     added = [
@@ -106,18 +104,10 @@ def _check_features(config, path):
     ]
     for text in map(_get_text, added):
         if not _USUAL.fullmatch(text):
-            raise file_error(
-                path,
-                f"which adds the token {text!r:.60} to the table",
-                "A model with tokens for the middle of a text cannot be "
-                "imported.",
-            )
+            fault = f"which adds the token {text!r:.60} to the table"
+            raise unsupported(path, fault)
     if config.get("sp_model_kwargs"):
-        raise file_error(
-            path,
-            "which has `sp_model_kwargs`",
-            "A model with options of SentencePiece cannot be imported.",
-        )
+        raise unsupported(path, "which has `sp_model_kwargs`")
 
 
 def _get_text(token):
@@ -186,9 +176,7 @@ def _read_table(path):
         raise file_error(path, fault, _REMEDY)
     for text in ("", MARIAN, CLEAN_UP):
         if text in table:
-            fault = f"which has the piece {text!r}"
-            remedy = "A model with this piece cannot be imported."
-            raise file_error(path, fault, remedy)
+            raise unsupported(path, f"which has the piece {text!r}")
     pieces = sorted(table, key=table.get)
     special = set(_SPECIAL.values())
     return [piece for piece in pieces if piece not in special], table

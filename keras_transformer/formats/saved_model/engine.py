@@ -14,7 +14,7 @@ from keras_transformer.decoding.engines.engine import Engine
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.errors import UserError
 from keras_transformer.errors import is_out_of_memory
-from keras_transformer.files.quiet import silence_stderr
+from keras_transformer.files.quiet import silence
 from keras_transformer.files.reading import check_files
 from keras_transformer.formats import exported
 from keras_transformer.formats.exported import MAX_TERMS
@@ -228,22 +228,17 @@ def _call(signature, texts):
 
 def _load_signatures(path):
     check_files(path)
+    exported.require_tensorflow_text(
+        "translate with the run itself or a CTranslate2 model"
+    )
     # Imported here because TensorFlow takes seconds.
     import tensorflow as tf
+    import tensorflow_text  # noqa: F401 (registers SentencePiece's ops)
 
-    try:
-        import tensorflow_text  # noqa: F401 (registers SentencePiece's ops)
-    except ModuleNotFoundError as error:
-        raise UserError(
-            "A SavedModel that takes text needs the package tensorflow-text, "
-            "which is not installed. Install it with pip install "
-            "tensorflow-text, which has no wheels for Windows, or translate "
-            "with the run itself or a CTranslate2 model."
-        ) from error
     try:
         # TensorFlow logs that it cannot read a fingerprint, but needs none.
         # SentencePiece logs at the first use of each vocabulary.
-        with silence_stderr():
+        with silence():
             signatures = tf.saved_model.load(path).signatures
             for name in ("lengths", "target_lengths"):
                 if name in signatures:

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from keras_transformer.files.quiet import silence_stderr
+from keras_transformer.files.quiet import silence
 from keras_transformer.files.reading import check_file
 from keras_transformer.files.reading import file_error
 
@@ -36,7 +36,7 @@ class Checkpoint:
     def __init__(self, source):
         # Imported here because only this needs TensorFlow, which logs to
         # standard error when it is loaded.
-        with silence_stderr():
+        with silence():
             import tensorflow as tf
 
         self.prefix = find_checkpoint(source)
@@ -57,9 +57,7 @@ class Checkpoint:
             if match and not re.search("/Adam|^training/|/v[cr]?$", name):
                 self.names[match[0]] = name
                 self.shapes[match[0]] = tuple(variables[name])
-        self.slots = [
-            name for name in variables if name.endswith("kernel/Adam_1")
-        ]
+        self._slots = [n for n in variables if n.endswith("kernel/Adam_1")]
 
     def read(self, name):
         """Returns a variable as a float32 array."""
@@ -71,10 +69,9 @@ class Checkpoint:
 
     def read_slot(self, name):
         """Returns the mean squares of a variable's gradients, or None."""
-        for slot in self.slots:
-            if slot.endswith(f"{name}/Adam_1"):
-                return self._read(self._reader.get_tensor, slot)
-        return None
+        slots = (x for x in self._slots if x.endswith(f"{name}/Adam_1"))
+        slot = next(slots, None)
+        return slot and self._read(self._reader.get_tensor, slot)
 
     def count_layers(self, side):
         """Returns the number of layers of the "encoder" or "decoder"."""

@@ -18,8 +18,9 @@ import numpy as np
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.files.reading import file_error
 from keras_transformer.formats.imported_run import check_output_dir
+from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.formats.imported_run import write_run
-from keras_transformer.formats.tensor2tensor import settings as settings
+from keras_transformer.formats.tensor2tensor import settings
 from keras_transformer.formats.tensor2tensor.checkpoint import Checkpoint
 from keras_transformer.formats.tensor2tensor.checkpoint import read_step
 from keras_transformer.formats.tensor2tensor.vocabulary import (
@@ -121,13 +122,10 @@ def _find_vocabulary(source):
 def _make_hparams(checkpoint, values, flags):
     """Returns the `HParams` that variables and settings describe."""
     layer = "body/encoder/layer_0"
+    attention = "self_attention/multihead_attention"
     query, value, inner = (
         _get_shape(checkpoint, f"{layer}/{name}/kernel", 2)
-        for name in (
-            "self_attention/multihead_attention/q",
-            "self_attention/multihead_attention/v",
-            "ffn/conv1",
-        )
+        for name in (f"{attention}/q", f"{attention}/v", "ffn/conv1")
     )
     d_model = query[0]
     num_heads = settings.find_num_heads(values, flags, d_model)
@@ -140,6 +138,7 @@ def _make_hparams(checkpoint, values, flags):
         checkpoint.count_layers, ("encoder", "decoder")
     )
     mode = values.get("multiply_embedding_mode", "sqrt_depth")
+    rates = {n: values[n] for n in settings.RATES if n in values}
     return HParams(
         num_layers=num_layers,
         num_decoder_layers=num_decoder_layers,
@@ -156,11 +155,7 @@ def _make_hparams(checkpoint, values, flags):
         scale_embeddings=mode == "sqrt_depth",
         output_bias=True,
         extra_length=100,
-        **{
-            ours: values[name]
-            for name, ours in settings.RATES.items()
-            if name in values
-        },
+        **{settings.RATES[name]: rate for name, rate in rates.items()},
     )
 
 
@@ -172,10 +167,10 @@ def _find_norm(checkpoint, values):
         values.get("layer_postprocess_sequence", after),
     )
     if sequences != (before, after):
-        raise checkpoint.error(
+        raise unsupported(
+            checkpoint.prefix,
             f"whose layers pre- and postprocess with {sequences}, not with "
             f"{before, after}",
-            "A model with this feature cannot be imported.",
         )
     return norm
 
@@ -215,10 +210,8 @@ def _read_arrays(checkpoint, hparams, vocab_size, target_space):
     unknown = {name for name in checkpoint.shapes if name.startswith("body/")}
     unknown -= {*body.values(), _TARGET_SPACE}
     if unknown:
-        raise checkpoint.error(
-            f"which also has {min(unknown)}",
-            "A model with such variables cannot be imported.",
-        )
+        fault = f"which also has {min(unknown)}"
+        raise unsupported(checkpoint.prefix, fault)
     embeddings = {}
     for ours, scope in _SCOPES[hparams.tied_embeddings].items():
         name = f"model/embedding/{ours}"
@@ -245,21 +238,17 @@ def _rename(name, checkpoint):
 
 def _read_embeddings(checkpoint, scope, expected):
     """Reads a matrix that is divided into parts, and adds the unknown id."""
-    parts = {}
-    for name in checkpoint.shapes:
-        match = re.fullmatch(
-            rf"symbol_modality_\w+/{scope}/weights_(\d+)", name
-        )
-        if match:
-            parts[int(match[1])] = name
-    names = [parts[number] for number in sorted(parts)]
+    pattern = rf"symbol_modality_\w+/{scope}/weights_(\d+)"
+    matches = (re.fullmatch(pattern, name) for name in checkpoint.shapes)
+    matches = sorted(filter(None, matches), key=lambda match: int(match[1]))
+    names = [match[0] for match in matches]
     num_rows = sum(_get_shape(checkpoint, name, 2)[0] for name in names)
     widths = {checkpoint.shapes[name][1] for name in names}
-    num_rows += 1  # the unknown id
-    if (num_rows, widths) != (expected[0], {expected[1]}):
+    # The model lacks the unknown id.
+    if (num_rows + 1, widths) != (expected[0], {expected[1]}):
         fault = (
-            f"where symbol_modality_*/{scope} has {num_rows - 1:,} rows, but "
-            f"the vocabulary has {expected[0] - 1:,}"
+            f"where symbol_modality_*/{scope} has {num_rows:,} rows, but the "
+            f"vocabulary has {expected[0] - 1:,}"
         )
         raise checkpoint.error(fault, "Use the vocabulary file of the model.")
     matrix = np.concatenate([checkpoint.read(name) for name in names])

@@ -13,6 +13,7 @@ from keras_transformer.files.reading import read_text
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import find_fault
 from keras_transformer.files.records import read_record
+from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.formats.tensor2tensor.checkpoint import REMEDY
 
 HPARAMS_FILE = "hparams.json"
@@ -83,8 +84,7 @@ def read_hparams(source, flags):
     for name, expected in _REQUIRED.items():
         if values.get(name, expected) != expected:
             fault = f"where {name}={values[name]!r:.60} instead of {expected!r}"
-            remedy = "A model with this feature cannot be imported."
-            raise file_error(path, fault, remedy)
+            raise unsupported(path, fault)
     return values
 
 

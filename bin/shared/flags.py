@@ -147,7 +147,7 @@ amount = functools.partial(
 )
 
 
-def count_or(word, description, default=None):
+def count_or(word, description):
     """Returns a flag that takes an integer of at least 1, or a word."""
     parser = _Integer(1, fields.LARGEST)
     rule = f"{word}, or an integer from 1 to {fields.LARGEST:,}"
@@ -155,7 +155,7 @@ def count_or(word, description, default=None):
     def convert(argument):
         return argument if argument == word else parser.parse(argument)
 
-    return _describe(rule, _Parser(convert), description, default)
+    return _describe(rule, _Parser(convert), description)
 
 
 def switch(description, default=False):

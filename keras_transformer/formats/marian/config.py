@@ -162,7 +162,9 @@ def check_bad_words(config, never_written, directory):
 
 
 def _make_error(path, name, value, beside=None):
-    fault = f"does not go with {beside}" if beside else "is not supported"
+    fault = "stands for a feature that is missing"
+    if beside:
+        fault = f"does not go with {beside}"
     return unsupported(path, f"where {name}={value!r:.60} {fault} here")
 
 

@@ -177,8 +177,8 @@ def _has_start(config, arrays, vocabularies, source):
     # In Marian itself this is a zero vector. transformers can fine-tune it.
     ids = vocabularies.targets.original_ids.tolist()
     start = config["decoder_start_token_id"]
-    row = ids.index(start) if start in ids else None
-    if row is not None:
+    if start in ids:
+        row = ids.index(start)
         if not arrays["model/embedding/embeddings"][row].any():
             return False
         if row == PAD_ID:
@@ -189,10 +189,10 @@ def _has_start(config, arrays, vocabularies, source):
 
 
 def _read_languages(source):
-    shape = {"source_lang?": (str, None), "target_lang?": (str, None)}
+    sides = ("source", "target")
+    shape = {f"{side}_lang?": (str, None) for side in sides}
     config = read_record(os.path.join(source, CONFIG_FILE), shape, _REMEDY)
-    names = (config.get("source_lang"), config.get("target_lang"))
-    return [name or side for name, side in zip(names, ("source", "target"))]
+    return [config.get(f"{side}_lang") or side for side in sides]
 
 
 def _read_licence(source):

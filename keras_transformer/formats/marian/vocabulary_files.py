@@ -11,6 +11,7 @@ that only the table has never result from a text but are decoded. Pieces that
 the table lacks have the ids after it and are read as unknown.
 """
 
+import contextlib
 import os
 import re
 
@@ -122,12 +123,9 @@ def _convert(model_path, table_path, cleans_up):
 
     texts, table = _read_table(table_path)
     model = sentencepiece_model_pb2.ModelProto()
-    try:
+    with contextlib.suppress(message.DecodeError):
         model.ParseFromString(read_bytes(model_path, _REMEDY))
-        is_whole = model.pieces and model.HasField("normalizer_spec")
-    except message.DecodeError:
-        is_whole = False
-    if not is_whole:
+    if not (model.pieces and model.HasField("normalizer_spec")):
         fault = "which is not a SentencePiece model"
         raise file_error(model_path, fault, _REMEDY)
     known = {piece.piece: piece for piece in model.pieces}
@@ -177,9 +175,8 @@ def _read_table(path):
     for text in ("", MARIAN, CLEAN_UP):
         if text in table:
             raise unsupported(path, f"which has the piece {text!r}")
-    pieces = sorted(table, key=table.get)
-    special = set(_SPECIAL.values())
-    return [piece for piece in pieces if piece not in special], table
+    pieces = sorted(set(table) - set(_SPECIAL.values()), key=table.get)
+    return pieces, table
 
 
 def _check_merges(model, texts, known, path):
@@ -220,10 +217,11 @@ def write_marian_vocabularies(
             f"{targets.vocab_size:,}, not all the same. Write a table of each "
             "side."
         )
-    sides = [(sources, SOURCE_MODEL_FILE, TABLE_FILE)]
     target_table = TARGET_TABLE_FILE if separate_vocabs else TABLE_FILE
-    sides.append((targets, TARGET_MODEL_FILE, target_table))
-    for vocabulary, model_file, table_file in sides:
+    for vocabulary, model_file, table_file in (
+        (sources, SOURCE_MODEL_FILE, TABLE_FILE),
+        (targets, TARGET_MODEL_FILE, target_table),
+    ):
         path = os.path.join(directory, model_file)
         with atomic_write(path, "wb") as file:
             file.write(vocabulary.model_bytes)
@@ -241,5 +239,5 @@ def write_marian_vocabularies(
         "model_max_length": 512,
         **_SPECIAL,
     }
-    config_path = os.path.join(directory, CONFIG_FILE)
-    write_record(config_path, config, ensure_ascii=False)
+    path = os.path.join(directory, CONFIG_FILE)
+    write_record(path, config, ensure_ascii=False)

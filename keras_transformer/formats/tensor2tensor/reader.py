@@ -20,9 +20,7 @@ from keras_transformer.files.reading import file_error
 from keras_transformer.formats.imported_run import check_output_dir
 from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.formats.imported_run import write_run
-from keras_transformer.formats.tensor2tensor import settings
-from keras_transformer.formats.tensor2tensor.checkpoint import Checkpoint
-from keras_transformer.formats.tensor2tensor.checkpoint import read_step
+from keras_transformer.formats.tensor2tensor import training_files
 from keras_transformer.formats.tensor2tensor.vocabulary import (
     read_tensor2tensor_vocabulary,
 )
@@ -83,10 +81,10 @@ def import_tensor2tensor(
     the result and the errors are those of `import_marian`.
     """
     check_output_dir(output_dir)
-    checkpoint = Checkpoint(source)
+    checkpoint = training_files.Checkpoint(source)
     vocabulary = read_tensor2tensor_vocabulary(_find_vocabulary(source))
-    flags = settings.read_flags(source)
-    values = settings.read_hparams(source, flags)
+    flags = training_files.read_flags(source)
+    values = training_files.read_hparams(source, flags)
     hparams = _make_hparams(checkpoint, values, flags)
     if target_space is None:
         target_space = _find_target_space(checkpoint, values, flags)
@@ -97,12 +95,13 @@ def import_tensor2tensor(
         "problem": problem,
         "imported": {
             "origin": origin or os.path.abspath(source),
-            "languages": settings.find_languages(flags) or ["source", "target"],
+            "languages": training_files.find_languages(flags)
+            or ["source", "target"],
             **{n: flags[n] for n in ("problem", "hparams_set") if n in flags},
         },
     }
     vocabularies = Vocabularies(vocabulary, vocabulary)
-    step = read_step(checkpoint.prefix)
+    step = training_files.read_step(checkpoint.prefix)
     return write_run(output_dir, record, hparams, vocabularies, arrays, step)
 
 
@@ -128,17 +127,17 @@ def _make_hparams(checkpoint, values, flags):
         for name in (f"{attention}/q", f"{attention}/v", "ffn/conv1")
     )
     d_model = query[0]
-    num_heads = settings.find_num_heads(values, flags, d_model)
+    num_heads = training_files.find_num_heads(values, flags, d_model)
     if not num_heads or query[1] % num_heads or value[1] % num_heads:
         heads = num_heads or "an unknown number of"
         fault = f"whose d_model={d_model} does not suit {heads} heads"
-        files = f"{settings.HPARAMS_FILE} or {settings.FLAGS_FILE}"
+        files = f"{training_files.HPARAMS_FILE} or {training_files.FLAGS_FILE}"
         raise checkpoint.error(fault, f"Copy the {files} of the model.")
     num_layers, num_decoder_layers = map(
         checkpoint.count_layers, ("encoder", "decoder")
     )
     mode = values.get("multiply_embedding_mode", "sqrt_depth")
-    rates = {n: values[n] for n in settings.RATES if n in values}
+    rates = {n: values[n] for n in training_files.RATES if n in values}
     return HParams(
         num_layers=num_layers,
         num_decoder_layers=num_decoder_layers,
@@ -155,7 +154,7 @@ def _make_hparams(checkpoint, values, flags):
         scale_embeddings=mode == "sqrt_depth",
         output_bias=True,
         extra_length=100,
-        **{settings.RATES[name]: rate for name, rate in rates.items()},
+        **{training_files.RATES[name]: rate for name, rate in rates.items()},
     )
 
 
@@ -262,7 +261,7 @@ def _find_target_space(checkpoint, values, flags):
     squares = checkpoint.read_slot(_TARGET_SPACE)
     if squares is not None and squares.any():
         return int(np.sum(squares, axis=1).argmax())
-    return settings.find_target_space(values, flags)
+    return training_files.find_target_space(values, flags)
 
 
 def _read_space(checkpoint, number, d_model):
@@ -273,8 +272,8 @@ def _read_space(checkpoint, number, d_model):
     if number is None:
         raise checkpoint.error(
             f"where nothing tells the row of {_TARGET_SPACE} that was trained",
-            f"Copy the {settings.FLAGS_FILE} of the model, or name the row: "
-            "--target_space=0 for translation of any version since 1.5.2, "
+            f"Copy the {training_files.FLAGS_FILE} of the model, or name the "
+            "row: --target_space=0 for translation of any version since 1.5.2, "
             "before that for example 8 for German.",
         )
     return checkpoint.read(_TARGET_SPACE)[number]

@@ -236,10 +236,10 @@ def _make_search(model, options, constraint=None, boundaries=None):
         )
 
     def find_any(inputs, limits, *terms):
-        inputs, *terms = map(_fill, (inputs, *terms))
+        # Unlike the inputs, the limits wait for the checks of the inputs.
         count = tf.shape(limits)[0]
-        missing = tf.cast(tf.equal(count, 0), tf.int32)
-        limits = tf.pad(limits, [[0, missing]], constant_values=1)
+        inputs, *terms = (_fill(ids, count) for ids in (inputs, *terms))
+        limits = tf.maximum(_fill(limits, count), 1)
         finished = find(inputs, limits, *terms)
         return Finished(finished.sequences[:count], finished.scores[:count])
 
@@ -248,13 +248,13 @@ def _make_search(model, options, constraint=None, boundaries=None):
 
 def _score(model, options, inputs, targets):
     count = tf.shape(inputs)[0]
-    ids = map(_fill, (inputs, targets))
+    ids = (_fill(each, count) for each in (inputs, targets))
     return score_targets(model, *ids, options.alpha)[:count]
 
 
-def _fill(ids):
-    """Pads an empty batch, which has no longest row, for a search."""
-    missing = tf.cast(tf.equal(tf.shape(ids)[0], 0), tf.int32)
+def _fill(ids, count):
+    """Pads a batch of no rows, which has no longest one, for a search."""
+    missing = tf.cast(tf.equal(count, 0), tf.int32)
     return tf.pad(ids, [[0, missing]] * ids.shape.rank)
 
 

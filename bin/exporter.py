@@ -141,8 +141,13 @@ def main(argv):
     run = model_flags.open_run(path, FLAGS.checkpoint_step)
     options = model_flags.decode_options(FLAGS, run.hparams)
     exported.check_exportable(options)
-    for name in ("licence", "datasets"):
-        _note_for_card(run, name)
+    for name in ("licence", "datasets"):  # for the card of this export alone
+        value = FLAGS[name].value
+        recorded = run.record.get(name) or value
+        if value and value != recorded:
+            rule = f"must be what the run records, {recorded}"
+            flags.refuse(FLAGS, [name], rule)
+        run.record[name] = recorded
     check_model_card(run, FLAGS.checkpoint_step)
     if FLAGS.push_to_hub:
         hub.check_upload(FLAGS.push_to_hub)
@@ -173,16 +178,6 @@ def main(argv):
             files = [*marian.FILES, FILE_NAME]
         address = hub.upload(path, FLAGS.push_to_hub, card, files)
         print(f"The model is at {address}.", file=sys.stderr)
-
-
-def _note_for_card(run, name):
-    """Adds a flag to a run's record, only for the card of this export."""
-    value = FLAGS[name].value
-    recorded = run.record.get(name) or value
-    if value and value != recorded:
-        rule = f"must be what the run records, {recorded}"
-        flags.refuse(FLAGS, [name], rule)
-    run.record[name] = recorded
 
 
 def _check_flags():
@@ -223,36 +218,26 @@ def _learn_shortlist(run):
 
 
 def _export(run, export_dir, options):
+    arguments = run, export_dir, options, FLAGS.checkpoint_step
     # These formats need only the arrays of a checkpoint, not a backend.
     if FLAGS.format == "marian":
-        from keras_transformer.formats.marian.writer import export_marian
+        from keras_transformer.formats.marian import writer as marian
 
-        return export_marian(run, export_dir, options, FLAGS.checkpoint_step)
+        return marian.export_marian(*arguments)
     if FLAGS.format == "ctranslate2":
-        from keras_transformer.formats.ctranslate2.writer import (
-            export_ctranslate2,
-        )
+        from keras_transformer.formats.ctranslate2 import writer as ctranslate2
 
-        return export_ctranslate2(
-            run,
-            export_dir,
-            options,
-            FLAGS.checkpoint_step,
-            FLAGS.quantization,
-            _learn_shortlist(run),
+        shortlist = _learn_shortlist(run)
+        return ctranslate2.export_ctranslate2(
+            *arguments, FLAGS.quantization, shortlist
         )
     # Only this format traces a TensorFlow graph.
     load_backend()
     from keras_transformer.formats.saved_model.writer import export_saved_model
 
-    return export_saved_model(
-        run,
-        export_dir,
-        options,
-        FLAGS.checkpoint_step,
-        model_flags.export_precision(FLAGS),
-        of_text=FLAGS.format == "saved_model",
-    )
+    precision = model_flags.export_precision(FLAGS)
+    of_text = FLAGS.format == "saved_model"
+    return export_saved_model(*arguments, precision, of_text)
 
 
 run = command.make_script(main, FLAGS)

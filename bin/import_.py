@@ -30,6 +30,7 @@ from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.errors import UserError
 
 DEFAULT_PROBLEM = "translate_files"
+_ONLY_MARIAN = "needs a model in Marian's format"
 FLAGS = flags.define(
     source=flags.path(
         "Directory of the model, or hf:// and its name on the hub, such as "
@@ -93,30 +94,24 @@ def _import_adapter():
             f"source={FLAGS.source!r} without --base. Add --base=RUN. Marian's "
             "own model.npz must be converted; see docs/pretrained.md."
         )
-    flags.refuse(FLAGS, ["verify"], "needs a model in Marian's format")
-    return import_adapter(
-        FLAGS.source,
-        FLAGS.base,
-        FLAGS.output_dir,
-        FLAGS.problem or DEFAULT_PROBLEM,
-    )
+    flags.refuse(FLAGS, ["verify"], _ONLY_MARIAN)
+    problem = FLAGS.problem or DEFAULT_PROBLEM
+    return import_adapter(FLAGS.source, FLAGS.base, FLAGS.output_dir, problem)
 
 
 def _choose_importer(source):
     """Returns the function that imports what a directory holds."""
     from keras_transformer.formats.marian import reader as marian
     from keras_transformer.formats.tensor2tensor import reader as tensor2tensor
-    from keras_transformer.formats.tensor2tensor.checkpoint import (
-        find_checkpoint,
-    )
+    from keras_transformer.formats.tensor2tensor import training_files
 
-    if find_checkpoint(source) is None:
+    if training_files.find_checkpoint(source) is None:
         rule = "needs a checkpoint of Tensor2Tensor"
         flags.refuse(FLAGS, ["target_space"], rule)
         return functools.partial(
             marian.import_marian, problem=FLAGS.problem or DEFAULT_PROBLEM
         )
-    flags.refuse(FLAGS, ["verify"], "needs a model in Marian's format")
+    flags.refuse(FLAGS, ["verify"], _ONLY_MARIAN)
     return functools.partial(
         tensor2tensor.import_tensor2tensor,
         problem=FLAGS.problem or _find_problem(source),
@@ -127,9 +122,9 @@ def _choose_importer(source):
 def _find_problem(source):
     """Returns the problem of a model of Tensor2Tensor if it is known here."""
     from keras_transformer import registry
-    from keras_transformer.formats.tensor2tensor.settings import read_flags
+    from keras_transformer.formats.tensor2tensor import training_files
 
-    name = read_flags(source).get("problem", "")
+    name = training_files.read_flags(source).get("problem", "")
     is_known = registry.base_name(name) in registry.problems.names()
     return name if is_known else DEFAULT_PROBLEM
 

@@ -91,8 +91,8 @@ def _translate(server, texts, glossary):
         numbers = [i for i, required in enumerate(terms) if required]
         if numbers:
             rows = fill_rows([terms[i] for i in numbers])
-            constrained = [[] for _ in texts]
             answers = _ask(server, [texts[i] for i in numbers], rows)
+            constrained = [[] for _ in texts]
             for i, answer in zip(numbers, answers):
                 constrained[i] = answer
             hypotheses = merge_hypotheses(constrained, hypotheses, terms)

@@ -92,9 +92,8 @@ def main(argv):
     from keras_transformer.serving.server import Server
     from keras_transformer.serving.versions import find_versions
 
-    formats = set(
-        map(find_export_format, find_versions(FLAGS.export_dir).values())
-    )
+    paths = find_versions(FLAGS.export_dir).values()
+    formats = set(map(find_export_format, paths))
     if formats == {"ctranslate2"}:
         require_ctranslate2()
     # A taken port and a bad certificate fail here, before TensorFlow loads.
@@ -130,11 +129,8 @@ def _announce(server):
 
 def _select_ports():
     """Returns the ports to listen on, by the server's argument names."""
-    ports = {
-        name: FLAGS[name].value
-        for name in ("port", "rest_api_port")
-        if FLAGS[name].value
-    }
+    ports = {"port": FLAGS.port, "rest_api_port": FLAGS.rest_api_port}
+    ports = {name: port for name, port in ports.items() if port}
     if not ports:
         raise UserError(
             "`port` or `rest_api_port` must be on. Received: "

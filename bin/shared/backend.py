@@ -12,7 +12,7 @@ import tempfile
 from keras_transformer import fields
 from keras_transformer.errors import UserError
 from keras_transformer.files.quiet import hide_module
-from keras_transformer.files.quiet import silence_stderr
+from keras_transformer.files.quiet import silence
 
 BACKENDS = ("tensorflow", "jax")
 _GPUS = "/proc/driver/nvidia/gpus/*/information"
@@ -39,7 +39,7 @@ def load_backend(module="keras"):
         # up. Keras imports Matplotlib for pictures that no command draws, which
         # takes a tenth of the time, and has no option for this.
         with (
-            silence_stderr(),
+            silence(),
             hide_module("matplotlib"),
             _pause_garbage_collection(),
         ):

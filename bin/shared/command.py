@@ -223,11 +223,9 @@ def _describe_unknown(main, values, name):
         return f"--{name} is now called --{new_name}. Use the new name."
     matches = difflib.get_close_matches(name, values)
     suggestion = " or ".join(f"--{match}" for match in matches)
-    return (
-        f"Unknown flag --{name}. "
-        + (f"Did you mean {suggestion}? " if matches else "")
-        + f"`{_command(main)} --help` lists all flags."
-    )
+    suggestion = f"Did you mean {suggestion}? " if matches else ""
+    way_out = f"`{_command(main)} --help` lists all flags."
+    return f"Unknown flag --{name}. {suggestion}{way_out}"
 
 
 def _module(main):
@@ -250,13 +248,8 @@ def make_manual(description, values):
     for title, group in flags.group_by_title(values).items():
         lines += ["", f"{title}:"]
         for flag in group:
-            lines.append(f"  --{flag.name}")
-            lines += textwrap.wrap(
-                _describe(flag),
-                width=78,
-                initial_indent=" " * 6,
-                subsequent_indent=" " * 6,
-            )
+            text = "\n".join(textwrap.wrap(_describe(flag), width=72))
+            lines += [f"  --{flag.name}", textwrap.indent(text, " " * 6)]
     return "\n".join(lines)
 
 

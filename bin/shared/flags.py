@@ -91,7 +91,7 @@ class _RepeatedFlag(_Flag, flags.MultiFlag):
     pass
 
 
-def _describe(rule, parser, description, default, kind=_Flag, **more):
+def _describe(rule, parser, description, default=None, kind=_Flag, **more):
     """Returns a function that makes a flag from its name and its title."""
     return functools.partial(
         kind,
@@ -103,47 +103,51 @@ def _describe(rule, parser, description, default, kind=_Flag, **more):
     )
 
 
-def text(description, default=None):
-    """Returns a flag that takes any text."""
-    return _describe("UTF-8 text", _Parser(_utf8), description, default)
+def _utf8(argument):
+    argument.encode()  # raises a ValueError for what is not UTF-8
+    return argument
 
 
-def path(description, default=None):
-    """Returns a flag that takes a path, in which `~` is expanded."""
-    # The shell does not expand the `~` of `--data_dir=~/data`.
-    parser = _Parser(os.path.expanduser)
-    return _describe("a path", parser, description, default)
+def _split_paths(argument):
+    if argument and "" in argument.split(","):
+        raise ValueError  # an empty path
+    return [os.path.expanduser(path) for path in argument.split(",")]
 
 
-def paths(description, default=None):
-    """Returns a flag that takes paths separated by commas."""
-    rule = "paths separated by commas"
-    return _describe(rule, _Parser(_split_paths), description, default)
+def _split_counts(argument):
+    return list(map(_Integer(1, fields.LARGEST).parse, argument.split(",")))
 
 
-def count(description, default=None, maximum=fields.LARGEST, minimum=1):
-    """Returns a flag that takes an integer of at least `minimum`."""
-    rule = f"an integer from {minimum:,} to {maximum:,}"
-    parser = _Integer(minimum, maximum)
-    return _describe(rule, parser, description, default)
+# Each kind of flag is a function of the help text and, unless it says
+# otherwise, the default value.
+text = functools.partial(_describe, "UTF-8 text", _Parser(_utf8))
+# The shell does not expand the `~` of `--data_dir=~/data`.
+path = functools.partial(_describe, "a path", _Parser(os.path.expanduser))
+paths = functools.partial(
+    _describe, "paths separated by commas", _Parser(_split_paths)
+)
+counts = functools.partial(
+    _describe, "numbers from 1 on, separated by commas", _Parser(_split_counts)
+)
 
 
-def whole(description, default=None, maximum=fields.LARGEST):
-    """Returns a flag that takes an integer of at least 0."""
-    return count(description, default, maximum, minimum=0)
+def _bounded(kind, parser, description, default=None, *, maximum, minimum):
+    rule = f"{kind} from {minimum:,} to {maximum:,}"
+    return _describe(rule, parser(minimum, maximum), description, default)
 
 
-def port(description, default=None):
-    """Returns a flag that takes the number of a port, or 0."""
-    return whole(description, default, maximum=65535)
+count = functools.partial(
+    _bounded, "an integer", _Integer, maximum=fields.LARGEST, minimum=1
+)
+whole = functools.partial(count, minimum=0)
+port = functools.partial(whole, maximum=65535)
+seed = functools.partial(whole, maximum=fields.LARGEST_SEED)
+amount = functools.partial(
+    _bounded, "a number", _Number, maximum=fields.LARGEST, minimum=0
+)
 
 
-def seed(description, default=None):
-    """Returns a flag that takes the seed of a random generator."""
-    return whole(description, default, maximum=fields.LARGEST_SEED)
-
-
-def count_or(word, description, default=None):
+def count_or(word, description):
     """Returns a flag that takes an integer of at least 1, or a word."""
     parser = _Integer(1, fields.LARGEST)
     rule = f"{word}, or an integer from 1 to {fields.LARGEST:,}"
@@ -151,25 +155,7 @@ def count_or(word, description, default=None):
     def convert(argument):
         return argument if argument == word else parser.parse(argument)
 
-    return _describe(rule, _Parser(convert), description, default)
-
-
-def counts(description, default=None):
-    """Returns a flag that takes integers of at least 1, such as 5,6."""
-    parser = _Integer(1, fields.LARGEST)
-
-    def convert(argument):
-        return [parser.parse(number) for number in argument.split(",")]
-
-    rule = "numbers from 1 on, separated by commas"
-    return _describe(rule, _Parser(convert), description, default)
-
-
-def amount(description, default=None, maximum=fields.LARGEST, minimum=0):
-    """Returns a flag that takes a number of at least `minimum`."""
-    rule = f"a number from {minimum:,} to {maximum:,}"
-    parser = _Number(minimum, maximum)
-    return _describe(rule, parser, description, default)
+    return _describe(rule, _Parser(convert), description)
 
 
 def switch(description, default=False):
@@ -186,20 +172,7 @@ def choice(values, description, default=None):
 
 def several(description, convert, rule):
     """Returns a flag that may be repeated; its value is a list, or None."""
-    return _describe(
-        rule, _Parser(convert), description, None, kind=_RepeatedFlag
-    )
-
-
-def _utf8(argument):
-    argument.encode()  # raises a ValueError for what is not UTF-8
-    return argument
-
-
-def _split_paths(argument):
-    if argument and "" in argument.split(","):
-        raise ValueError  # an empty path
-    return [os.path.expanduser(path) for path in argument.split(",")]
+    return _describe(rule, _Parser(convert), description, kind=_RepeatedFlag)
 
 
 def group(title, **flags_by_name):

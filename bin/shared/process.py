@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import functools
 import io
 import os
 import signal
@@ -135,17 +136,11 @@ class _Guarded:
         self._stream = stream
         self._handle = handle
 
-    def write(self, text):
-        return self._try(self._stream.write, text)
-
-    def writelines(self, lines):
-        return self._try(self._stream.writelines, lines)
-
-    def flush(self):
-        return self._try(self._stream.flush)
-
     def __getattr__(self, name):
-        return getattr(self._stream, name)
+        attribute = getattr(self._stream, name)
+        if name in ("write", "writelines", "flush"):
+            return functools.partial(self._try, attribute)
+        return attribute
 
     def _try(self, function, *arguments):
         try:

@@ -50,12 +50,9 @@ def check_replaceable(path, name, rule, is_earlier=lambda names: False):
         names.remove(WORK)
         if os.path.isdir(os.path.join(work, _OLD)):
             return  # `finish_replacing` decides what remains
-    if (
-        not os.path.lexists(path)
-        or names == set()
-        or names
-        and is_earlier(names)
-    ):
+    if not os.path.lexists(path) or names == set():
+        return
+    if names and is_earlier(names):
         return
     fault = "which is a file" if names is None else "which holds other files"
     raise UserError(
@@ -122,8 +119,13 @@ def replace_content(path, last, check=None, owned=()):
         finish_replacing(place, last)
         if check:
             check()
-        for name in owned:
-            _check_movable(os.path.join(place, name))
+        for entry in (os.path.join(place, name) for name in owned):
+            if writing.is_mount_point(entry):
+                raise UserError(
+                    "A directory that is replaced must not be a mount point. "
+                    f"Received: {entry}. Name another directory, or mount the "
+                    "one around it."
+                )
         with stage_directory(place, last) as aside:
             yield aside
             writing.synchronise(aside)
@@ -188,14 +190,6 @@ def _move(path, new_path):
         if error.errno != errno.EXDEV:
             raise
         shutil.move(path, new_path)
-
-
-def _check_movable(path):
-    if writing.is_mount_point(path):
-        raise UserError(
-            "A directory that is replaced must not be a mount point. Received: "
-            f"{path}. Name another directory, or mount the one around it."
-        )
 
 
 def _is_work(path):

@@ -34,14 +34,12 @@ def lock_directory(path, wait=True, shown=None):
             stack.callback(os.close, descriptor)
         else:
             os.makedirs(path, exist_ok=True)
-        stack.callback(_remove_empty, new_directories)
-        yield
-
-
-def _remove_empty(directories):
-    for directory in directories:
-        with contextlib.suppress(OSError):  # not empty, or gone already
-            os.rmdir(directory)
+        try:
+            yield
+        finally:
+            for directory in new_directories:
+                with contextlib.suppress(OSError):  # not empty, or gone already
+                    os.rmdir(directory)
 
 
 @contextlib.contextmanager

@@ -201,11 +201,9 @@ class PartialFile:
         return record if record["lines"] > 0 else {"lines": 0, "bytes": 0}
 
     def _write_record(self):
+        inputs = self._hashes_of_inputs.items()
         self._record.update(
-            inputs={
-                name: hash.hexdigest()
-                for name, hash in self._hashes_of_inputs.items()
-            },
+            inputs={name: hash.hexdigest() for name, hash in inputs},
             lines=self.num_lines,
             alarms=self.num_alarms,
             sha256=self._hash.hexdigest(),

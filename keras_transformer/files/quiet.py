@@ -21,18 +21,9 @@ def hide_module(name):
         del sys.modules[name]
 
 
-def silence_stderr():
-    """Discards everything written to descriptor 2, even by C++ code."""
-    return _silence(2)
-
-
-def silence_stdout():
-    """Discards everything written to descriptor 1, even by C++ code."""
-    return _silence(1)
-
-
 @contextlib.contextmanager
-def _silence(descriptor):
+def silence(descriptor=2):
+    """Discards what is written to a descriptor, even by C++ code."""
     saved = os.dup(descriptor)
     try:
         with open(os.devnull, "wb") as nowhere:

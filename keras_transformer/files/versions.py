@@ -5,6 +5,22 @@ import re
 
 # As kt-exporter and TensorFlow write it: 007 would be a second version 7.
 _VERSION = re.compile("0|[1-9][0-9]*")
+SAVED_MODEL_FILE = "saved_model.pb"
+CTRANSLATE2_FILE = "model.bin"
+
+
+def find_versions(export_dir):
+    """Returns the paths of the versions in a directory by number, ascending.
+
+    A directory that holds a model of CTranslate2 itself, as version 0.1 of this
+    package wrote it, is version 1.
+    """
+    if os.path.isfile(os.path.join(export_dir, CTRANSLATE2_FILE)):
+        return {1: export_dir}
+    numbers = list_versions(export_dir)
+    paths = {n: os.path.join(export_dir, str(n)) for n in numbers}
+    # A link may lead to nothing, or back to itself.
+    return {n: path for n, path in paths.items() if os.path.isdir(path)}
 
 
 def list_versions(export_dir):

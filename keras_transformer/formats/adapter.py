@@ -10,6 +10,7 @@ from keras_transformer.model_config import list_adapters
 from keras_transformer.model_config import list_weights
 from keras_transformer.runs import adapters
 from keras_transformer.runs import checkpoint_file
+from keras_transformer.runs.data_record import find_languages
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
@@ -49,7 +50,7 @@ def import_adapter(source, base, output_dir, problem):
         "problem": problem,
         "imported": {
             "origin": os.path.abspath(source),
-            "languages": _find_languages(run),
+            "languages": find_languages(run) or ["source", "target"],
         },
     }
     hparams = run.hparams.without_lora()
@@ -69,8 +70,3 @@ def _check_arrays(run, arrays, path):
     shapes = {name: array.shape for name, array in arrays.items()}
     checkpoint_file.check_shapes(expected, shapes, path, _REMEDY)
     checkpoint_file.check_finite(arrays, path, _REMEDY)
-
-
-def _find_languages(run):
-    imported = run.record.get("imported") or run.record.get("data") or {}
-    return imported.get("languages", ["source", "target"])

@@ -9,7 +9,9 @@ from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import read_record
-from keras_transformer.files.versions import list_versions
+from keras_transformer.files.versions import CTRANSLATE2_FILE
+from keras_transformer.files.versions import SAVED_MODEL_FILE
+from keras_transformer.files.versions import find_versions
 from keras_transformer.model_config import ModelConfig
 from keras_transformer.parsing.symbols import LINEARIZATIONS
 from keras_transformer.search.options import DecodeOptions
@@ -20,8 +22,6 @@ from keras_transformer.token_ids import PAD_ID
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 EXPORT_FILE = "export.json"
-SAVED_MODEL_FILE = "saved_model.pb"
-CTRANSLATE2_FILE = "model.bin"
 SHORTLIST_FILE = "vmap.txt"  # the name that CTranslate2 demands
 # The file by which the format of a version is recognised.
 FILES = {"ctranslate2": CTRANSLATE2_FILE, "saved_model": SAVED_MODEL_FILE}
@@ -104,18 +104,11 @@ def find_export_format(path):
 
 
 def find_newest_version(path):
-    """Returns the directory of the newest version in a directory.
+    """Returns the directory of the newest version; see `find_versions`.
 
-    Any other path is returned unchanged, and so is a model of CTranslate2
-    without versions, as version 0.1 of this package wrote it.
+    A path without versions is returned unchanged.
     """
-    if os.path.isfile(os.path.join(path, CTRANSLATE2_FILE)):
-        return path
-    for number in reversed(list_versions(path)):
-        version = os.path.join(path, str(number))
-        if os.path.isdir(version):  # not a link to nothing, nor a loop
-            return version
-    return path
+    return max(find_versions(path).items(), default=(0, path))[1]
 
 
 def read_export(path):
@@ -190,11 +183,25 @@ def is_ctranslate2(path):
 
 
 def require_ctranslate2():
-    if importlib.util.find_spec("ctranslate2") is None:
+    require_package("ctranslate2", "CTranslate2", "ctranslate2")
+
+
+def require_package(module, name, requirement, more=""):
+    """Raises a `UserError` unless a package of Python is installed."""
+    if importlib.util.find_spec(module) is None:
         raise UserError(
-            "CTranslate2 is not installed. Install it with pip install "
-            "ctranslate2."
+            f"{name} is not installed. Install it with pip install "
+            f"{requirement}{more}."
         )
+
+
+def require_tensorflow_text(more):
+    """Raises a `UserError` unless SavedModels of text can be used."""
+    name = (
+        "A SavedModel that takes text needs the package tensorflow-text, which"
+    )
+    more = f", which has no wheels for Windows, or {more}"
+    require_package("tensorflow_text", name, "tensorflow-text", more)
 
 
 def describe_long_sentence(name, max_tokens):

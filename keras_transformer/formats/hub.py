@@ -1,12 +1,12 @@
 """Downloads from Hugging Face's hub, and uploads, with its own client."""
 
 import contextlib
-import importlib.util
 import logging
 import os
 import sys
 
 from keras_transformer.errors import UserError
+from keras_transformer.formats.exported import require_package
 
 SCHEME = "hf://"
 # The files that an import reads. Weights in other formats are large.
@@ -40,14 +40,11 @@ def download(name):
             "A model on the hub must be named hf://OWNER/NAME or "
             f"hf://OWNER/NAME@REVISION. Received: {name}. Check the name."
         ) from error
-    except errors.LocalEntryNotFoundError as error:
-        raise UserError(
-            f"Cannot download {name}, since it is not in the cache and "
-            f"{huggingface_hub.constants.ENDPOINT} does not answer. Check the "
-            "connection, or download it elsewhere and name its directory."
-        ) from error
     except _list_errors(errors) as error:
-        reason = " ".join(str(error).split())[:300].rstrip(".")
+        reason = _shorten(error)
+        if isinstance(error, errors.LocalEntryNotFoundError):
+            host = huggingface_hub.constants.ENDPOINT
+            reason = f"it is not in the cache and {host} does not answer"
         raise UserError(
             f"Cannot download {name}: {reason}. Check the name and the "
             "connection, or download it elsewhere and name its directory."
@@ -109,11 +106,7 @@ def upload(directory, name, card, files=None):
 
 
 def _load_client():
-    if importlib.util.find_spec("huggingface_hub") is None:
-        raise UserError(
-            "huggingface_hub is not installed. Install it with pip install "
-            "'.[hub]'."
-        )
+    require_package("huggingface_hub", "huggingface_hub", "'.[hub]'")
     import huggingface_hub.constants
     import huggingface_hub.errors
     import huggingface_hub.utils
@@ -133,6 +126,10 @@ def _list_errors(errors):
     return (OSError, ValueError, TypeError, *others, *bases)
 
 
+def _shorten(error):
+    return " ".join(str(error).split())[:300].rstrip(".")
+
+
 @contextlib.contextmanager
 def _explain(name, ending=""):
     """Turns errors of an upload into a `UserError` that says what to do."""
@@ -143,7 +140,6 @@ def _explain(name, ending=""):
     except _list_errors(errors) as error:
         response = getattr(error, "response", None)
         status = getattr(response, "status_code", None)
-        reason = " ".join(str(error).split())[:300].rstrip(".")
         if isinstance(error, errors.HFValidationError):
             message = (
                 "The name of a model on the hub must be NAME or OWNER/NAME of "
@@ -164,8 +160,8 @@ def _explain(name, ending=""):
         elif status is None and not isinstance(error, ValueError):
             message = (
                 f"No answer from {huggingface_hub.constants.ENDPOINT}: "
-                f"{reason}. Check the connection and HF_ENDPOINT."
+                f"{_shorten(error)}. Check the connection and HF_ENDPOINT."
             )
         else:
-            message = f"Cannot upload {name}: {reason}."
+            message = f"Cannot upload {name}: {_shorten(error)}."
         raise UserError(message + ending) from error

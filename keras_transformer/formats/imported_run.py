@@ -3,8 +3,15 @@
 import functools
 
 from keras_transformer.files import directories
+from keras_transformer.files.reading import file_error
 from keras_transformer.runs.run_directory import RUN_FILE
 from keras_transformer.runs.run_directory import RunDirectory
+
+
+def unsupported(path, fault):
+    """Returns the error about a feature that no model here has."""
+    remedy = "A model with this feature cannot be imported."
+    return file_error(path, fault, remedy)
 
 
 def check_output_dir(path):

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import importlib.metadata
-import importlib.util
 import os
 
 from keras_transformer.errors import UserError
@@ -102,12 +101,9 @@ def check_saved_model(precision, backend, of_text):
             f"`precision` must be one of {', '.join(PRECISIONS)} in a "
             f"SavedModel. Received: precision={precision!r}. Use float32."
         )
-    if of_text and importlib.util.find_spec("tensorflow_text") is None:
-        raise UserError(
-            "A SavedModel that takes text needs the package tensorflow-text, "
-            "which is not installed. Install it with pip install "
-            "tensorflow-text, which has no wheels for Windows, or use "
-            "--format=saved_model_ids or --format=ctranslate2."
+    if of_text:
+        exported.require_tensorflow_text(
+            "use --format=saved_model_ids or --format=ctranslate2"
         )
 
 

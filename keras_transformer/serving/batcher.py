@@ -7,7 +7,6 @@ import time
 
 import numpy as np
 
-from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 
 MAX_TIMEOUTS = 10  # a batch waits at most this many single-call timeouts
@@ -67,18 +66,12 @@ class Batcher:
         batch takes no more memory than one row of length 1: its number of rows
         times the square of their maximum length, as in attention, is at most 1.
         """
-        if not num_rows:
-            # A fresh object equals no other key: the task stays alone.
-            tasks = [_Task(object(), function, arrays, 1, 0)]
-        else:
+        # A fresh object equals no other key: the task stays alone.
+        tasks = [_Task(object(), function, arrays, 1, 0)]
+        if num_rows:
             lengths = lengths or [0] * num_rows
             tasks = self._split(key, function, arrays, lengths)
         num_rows = sum(task.num_rows for task in tasks)
-        if num_rows > self.max_waiting:
-            raise InvalidRequest(
-                f"A request must have at most {self.max_waiting} rows. "
-                f"Received: {num_rows}. Send several smaller requests."
-            )
         with self._changed:
             if self.is_closed:
                 raise _make_stopping_error()
@@ -143,11 +136,11 @@ class Batcher:
         return min(self.max_batch_size, max(1, int(1 / longest**2)))
 
     def _work(self):
+        # A separate method, because the variables of a thread that waits for
+        # the next batch would keep the model of the last one in memory.
         while self._run_next_batch():
             pass
 
-    # A separate method, because the variables of a thread that waits for the
-    # next batch would keep the model of the last one in memory.
     def _run_next_batch(self):
         """Runs the next batch; returns False once the batcher is closed."""
         batch = self._next_batch()
@@ -176,9 +169,8 @@ class Batcher:
             while True:
                 free_rows = self._fill(batch)
                 last_arrival = max(begin, batch[-1].arrived_at)
-                wait_seconds = (
-                    min(last_arrival + self._timeout, latest) - time.monotonic()
-                )
+                end = min(last_arrival + self._timeout, latest)
+                wait_seconds = end - time.monotonic()
                 if free_rows <= 0 or wait_seconds <= 0 or self.is_closed:
                     break
                 self._changed.wait(wait_seconds)

@@ -47,8 +47,8 @@ class GrpcClient:
                 _decode(translations), scores, len(texts)
             )
         except (DecodeError, ValueError) as error:
-            raise responses.explain_other_response(
-                self._address, error
+            raise responses.explain(
+                "no translation", self._address, error
             ) from error
 
     def close(self):
@@ -69,16 +69,16 @@ class GrpcClient:
     def _explain(self, error, has_terms):
         code, details = error.code(), error.details() or ""
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-            return responses.explain_timeout(self._address, self._timeout)
-        if code is grpc.StatusCode.UNAVAILABLE:
+            fault, details = "late", f"{self._timeout:g}"
+        elif code is grpc.StatusCode.UNAVAILABLE:
             # The library has the same code for a server that is not there.
-            if error.trailing_metadata():
-                return responses.explain_unavailable(self._address, details)
-            return responses.explain_unreachable(self._address, details)
-        lacks_terms = has_terms and code is grpc.StatusCode.FAILED_PRECONDITION
-        return responses.explain_refusal(
-            self._address, f"{code.name}, {details}", lacks_terms
-        )
+            is_there = error.trailing_metadata()
+            fault = "unavailable" if is_there else "unreachable"
+        else:
+            lacks = has_terms and code is grpc.StatusCode.FAILED_PRECONDITION
+            fault = "refusal of terms" if lacks else "refusal"
+            details = f"{code.name}, {details}"
+        return responses.explain(fault, self._address, details)
 
 
 def _open_channel(address):

@@ -27,9 +27,9 @@ _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 class JsonReader:
     """A text of JSON and the position of the next character in it."""
 
-    def __init__(self, text, position=0):
+    def __init__(self, text):
         self.text = text
-        self.position = position
+        self.position = 0
 
     def peek(self):
         """Skips white space; returns the next character, "" at the end."""

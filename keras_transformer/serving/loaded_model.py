@@ -7,15 +7,15 @@ import os
 import numpy as np
 
 from keras_transformer.errors import UserError
-from keras_transformer.files.quiet import silence_stderr
+from keras_transformer.files.quiet import silence
 from keras_transformer.files.records import read_record
+from keras_transformer.files.versions import SAVED_MODEL_FILE
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.messages import PredictionLog
 from keras_transformer.serving.messages import to_array
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
-from keras_transformer.serving.versions import SAVED_MODEL_FILE
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 EXPORT_FILE = os.path.join("assets.extra", "export.json")
@@ -44,7 +44,7 @@ class LoadedModel:
         with contextlib.suppress(ModuleNotFoundError):
             import tensorflow_text  # noqa: F401
         try:
-            with silence_stderr():
+            with silence():
                 self._model = tf.saved_model.load(path)
         except RuntimeError as error:
             if "Op type not registered" not in str(error):
@@ -110,7 +110,7 @@ class LoadedModel:
                 }
                 self.signatures[name].check(arrays)
                 # SentencePiece logs at its first use.
-                with silence_stderr():
+                with silence():
                     self.call(name, arrays)
         # A faulty warm-up file must not keep a good model from being served.
         except Exception as error:

@@ -20,20 +20,6 @@ from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
 
 
-def _load_pool():
-    compiled = pathlib.Path(__file__).with_name("protocol.binpb").read_bytes()
-    protocol = descriptor_pb2.FileDescriptorSet.FromString(compiled).file
-    # Not the default pool, where TensorFlow registers the same names.
-    pool = descriptor_pool.DescriptorPool()
-    for library in (any_pb2, wrappers_pb2):
-        pool.AddSerializedFile(library.DESCRIPTOR.serialized_pb)
-    for file in protocol:
-        pool.Add(file)
-    names = [any_pb2.DESCRIPTOR.name, wrappers_pb2.DESCRIPTOR.name]
-    names += [file.name for file in protocol]
-    return pool, [pool.FindFileByName(name) for name in names]
-
-
 def _list_classes(descriptors):
     """Yields the class of each message, and of those defined inside it."""
     for descriptor in descriptors:
@@ -45,7 +31,20 @@ def _message(name):
     return _CLASSES[f"tensorflow.serving.{name}"]
 
 
-_pool, _files = _load_pool()
+_compiled = pathlib.Path(__file__).with_name("protocol.binpb").read_bytes()
+# Not the default pool, where TensorFlow registers the same names.
+_pool = descriptor_pool.DescriptorPool()
+_files = [
+    _pool.AddSerializedFile(content)
+    for content in (
+        any_pb2.DESCRIPTOR.serialized_pb,
+        wrappers_pb2.DESCRIPTOR.serialized_pb,
+        *map(
+            descriptor_pb2.FileDescriptorProto.SerializeToString,
+            descriptor_pb2.FileDescriptorSet.FromString(_compiled).file,
+        ),
+    )
+]
 # Protobuf itself holds its classes by weak references. The garbage collector
 # would free those of parts, such as ModelSpec, and a thread that receives a
 # message meanwhile would crash the process.

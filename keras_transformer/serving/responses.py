@@ -6,6 +6,27 @@ from keras_transformer.errors import UserError
 
 # The signature of an export that takes the terms of a glossary.
 WITH_TERMS = "with_terms"
+_UNREACHABLE = (
+    "No answer from {address} ({received}). Is kt-serve running there? "
+)
+_REFUSED = "The server at {address} refused the request: {received}. "
+_FAULTS = {
+    "unreachable": _UNREACHABLE + "Check --server and --protocol.",
+    "unreachable with TLS": _UNREACHABLE
+    + "Name its certificate in SSL_CERT_FILE if no public authority has signed "
+    "it.",
+    "late": "No answer from {address} within {received} s. Is kt-serve running "
+    "there? Allow more time with --timeout_secs.",
+    "unavailable": "The server at {address} cannot answer now: {received}. Try "
+    "again in a moment.",
+    "refusal": _REFUSED + "Check --model_name, --model_version and the text.",
+    # For a request with terms, only a model that takes them may be missing.
+    "refusal of terms": _REFUSED
+    + "--glossary needs a SavedModel that kt-exporter has written with a beam "
+    "of at least 2.",
+    "no translation": "The response of {address} is not a translation: "
+    "{received}. Check --server and --model_name.",
+}
 
 
 class Response(typing.NamedTuple):
@@ -43,58 +64,12 @@ def check_response(translations, scores, num_texts):
         raise ValueError("a score that is too large") from error
 
 
-def explain_unreachable(address, reason):
-    """Returns the error for a server that cannot be reached."""
-    way_out = "Check --server and --protocol."
-    if address.scheme == "https":
-        way_out = (
-            "Name its certificate in SSL_CERT_FILE if no public authority has "
-            "signed it."
-        )
+def explain(fault, address, received):
+    """Returns the error about one of the `_FAULTS` of a server."""
+    if fault == "unreachable" and address.scheme == "https":
+        fault = "unreachable with TLS"
     return UserError(
-        f"No answer from {address} ({_clean(reason)}). Is kt-serve running "
-        f"there? {way_out}"
-    )
-
-
-def explain_timeout(address, seconds):
-    """Returns the error for a server that takes too long."""
-    return UserError(
-        f"No answer from {address} within {seconds:g} s. Is kt-serve running "
-        "there? Allow more time with --timeout_secs."
-    )
-
-
-def explain_unavailable(address, reason):
-    """Returns the error for a server that cannot answer at the moment."""
-    return UserError(
-        f"The server at {address} cannot answer now: {_clean(reason)}. Try "
-        "again in a moment."
-    )
-
-
-def explain_refusal(address, reason, has_terms):
-    """Returns the error for a server that refuses a request.
-
-    `has_terms` says that only a model that takes terms may be missing.
-    """
-    way_out = "Check --model_name, --model_version and the text."
-    if has_terms:
-        way_out = (
-            "--glossary needs a SavedModel that kt-exporter has written with a "
-            "beam of at least 2."
-        )
-    return UserError(
-        f"The server at {address} refused the request: {_clean(reason)}. "
-        f"{way_out}"
-    )
-
-
-def explain_other_response(address, received):
-    """Returns the error for a server that answers with something else."""
-    return UserError(
-        f"The response of {address} is not a translation: {_clean(received)}. "
-        "Check --server and --model_name."
+        _FAULTS[fault].format(address=address, received=_clean(received))
     )
 
 

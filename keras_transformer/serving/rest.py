@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import functools
 import itertools
 import json
 import re
@@ -83,18 +84,23 @@ class RestApp:
                 "UNIMPLEMENTED",
                 f"Only :predict is supported. Received: :{match['method']}",
             )
-        return await self._predict(requested_model, body, receive)
+        read = functools.partial(self._read_predict, requested_model)
+        return await self._compute(read, body, receive)
 
-    async def _predict(self, requested_model, body, receive):
-        async def run(function, *arguments):
+    async def _compute(self, read, body, receive):
+        """Returns the response to a request that a model computes.
+
+        `read` takes the body, and returns a `Call` and a function that makes
+        the response from its outputs. Nothing else depends on their format.
+        """
+
+        async def run(function, argument):
             if len(body) <= limits.MAX_BYTES_WITHOUT_THREAD:
-                return function(*arguments)
+                return function(argument)
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(
-                self._threads, function, *arguments
-            )
+            return await loop.run_in_executor(self._threads, function, argument)
 
-        call, *request = await run(self._submit, requested_model, body)
+        call, write = await run(read, body)
         results = asyncio.gather(*map(asyncio.wrap_future, call.futures))
         # `call` raises exceptions later; asyncio logs those that nobody reads.
         results.add_done_callback(
@@ -105,10 +111,10 @@ class RestApp:
         except BaseException:
             call.cancel()
             raise
-        outputs = call.result(limits.PREDICT_SECONDS)
-        return await run(_format_outputs, outputs, *request)
+        return await run(write, call.result(limits.PREDICT_SECONDS))
 
-    def _submit(self, requested_model, body):
+    def _read_predict(self, requested_model, body):
+        """Reads a request of TF Serving, as `_compute` asks."""
         _, model = self._service.find(*requested_model)
         text = json_reader.decode(body)
         name, signature = self._service.find_signature(
@@ -118,8 +124,14 @@ class RestApp:
         is_row, arrays = json_tensors.read_arrays(
             text, signature.inputs, max_sizes
         )
-        call = self._service.submit(model, name, arrays)
-        return call, model, signature, arrays, is_row
+
+        def write(outputs):
+            named = {name: outputs.pop(name) for name in signature.outputs}
+            if not model.writes_trees:
+                named = add_warnings(arrays, named, **outputs)
+            return json_tensors.format_response(named, is_row)
+
+        return self._service.submit(model, name, arrays), write
 
     def _metadata(self, name, *requested_version):
         version, signatures = self._service.get_metadata(
@@ -129,14 +141,6 @@ class RestApp:
         metadata = {"signature_def": _to_dict(signatures)}
         response = {"model_spec": spec, "metadata": metadata}
         return json.dumps(response, indent=1).encode()
-
-
-def _format_outputs(outputs, model, signature, arrays, is_row):
-    """Returns the body of a response, which warns of doubtful translations."""
-    named = {name: outputs.pop(name) for name in signature.outputs}
-    if not model.writes_trees:
-        named = add_warnings(arrays, named, **outputs)
-    return json_tensors.format_response(named, is_row)
 
 
 def add_warnings(arrays, outputs, uncovered=itertools.repeat(False)):

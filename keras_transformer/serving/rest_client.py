@@ -44,17 +44,15 @@ class RestClient:
             reason = str(content["error"])
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             shown = body[:100].decode(errors="replace")
-            raise responses.explain_other_response(
-                self._address, f"{status}, {shown!r}"
+            raise responses.explain(
+                "no translation", self._address, f"{status}, {shown!r}"
             ) from error
         if status == http.HTTPStatus.SERVICE_UNAVAILABLE:
-            raise responses.explain_unavailable(self._address, reason)
-        lacks_terms = (
-            terms is not None and status == http.HTTPStatus.BAD_REQUEST
-        )
-        raise responses.explain_refusal(
-            self._address, f"{status}, {reason}", lacks_terms
-        )
+            raise responses.explain("unavailable", self._address, reason)
+        is_bad = status == http.HTTPStatus.BAD_REQUEST
+        lacks_terms = is_bad and terms is not None
+        fault = "refusal of terms" if lacks_terms else "refusal"
+        raise responses.explain(fault, self._address, f"{status}, {reason}")
 
     def close(self):
         """Closes the connection; a further call opens a new one."""
@@ -69,15 +67,15 @@ class RestClient:
         except (OSError, UnicodeError, h11.RemoteProtocolError) as error:
             self.close()
             if isinstance(error, TimeoutError):
-                raise responses.explain_timeout(
-                    self._address, self._timeout
+                raise responses.explain(
+                    "late", self._address, f"{self._timeout:g}"
                 ) from error
             # Errors of a name lookup or of an encoding have no `strerror`.
             reason = getattr(error, "strerror", None) or error
             if isinstance(error, h11.RemoteProtocolError):
                 reason = f"it does not speak HTTP as expected: {error}"
-            raise responses.explain_unreachable(
-                self._address, reason
+            raise responses.explain(
+                "unreachable", self._address, reason
             ) from error
 
     def _post(self, request, deadline):

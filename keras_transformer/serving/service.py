@@ -29,8 +29,9 @@ class Service:
         entry = name == self.model_name and self._versions.get(version)
         if entry:
             return entry
-        what = f"Specific({name}, {version})"
-        what = f"Latest({name})" if version is None else what
+        what = f"Latest({name})"
+        if version is not None:
+            what = f"Specific({name}, {version})"
         raise RequestError(
             "NOT_FOUND", f"Servable not found for request: {what}"
         )

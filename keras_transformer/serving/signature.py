@@ -23,10 +23,7 @@ class Tensor(typing.NamedTuple):
         """Returns whether an array of this shape fits."""
         return self.shape is None or (
             len(self.shape) == len(shape)
-            and all(
-                expected in (None, size)
-                for expected, size in zip(self.shape, shape)
-            )
+            and all(n in (None, size) for n, size in zip(self.shape, shape))
         )
 
 
@@ -73,14 +70,8 @@ class Signature:
         )
 
     def count_rows(self, arrays):
-        """Returns the number of independent rows in the arguments, or None.
-
-        The first axis counts as rows if it is free in the signature and has the
-        same length in all arguments.
-        """
-        if not self.has_rows:
-            return None
-        lengths = set(map(len, arrays.values()))
+        """Returns the length of the first axes if they are rows, or None."""
+        lengths = set(map(len, arrays.values())) if self.has_rows else ()
         return lengths.pop() if len(lengths) == 1 else None
 
 

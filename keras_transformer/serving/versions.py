@@ -1,18 +1,18 @@
 """The numbered versions of a model, loaded as they appear in a directory."""
 
+import contextlib
 import logging
 import os
 import threading
 import typing
 
 from keras_transformer.errors import UserError
-from keras_transformer.files.versions import is_version
+from keras_transformer.files import versions
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 
 POLL_SECONDS = 1.0
-SAVED_MODEL_FILE = "saved_model.pb"
-CTRANSLATE2_FILE = "model.bin"
+_WRITE_ONE = "Write one with kt-exporter."
 _log = logging.getLogger(__name__)
 
 
@@ -165,40 +165,26 @@ def _warn(number, message):
 
 
 def find_versions(directory):
-    """Returns the paths of the versions in a directory, by number.
-
-    Each version has a folder 1, 2, and so on. A directory that holds a model of
-    CTranslate2 itself, as version 0.1 of kt-exporter wrote it, is version 1.
-    """
+    """Returns the paths of the versions in a directory, which must have one."""
     if not os.path.isdir(directory):
         raise UserError(
             "`export_dir` must be a directory. Received: "
-            f"export_dir={directory!r}. Write one with kt-exporter."
+            f"export_dir={directory!r}. {_WRITE_ONE}"
         )
     paths = _scan(directory)
     if not paths:
+        file = os.path.join(directory, versions.SAVED_MODEL_FILE)
+        is_version = os.path.exists(file)
         raise UserError(
             "`export_dir` must hold versions in folders 1, 2, and so on. "
             f"Received: {directory}, which has none. "
-            + (
-                "Use its parent directory."
-                if os.path.exists(os.path.join(directory, SAVED_MODEL_FILE))
-                else "Write one with kt-exporter."
-            )
+            + ("Use its parent directory." if is_version else _WRITE_ONE)
         )
     return paths
 
 
 def _scan(directory):
-    if os.path.isfile(os.path.join(directory, CTRANSLATE2_FILE)):
-        return {1: directory}
-    with os.scandir(directory) as entries:
-        paths = {
-            int(entry.name): entry.path
-            for entry in entries
-            # `entry.is_dir` raises an error for a loop of links.
-            if is_version(entry.name) and os.path.isdir(entry.path)
-        }
+    paths = versions.find_versions(directory)
     # If the directory went away meanwhile, its versions only seem to be gone.
     os.stat(directory)
     return paths
@@ -209,9 +195,8 @@ def _read_file_stamps(path):
     stamps = []
     for folder, _, names in os.walk(path):
         for name in names:
-            try:
+            with contextlib.suppress(OSError):  # removed since it was listed
                 status = os.stat(os.path.join(folder, name))
-            except OSError:
-                continue  # removed since it was listed
-            stamps.append((folder, name, status.st_size, status.st_mtime_ns))
+                size, time = status.st_size, status.st_mtime_ns
+                stamps.append((folder, name, size, time))
     return sorted(stamps)

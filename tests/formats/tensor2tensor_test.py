@@ -24,8 +24,10 @@ from keras_transformer.decoding.loading import load
 from keras_transformer.errors import UserError
 from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
 from keras_transformer.formats.saved_model.writer import export_saved_model
-from keras_transformer.formats.tensor2tensor.checkpoint import find_checkpoint
 from keras_transformer.formats.tensor2tensor.reader import import_tensor2tensor
+from keras_transformer.formats.tensor2tensor.training_files import (
+    find_checkpoint,
+)
 from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import DecodeOptions
 

@@ -263,13 +263,6 @@ class BatcherTest:
             "doubled"
         ] == [8]
 
-    def test_a_call_larger_than_the_queue_is_invalid(self, make, doubler):
-        batcher = make()
-        batcher.max_waiting = 3
-        with pytest.raises(RequestError, match="at most 3 rows") as error:
-            run_call(batcher, "double", doubler, numbers(*range(4)), 4)
-        assert error.value.code == "INVALID_ARGUMENT"
-
     def test_a_call_that_is_too_late_is_not_run(self, make, doubler, pool):
         batcher = make()
         blocker = block_thread(batcher, doubler, pool)

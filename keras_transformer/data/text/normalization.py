@@ -13,7 +13,7 @@ import unicodedata
 
 import sentencepiece
 
-from keras_transformer.files.quiet import silence_stderr
+from keras_transformer.files.quiet import silence
 
 # Scripts such as Persian and Devanagari, and emoji, need these.
 _JOINERS = "\u200c\u200d"
@@ -148,7 +148,7 @@ def drop_paths(model_bytes):
 def _make_normalizer():
     with tempfile.TemporaryDirectory() as directory:
         rules = write_rules(directory, "rules", make_replacements(True))
-        with silence_stderr():  # SentencePiece logs what it reads
+        with silence():  # SentencePiece logs what it reads
             return sentencepiece.SentencePieceNormalizer(
                 rule_tsv=rules,
                 add_dummy_prefix=False,

@@ -5,12 +5,10 @@ penalties differ. Batches have sources of one length: transformers has one limit
 for a batch, which forces the end, and here each sentence has a limit.
 """
 
-import importlib.util
-
 import numpy as np
 
 from keras_transformer.data.batches.padding import pad
-from keras_transformer.errors import UserError
+from keras_transformer.formats.exported import require_package
 from keras_transformer.token_ids import FIRST_SYMBOL_ID
 from keras_transformer.token_ids import NEVER_WRITTEN
 from keras_transformer.token_ids import PAD_ID
@@ -23,11 +21,7 @@ BEAM_SIZE = 4
 
 def require_transformers():
     for name in ("transformers", "torch"):
-        if importlib.util.find_spec(name) is None:
-            raise UserError(
-                f"{name} is not installed. Install it with pip install "
-                "'.[peers]', or leave --verify out."
-            )
+        require_package(name, name, "'.[peers]'", ", or leave --verify out")
 
 
 def compare(directory, run, translator, texts=None):

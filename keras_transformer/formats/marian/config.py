@@ -3,9 +3,9 @@
 import os
 
 from keras_transformer.errors import UserError
-from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
+from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.hparam import HParams
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
@@ -41,6 +41,12 @@ _READ = {
     "dropout?": _RATE,
     "attention_dropout?": _RATE,
     "activation_dropout?": _RATE,
+}
+_DEFAULTS = {
+    "scale_embedding": False,
+    "share_encoder_decoder_embeddings": True,
+    "tie_word_embeddings": True,
+    "activation_function": "gelu",
 }
 _SEARCH = {
     "num_beams?": _ID,
@@ -97,10 +103,7 @@ def read_config(directory):
         _check_features(search, search_path)
         names = [name.removesuffix("?") for name in _SEARCH]
         config |= {name: search[name] for name in names if name in search}
-    config.setdefault("scale_embedding", False)
-    config.setdefault("share_encoder_decoder_embeddings", True)
-    config.setdefault("tie_word_embeddings", True)
-    config.setdefault("activation_function", "gelu")
+    config = {**_DEFAULTS, **config}
     if config.get("decoder_vocab_size") is None:
         config["decoder_vocab_size"] = config["vocab_size"]
     _check_values(config, path)
@@ -159,12 +162,10 @@ def check_bad_words(config, never_written, directory):
 
 
 def _make_error(path, name, value, beside=None):
-    fault = f"where {name}={value!r:.60} stands for a feature that is missing"
+    fault = "stands for a feature that is missing"
     if beside:
-        fault = f"where {name}={value!r:.60} does not go with {beside}"
-    return file_error(
-        path, f"{fault} here", "Models with it cannot be imported."
-    )
+        fault = f"does not go with {beside}"
+    return unsupported(path, f"where {name}={value!r:.60} {fault} here")
 
 
 def make_hparams(config, decoder_start):
@@ -173,6 +174,9 @@ def make_hparams(config, decoder_start):
     is_shared = config["share_encoder_decoder_embeddings"]
     untied = "target" if config["tie_word_embeddings"] else "none"
     depths = config["encoder_layers"], config["decoder_layers"]
+    penalty = config.get("length_penalty")
+    # transformers divides by length ** length_penalty, by default 1.
+    penalty = 1.0 if penalty is None else penalty
     return HParams(
         num_layers=depths[0],
         num_decoder_layers=0 if depths[0] == depths[1] else depths[1],
@@ -189,13 +193,8 @@ def make_hparams(config, decoder_start):
         output_bias=True,
         decoder_start=decoder_start,
         beam_size=config.get("num_beams") or 1,
-        alpha=_clip(config.get("length_penalty")),
+        alpha=min(max(penalty, 0), 10),
     )
-
-
-def _clip(length_penalty):
-    # transformers divides by length ** length_penalty, by default 1.
-    return min(max(1.0 if length_penalty is None else length_penalty, 0), 10)
 
 
 def make_configs(hparams, vocabularies, options, imported):

@@ -8,6 +8,7 @@ import numpy as np
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import read_record
 from keras_transformer.formats.imported_run import check_output_dir
+from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.formats.imported_run import write_run
 from keras_transformer.formats.marian import config as marian_config
 from keras_transformer.formats.marian import tensor_files
@@ -146,15 +147,13 @@ def _check_headers(headers, places, config, path):
     for name, other in copies.items():
         # Bitwise, since a model with untied copies would be a different one.
         if not np.array_equal(_read(headers, name), _read(headers, other)):
-            fault = f"where {name!r} differs from {other!r}"
-            raise file_error(path, fault, "Such a model cannot be used.")
+            raise unsupported(path, f"where {name!r} differs from {other!r}")
     for name in sorted(tables):
         table = _read(headers, name)
         usual = marian_weights.make_positions(*table.shape)
         if not np.abs(table - usual).max(initial=0) <= _MAX_DIFFERENCE:
-            fault = f"where {name!r} is not the table of sinusoids"
-            remedy = "Models with learned positions cannot be imported."
-            raise file_error(path, fault, remedy)
+            fault = f"where {name!r} is learned, not the table of sinusoids"
+            raise unsupported(path, fault)
 
 
 def _read(headers, name):
@@ -178,22 +177,22 @@ def _has_start(config, arrays, vocabularies, source):
     # In Marian itself this is a zero vector. transformers can fine-tune it.
     ids = vocabularies.targets.original_ids.tolist()
     start = config["decoder_start_token_id"]
-    row = ids.index(start) if start in ids else None
-    if row is not None:
+    if start in ids:
+        row = ids.index(start)
         if not arrays["model/embedding/embeddings"][row].any():
             return False
         if row == PAD_ID:
             return True
     path = os.path.join(source, marian_config.CONFIG_FILE)
     fault = f"where decoder_start_token_id={start} is not padding"
-    raise file_error(path, fault, "Models with it cannot be imported.")
+    raise unsupported(path, fault)
 
 
 def _read_languages(source):
-    shape = {"source_lang?": (str, None), "target_lang?": (str, None)}
+    sides = ("source", "target")
+    shape = {f"{side}_lang?": (str, None) for side in sides}
     config = read_record(os.path.join(source, CONFIG_FILE), shape, _REMEDY)
-    names = (config.get("source_lang"), config.get("target_lang"))
-    return [name or side for name, side in zip(names, ("source", "target"))]
+    return [config.get(f"{side}_lang") or side for side in sides]
 
 
 def _read_licence(source):

@@ -11,6 +11,7 @@ that only the table has never result from a text but are decoded. Pieces that
 the table lacks have the ids after it and are read as unknown.
 """
 
+import contextlib
 import os
 import re
 
@@ -25,6 +26,7 @@ from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
 from keras_transformer.files.records import write_record
 from keras_transformer.files.writing import atomic_write
+from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 from keras_transformer.token_ids import UNKNOWN_ID
@@ -92,11 +94,8 @@ def _check_features(config, path):
     for name, expected in _SPECIAL.items():
         token = _get_text(config.get(name, expected))
         if token != expected:
-            raise file_error(
-                path,
-                f"where `{name}` is {token!r} instead of {expected!r}",
-                "Only models with the usual special tokens can be imported.",
-            )
+            fault = f"where `{name}` is {token!r} instead of {expected!r}"
+            raise unsupported(path, fault)
     extra = config.get("extra_special_tokens") or []
     extra = extra.values() if isinstance(extra, dict) else extra
     added = [
@@ -106,18 +105,10 @@ def _check_features(config, path):
     ]
     for text in map(_get_text, added):
         if not _USUAL.fullmatch(text):
-            raise file_error(
-                path,
-                f"which adds the token {text!r:.60} to the table",
-                "A model with tokens for the middle of a text cannot be "
-                "imported.",
-            )
+            fault = f"which adds the token {text!r:.60} to the table"
+            raise unsupported(path, fault)
     if config.get("sp_model_kwargs"):
-        raise file_error(
-            path,
-            "which has `sp_model_kwargs`",
-            "A model with options of SentencePiece cannot be imported.",
-        )
+        raise unsupported(path, "which has `sp_model_kwargs`")
 
 
 def _get_text(token):
@@ -132,12 +123,9 @@ def _convert(model_path, table_path, cleans_up):
 
     texts, table = _read_table(table_path)
     model = sentencepiece_model_pb2.ModelProto()
-    try:
+    with contextlib.suppress(message.DecodeError):
         model.ParseFromString(read_bytes(model_path, _REMEDY))
-        is_whole = model.pieces and model.HasField("normalizer_spec")
-    except message.DecodeError:
-        is_whole = False
-    if not is_whole:
+    if not (model.pieces and model.HasField("normalizer_spec")):
         fault = "which is not a SentencePiece model"
         raise file_error(model_path, fault, _REMEDY)
     known = {piece.piece: piece for piece in model.pieces}
@@ -186,12 +174,9 @@ def _read_table(path):
         raise file_error(path, fault, _REMEDY)
     for text in ("", MARIAN, CLEAN_UP):
         if text in table:
-            fault = f"which has the piece {text!r}"
-            remedy = "A model with this piece cannot be imported."
-            raise file_error(path, fault, remedy)
-    pieces = sorted(table, key=table.get)
-    special = set(_SPECIAL.values())
-    return [piece for piece in pieces if piece not in special], table
+            raise unsupported(path, f"which has the piece {text!r}")
+    pieces = sorted(set(table) - set(_SPECIAL.values()), key=table.get)
+    return pieces, table
 
 
 def _check_merges(model, texts, known, path):
@@ -232,10 +217,11 @@ def write_marian_vocabularies(
             f"{targets.vocab_size:,}, not all the same. Write a table of each "
             "side."
         )
-    sides = [(sources, SOURCE_MODEL_FILE, TABLE_FILE)]
     target_table = TARGET_TABLE_FILE if separate_vocabs else TABLE_FILE
-    sides.append((targets, TARGET_MODEL_FILE, target_table))
-    for vocabulary, model_file, table_file in sides:
+    for vocabulary, model_file, table_file in (
+        (sources, SOURCE_MODEL_FILE, TABLE_FILE),
+        (targets, TARGET_MODEL_FILE, target_table),
+    ):
         path = os.path.join(directory, model_file)
         with atomic_write(path, "wb") as file:
             file.write(vocabulary.model_bytes)
@@ -253,5 +239,5 @@ def write_marian_vocabularies(
         "model_max_length": 512,
         **_SPECIAL,
     }
-    config_path = os.path.join(directory, CONFIG_FILE)
-    write_record(config_path, config, ensure_ascii=False)
+    path = os.path.join(directory, CONFIG_FILE)
+    write_record(path, config, ensure_ascii=False)

@@ -5,9 +5,7 @@ import os
 import numpy as np
 
 from keras_transformer.errors import UserError
-from keras_transformer.files.directories import check_directory
-from keras_transformer.files.directories import check_replaceable
-from keras_transformer.files.directories import replace_content
+from keras_transformer.files import directories
 from keras_transformer.files.records import write_record
 from keras_transformer.formats.exported import ANY
 from keras_transformer.formats.exported import check_understood
@@ -75,7 +73,7 @@ def export_marian(run, export_dir, options, step=None):
     )
     dtype = contents[0]["torch_dtype"]
     names = (marian_config.CONFIG_FILE, marian_config.GENERATION_FILE)
-    with replace_content(
+    with directories.replace_content(
         export_dir,
         marian_config.CONFIG_FILE,
         lambda: check_export_dir(export_dir),
@@ -114,8 +112,8 @@ def check_model(run):
 
 def check_export_dir(path):
     """Checks that a directory is new, empty or holds an earlier export."""
-    check_directory(path, "`export_dir`")
-    check_replaceable(
+    directories.check_directory(path, "`export_dir`")
+    directories.check_replaceable(
         path,
         "export_dir",
         "new, empty or hold an earlier export",

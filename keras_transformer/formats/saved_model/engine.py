@@ -6,7 +6,6 @@ import os
 
 from keras_transformer.data.text import normalization
 from keras_transformer.decoding.engines import batching
-from keras_transformer.decoding.engines.batching import fill_rows
 from keras_transformer.decoding.engines.codec import check_lengths
 from keras_transformer.decoding.engines.engine import EXPORT_LENGTH
 from keras_transformer.decoding.engines.engine import Capabilities
@@ -14,10 +13,9 @@ from keras_transformer.decoding.engines.engine import Engine
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.errors import UserError
 from keras_transformer.errors import is_out_of_memory
-from keras_transformer.files.quiet import silence_stderr
+from keras_transformer.files.quiet import silence
 from keras_transformer.files.reading import check_files
 from keras_transformer.formats import exported
-from keras_transformer.formats.exported import MAX_TERMS
 from keras_transformer.search.options import MAX_TERM_TOKENS
 
 EXPORT_PATH = os.path.join("assets.extra", exported.EXPORT_FILE)
@@ -71,14 +69,13 @@ class SavedModelEngine(Engine):
         Only `num_hypotheses` of the options counts; the export fixes the rest.
         """
         sources, terms = sentences.sources, sentences.terms
-        signature = self._signatures[
-            "with_terms" if terms else "serving_default"
-        ]
+        name = "with_terms" if terms else "serving_default"
+        signature = self._signatures[name]
 
         def translate(batch):
             texts = {"text": [sources[i].text for i in batch]}
             if terms:
-                texts["terms"] = fill_rows([terms[i] for i in batch])
+                texts["terms"] = batching.fill_rows([terms[i] for i in batch])
             outputs = _call(signature, texts)
             rows = zip(outputs["translations"], outputs["scores"].tolist())
             # A score of -inf marks a missing hypothesis.
@@ -91,14 +88,10 @@ class SavedModelEngine(Engine):
                 for row in rows
             ]
 
-        return self._runner.run(
-            [translate],
-            batching.estimate_search_costs(
-                map(len, sources), self.options, self.codec.linearization
-            ),
-            batching.CACHE_POSITIONS,
-            lambda i: self.codec.describe(sources[i]),
+        costs = batching.estimate_search_costs(
+            map(len, sources), self.options, self.codec.linearization
         )
+        return self._run(translate, costs, batching.CACHE_POSITIONS, sources)
 
     def score(self, sources, targets, options):
         """Scores translations of sentences, see `KerasEngine.score`."""
@@ -110,12 +103,14 @@ class SavedModelEngine(Engine):
             }
             return _call(self._signatures["score"], texts)["scores"].tolist()
 
+        costs = batching.estimate_scoring_costs(sources, targets)
+        # Texts and translations are in memory at once.
+        most = batching.CACHE_POSITIONS // 2
+        return self._run(score_pairs, costs, most, sources)
+
+    def _run(self, function, costs, most, sources):
         return self._runner.run(
-            [score_pairs],
-            batching.estimate_scoring_costs(sources, targets),
-            # Texts and translations are in memory at once.
-            batching.CACHE_POSITIONS // 2,
-            lambda i: self.codec.describe(sources[i]),
+            [function], costs, most, lambda i: self.codec.describe(sources[i])
         )
 
 
@@ -147,14 +142,11 @@ class SavedModelCodec:
     def encode(self, texts, start=0, name="sentence", of_targets=False):
         lengths = self.count_tokens(texts, of_targets)
         check_lengths(texts, lengths, self.max_tokens, start, name)
-        return [
-            CountedText(
-                number, text, length if text.strip() and length > 1 else 0
-            )
-            for number, (text, length) in enumerate(
-                zip(texts, lengths), start + 1
-            )
-        ]
+        counted = []
+        for number, (text, length) in enumerate(zip(texts, lengths), start + 1):
+            is_blank = not text.strip() or length < 2
+            counted.append(CountedText(number, text, 0 if is_blank else length))
+        return counted
 
     def encode_prefixes(self, prefixes, start=0):
         return None  # `Capabilities` refuse prefixes
@@ -166,12 +158,13 @@ class SavedModelCodec:
         num_tokens = dict(zip(distinct, numbers))
         for number, each in enumerate(terms, start + 1):
             longest = max((num_tokens[term] - 1 for term in each), default=0)
-            if len(each) > MAX_TERMS or longest > MAX_TERM_TOKENS:
+            if len(each) > exported.MAX_TERMS or longest > MAX_TERM_TOKENS:
                 raise UserError(
-                    f"An export takes at most {MAX_TERMS} terms of a glossary "
-                    f"in a sentence, and {MAX_TERM_TOKENS} tokens in a term. "
-                    f"Received: sentence {number} with {len(each)} terms, the "
-                    f"longest of {longest} tokens. Use the run's directory."
+                    f"An export takes at most {exported.MAX_TERMS} terms of a "
+                    f"glossary in a sentence, and {MAX_TERM_TOKENS} tokens in "
+                    f"a term. Received: sentence {number} with {len(each)} "
+                    f"terms, the longest of {longest} tokens. Use the run's "
+                    "directory."
                 )
         return terms
 
@@ -228,22 +221,17 @@ def _call(signature, texts):
 
 def _load_signatures(path):
     check_files(path)
+    exported.require_tensorflow_text(
+        "translate with the run itself or a CTranslate2 model"
+    )
     # Imported here because TensorFlow takes seconds.
     import tensorflow as tf
+    import tensorflow_text  # noqa: F401 (registers SentencePiece's ops)
 
-    try:
-        import tensorflow_text  # noqa: F401 (registers SentencePiece's ops)
-    except ModuleNotFoundError as error:
-        raise UserError(
-            "A SavedModel that takes text needs the package tensorflow-text, "
-            "which is not installed. Install it with pip install "
-            "tensorflow-text, which has no wheels for Windows, or translate "
-            "with the run itself or a CTranslate2 model."
-        ) from error
     try:
         # TensorFlow logs that it cannot read a fingerprint, but needs none.
         # SentencePiece logs at the first use of each vocabulary.
-        with silence_stderr():
+        with silence():
             signatures = tf.saved_model.load(path).signatures
             for name in ("lengths", "target_lengths"):
                 if name in signatures:

@@ -6,11 +6,7 @@ import logging
 import tensorflow as tf
 
 from keras_transformer.formats import exported
-from keras_transformer.formats.saved_model.tokenization import assert_all
-from keras_transformer.formats.saved_model.tokenization import decode
-from keras_transformer.formats.saved_model.tokenization import encode_terms
-from keras_transformer.formats.saved_model.tokenization import make_tokenizer
-from keras_transformer.formats.saved_model.tokenization import tokenize
+from keras_transformer.formats.saved_model import tokenization
 from keras_transformer.parsing.tree_constraint import make_constraint
 from keras_transformer.runs import variables
 from keras_transformer.search.beam_search import Finished
@@ -39,8 +35,7 @@ class TextModule(tf.Module):
     The module holds the bare variables. The Keras model stays in the closures
     of the functions, because `tf.saved_model.save` would try to export it too.
     Each function of text makes new tokenizers, so the function of ids
-    depends on none. `max_tokens` is the length of the longest source that the
-    model accepts.
+    depends on none. A source has at most `max_tokens`.
     """
 
     def __init__(self, model, sources, targets, options, max_tokens):
@@ -104,10 +99,10 @@ class TextModule(tf.Module):
 
     def _tokenizers(self):
         """Makes the tokenizers of source and target, perhaps a single one."""
-        sources = make_tokenizer(self._sources)
+        sources = tokenization.make_tokenizer(self._sources)
         if self._is_shared:
             return sources, sources
-        return sources, make_tokenizer(self._targets)
+        return sources, tokenization.make_tokenizer(self._targets)
 
     def _translate(self, text):
         return self._translate_by(self._find, text, *self._tokenizers())
@@ -120,10 +115,10 @@ class TextModule(tf.Module):
         ]
         sources, targets = self._tokenizers()
         with tf.control_dependencies(checks):
-            ids = encode_terms(targets, terms)
+            ids = tokenization.encode_terms(targets, terms)
         # `encode_terms` adds a column.
-        most = MAX_TERM_TOKENS
-        check = _check_at_most(most, tf.shape(ids)[2] - 1, "tokens")
+        num_tokens = tf.shape(ids)[2] - 1
+        check = _check_at_most(MAX_TERM_TOKENS, num_tokens, "tokens")
         with tf.control_dependencies([check]):
             ids = tf.identity(ids)
         return self._translate_by(
@@ -136,7 +131,7 @@ class TextModule(tf.Module):
         # A limit of 1 ends the row of a blank text at the first step.
         limits = tf.where(blank, 1, limits)
         finished = find(inputs, limits, *terms)
-        texts = decode(targets, finished.sequences)
+        texts = tokenization.decode(targets, finished.sequences)
         blank = blank[:, None]  # (batch, 1)
         translations = tf.where(blank, "", texts)
         scores = tf.where(blank, 0.0, finished.scores)
@@ -165,7 +160,7 @@ class TextModule(tf.Module):
 
     def _encode(self, tokenizer, text, name):
         """Returns the padded ids, their numbers, and which texts are blank."""
-        ids, blank = tokenize(tokenizer, text)
+        ids, blank = tokenization.tokenize(tokenizer, text)
         lengths = ids.row_lengths()
         check = self._check_lengths(lengths, name)
         with tf.control_dependencies([check]):
@@ -179,14 +174,14 @@ class TextModule(tf.Module):
         last = tf.equal(places, lengths[:, None] - 1)
         checks = [
             self._check_lengths(lengths, "inputs"),
-            assert_all(
+            tokenization.assert_all(
                 (inputs >= 0) & (inputs < self._vocab_size),
                 exported.describe_unknown_ids(self._vocab_size),
             ),
-            assert_all(
+            tokenization.assert_all(
                 tf.equal(last, tf.equal(inputs, END_ID)), exported.NO_END
             ),
-            assert_all(
+            tokenization.assert_all(
                 tf.equal(real, places < lengths[:, None]),
                 exported.EARLY_PADDING,
             ),
@@ -241,13 +236,10 @@ def _make_search(model, options, constraint=None, boundaries=None):
         )
 
     def find_any(inputs, limits, *terms):
-        # An empty batch has no longest sentence. It gets a row of padding,
-        # whose translation is dropped.
+        # Unlike the inputs, the limits wait for the checks of the inputs.
         count = tf.shape(limits)[0]
-        missing = tf.cast(tf.equal(count, 0), tf.int32)
-        inputs = tf.pad(inputs, [[0, missing], [0, missing]])
-        limits = tf.pad(limits, [[0, missing]], constant_values=1)
-        terms = [tf.pad(ids, [[0, missing], [0, 0], [0, 0]]) for ids in terms]
+        inputs, *terms = (_fill(ids, count) for ids in (inputs, *terms))
+        limits = tf.maximum(_fill(limits, count), 1)
         finished = find(inputs, limits, *terms)
         return Finished(finished.sequences[:count], finished.scores[:count])
 
@@ -256,16 +248,21 @@ def _make_search(model, options, constraint=None, boundaries=None):
 
 def _score(model, options, inputs, targets):
     count = tf.shape(inputs)[0]
-    missing = tf.cast(tf.equal(count, 0), tf.int32)  # see `_make_search`
-    inputs, targets = (
-        tf.pad(ids, [[0, missing], [0, missing]]) for ids in (inputs, targets)
-    )
-    return score_targets(model, inputs, targets, options.alpha)[:count]
+    ids = (_fill(each, count) for each in (inputs, targets))
+    return score_targets(model, *ids, options.alpha)[:count]
+
+
+def _fill(ids, count):
+    """Pads a batch of no rows, which has no longest one, for a search."""
+    missing = tf.cast(tf.equal(count, 0), tf.int32)
+    return tf.pad(ids, [[0, missing]] * ids.shape.rank)
 
 
 def _make_counter(vocabulary):
     def count_tokens(text):
-        ids, _ = tokenize(make_tokenizer(vocabulary), text)
+        ids, _ = tokenization.tokenize(
+            tokenization.make_tokenizer(vocabulary), text
+        )
         return {"lengths": ids.row_lengths()}
 
     return count_tokens

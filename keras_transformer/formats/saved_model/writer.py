@@ -7,7 +7,7 @@ import re
 
 from absl import logging as absl_logging
 
-from keras_transformer.files.quiet import silence_stderr
+from keras_transformer.files.quiet import silence
 from keras_transformer.formats import versions
 from keras_transformer.parsing.target_text import find_linearization
 from keras_transformer.runs.model_card.card import write_model_card
@@ -128,7 +128,7 @@ def _write_warmup(directory, signatures, run, max_tokens):
             response = log.predict_log.response
             response.model_spec.signature_name = name
             # SentencePiece logs at its first use.
-            with silence_stderr():
+            with silence():
                 outputs = signatures[name](**inputs)
             for protos, tensors in (
                 (request.inputs, inputs),

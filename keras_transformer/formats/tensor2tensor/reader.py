@@ -18,10 +18,9 @@ import numpy as np
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.files.reading import file_error
 from keras_transformer.formats.imported_run import check_output_dir
+from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.formats.imported_run import write_run
-from keras_transformer.formats.tensor2tensor import settings as settings
-from keras_transformer.formats.tensor2tensor.checkpoint import Checkpoint
-from keras_transformer.formats.tensor2tensor.checkpoint import read_step
+from keras_transformer.formats.tensor2tensor import training_files
 from keras_transformer.formats.tensor2tensor.vocabulary import (
     read_tensor2tensor_vocabulary,
 )
@@ -82,10 +81,10 @@ def import_tensor2tensor(
     the result and the errors are those of `import_marian`.
     """
     check_output_dir(output_dir)
-    checkpoint = Checkpoint(source)
+    checkpoint = training_files.Checkpoint(source)
     vocabulary = read_tensor2tensor_vocabulary(_find_vocabulary(source))
-    flags = settings.read_flags(source)
-    values = settings.read_hparams(source, flags)
+    flags = training_files.read_flags(source)
+    values = training_files.read_hparams(source, flags)
     hparams = _make_hparams(checkpoint, values, flags)
     if target_space is None:
         target_space = _find_target_space(checkpoint, values, flags)
@@ -96,12 +95,13 @@ def import_tensor2tensor(
         "problem": problem,
         "imported": {
             "origin": origin or os.path.abspath(source),
-            "languages": settings.find_languages(flags) or ["source", "target"],
+            "languages": training_files.find_languages(flags)
+            or ["source", "target"],
             **{n: flags[n] for n in ("problem", "hparams_set") if n in flags},
         },
     }
     vocabularies = Vocabularies(vocabulary, vocabulary)
-    step = read_step(checkpoint.prefix)
+    step = training_files.read_step(checkpoint.prefix)
     return write_run(output_dir, record, hparams, vocabularies, arrays, step)
 
 
@@ -121,25 +121,23 @@ def _find_vocabulary(source):
 def _make_hparams(checkpoint, values, flags):
     """Returns the `HParams` that variables and settings describe."""
     layer = "body/encoder/layer_0"
+    attention = "self_attention/multihead_attention"
     query, value, inner = (
         _get_shape(checkpoint, f"{layer}/{name}/kernel", 2)
-        for name in (
-            "self_attention/multihead_attention/q",
-            "self_attention/multihead_attention/v",
-            "ffn/conv1",
-        )
+        for name in (f"{attention}/q", f"{attention}/v", "ffn/conv1")
     )
     d_model = query[0]
-    num_heads = settings.find_num_heads(values, flags, d_model)
+    num_heads = training_files.find_num_heads(values, flags, d_model)
     if not num_heads or query[1] % num_heads or value[1] % num_heads:
         heads = num_heads or "an unknown number of"
         fault = f"whose d_model={d_model} does not suit {heads} heads"
-        files = f"{settings.HPARAMS_FILE} or {settings.FLAGS_FILE}"
+        files = f"{training_files.HPARAMS_FILE} or {training_files.FLAGS_FILE}"
         raise checkpoint.error(fault, f"Copy the {files} of the model.")
     num_layers, num_decoder_layers = map(
         checkpoint.count_layers, ("encoder", "decoder")
     )
     mode = values.get("multiply_embedding_mode", "sqrt_depth")
+    rates = {n: values[n] for n in training_files.RATES if n in values}
     return HParams(
         num_layers=num_layers,
         num_decoder_layers=num_decoder_layers,
@@ -156,11 +154,7 @@ def _make_hparams(checkpoint, values, flags):
         scale_embeddings=mode == "sqrt_depth",
         output_bias=True,
         extra_length=100,
-        **{
-            ours: values[name]
-            for name, ours in settings.RATES.items()
-            if name in values
-        },
+        **{training_files.RATES[name]: rate for name, rate in rates.items()},
     )
 
 
@@ -172,10 +166,10 @@ def _find_norm(checkpoint, values):
         values.get("layer_postprocess_sequence", after),
     )
     if sequences != (before, after):
-        raise checkpoint.error(
+        raise unsupported(
+            checkpoint.prefix,
             f"whose layers pre- and postprocess with {sequences}, not with "
             f"{before, after}",
-            "A model with this feature cannot be imported.",
         )
     return norm
 
@@ -215,10 +209,8 @@ def _read_arrays(checkpoint, hparams, vocab_size, target_space):
     unknown = {name for name in checkpoint.shapes if name.startswith("body/")}
     unknown -= {*body.values(), _TARGET_SPACE}
     if unknown:
-        raise checkpoint.error(
-            f"which also has {min(unknown)}",
-            "A model with such variables cannot be imported.",
-        )
+        fault = f"which also has {min(unknown)}"
+        raise unsupported(checkpoint.prefix, fault)
     embeddings = {}
     for ours, scope in _SCOPES[hparams.tied_embeddings].items():
         name = f"model/embedding/{ours}"
@@ -245,21 +237,17 @@ def _rename(name, checkpoint):
 
 def _read_embeddings(checkpoint, scope, expected):
     """Reads a matrix that is divided into parts, and adds the unknown id."""
-    parts = {}
-    for name in checkpoint.shapes:
-        match = re.fullmatch(
-            rf"symbol_modality_\w+/{scope}/weights_(\d+)", name
-        )
-        if match:
-            parts[int(match[1])] = name
-    names = [parts[number] for number in sorted(parts)]
+    pattern = rf"symbol_modality_\w+/{scope}/weights_(\d+)"
+    matches = (re.fullmatch(pattern, name) for name in checkpoint.shapes)
+    matches = sorted(filter(None, matches), key=lambda match: int(match[1]))
+    names = [match[0] for match in matches]
     num_rows = sum(_get_shape(checkpoint, name, 2)[0] for name in names)
     widths = {checkpoint.shapes[name][1] for name in names}
-    num_rows += 1  # the unknown id
-    if (num_rows, widths) != (expected[0], {expected[1]}):
+    # The model lacks the unknown id.
+    if (num_rows + 1, widths) != (expected[0], {expected[1]}):
         fault = (
-            f"where symbol_modality_*/{scope} has {num_rows - 1:,} rows, but "
-            f"the vocabulary has {expected[0] - 1:,}"
+            f"where symbol_modality_*/{scope} has {num_rows:,} rows, but the "
+            f"vocabulary has {expected[0] - 1:,}"
         )
         raise checkpoint.error(fault, "Use the vocabulary file of the model.")
     matrix = np.concatenate([checkpoint.read(name) for name in names])
@@ -273,7 +261,7 @@ def _find_target_space(checkpoint, values, flags):
     squares = checkpoint.read_slot(_TARGET_SPACE)
     if squares is not None and squares.any():
         return int(np.sum(squares, axis=1).argmax())
-    return settings.find_target_space(values, flags)
+    return training_files.find_target_space(values, flags)
 
 
 def _read_space(checkpoint, number, d_model):
@@ -284,8 +272,8 @@ def _read_space(checkpoint, number, d_model):
     if number is None:
         raise checkpoint.error(
             f"where nothing tells the row of {_TARGET_SPACE} that was trained",
-            f"Copy the {settings.FLAGS_FILE} of the model, or name the row: "
-            "--target_space=0 for translation of any version since 1.5.2, "
+            f"Copy the {training_files.FLAGS_FILE} of the model, or name the "
+            "row: --target_space=0 for translation of any version since 1.5.2, "
             "before that for example 8 for German.",
         )
     return checkpoint.read(_TARGET_SPACE)[number]

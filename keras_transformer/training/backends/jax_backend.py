@@ -16,7 +16,7 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec
 
 from keras_transformer.data.batches.prefetch import prefetch
-from keras_transformer.files.quiet import silence_stdout
+from keras_transformer.files.quiet import silence
 from keras_transformer.metrics import compute_token_sums
 from keras_transformer.training.backends.backend import Backend
 from keras_transformer.training.backends.backend import ModelTooLarge
@@ -328,7 +328,7 @@ def connect_workers():
             shutdown_timeout_seconds=SECONDS_TO_ANSWER,
         )
         # Gloo reports its connections on standard output, which is for results.
-        with silence_stdout():
+        with silence(1):  # standard output
             multihost_utils.sync_global_devices("start")
     return jax.local_devices()
 

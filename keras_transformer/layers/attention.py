@@ -371,19 +371,6 @@ class MultiHeadAttention(SequenceLayer):
             ),
         )
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "d_model": self.d_model,
-            "num_heads": self.num_heads,
-            "d_k": self.d_k,
-            "d_v": self.d_v,
-            "attention_dropout": self.attention_dropout,
-            "neighbourhood_size": self.neighbourhood_size,
-            "initializer": self.initializer,
-            "attention_bias": self.attention_bias,
-        }
-
 
 def _check_heads(d_model, num_heads, d_k, d_v):
     if num_heads < 1:

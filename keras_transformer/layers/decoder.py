@@ -60,18 +60,15 @@ class DecoderLayer(TransformerLayer):
 
     def __init__(self, d_model, num_heads, d_ff, *args, **options):
         super().__init__(d_model, num_heads, d_ff, *args, **options)
-        options, dtype = self.options, self.dtype_policy
-        self.self_attention = options.make_attention(
-            "self_attention", dtype, options.neighbourhood_size
+        self.self_attention = self.make_attention(
+            "self_attention", self.options.neighbourhood_size
         )
-        self.cross_attention = options.make_attention("cross_attention", dtype)
-        self.feed_forward = options.make_feed_forward(dtype)
+        self.cross_attention = self.make_attention("cross_attention")
+        self.feed_forward = self.make_feed_forward()
         # Files of version 0.1 contain the names of these attributes.
-        self.self_residual = options.make_residual("self_attention", dtype)
-        self.cross_residual = options.make_residual("cross_attention", dtype)
-        self.feed_forward_residual = options.make_residual(
-            "feed_forward", dtype
-        )
+        self.self_residual = self.make_residual("self_attention")
+        self.cross_residual = self.make_residual("cross_attention")
+        self.feed_forward_residual = self.make_residual("feed_forward")
         self.freeze_parts()
 
     def build(self, x_shape, encoded_shape=None):
@@ -107,21 +104,15 @@ class DecoderLayer(TransformerLayer):
         # The whole input is known from the start, so it needs no causal mask.
         visible = visible_mask(padding_mask, segments, encoded_segments)
         options = {"return_weights": return_weights, "training": training}
-        query = self.self_residual.enter(x)
-        output, self_weights = self.attend(
-            self.self_attention, query, **masks, **options
+        x, self_weights = self.attend(
+            *(self.self_attention, self.self_residual, x), **masks, **options
         )
-        x = self.self_residual.leave(x, output, training)
-        query = self.cross_residual.enter(x)
-        output, cross_weights = self.attend(
-            *(self.cross_attention, query, encoded),
+        x, cross_weights = self.attend(
+            *(self.cross_attention, self.cross_residual, x, encoded),
             attention_mask=visible,
             **options,
         )
-        x = self.cross_residual.leave(x, output, training)
-        hidden = self.feed_forward_residual.enter(x)
-        output = self.feed_forward(hidden, training=training)
-        x = self.feed_forward_residual.leave(x, output, training)
+        x = self.transform(x, training)
         return (x, self_weights, cross_weights) if return_weights else x
 
     def step(self, x, cache, where, memory, padding_mask):
@@ -141,8 +132,7 @@ class DecoderLayer(TransformerLayer):
         query = self.cross_residual.enter(x)
         output = self.cross_attention.attend(query, *memory, visible)
         x = self.cross_residual.leave(x, output)
-        output = self.feed_forward(self.feed_forward_residual.enter(x))
-        return self.feed_forward_residual.leave(x, output), cache
+        return self.transform(x), cache
 
 
 @serializable
@@ -226,10 +216,5 @@ class Decoder(LayerStack):
         return cache._replace(memory=memory, padding_mask=padding_mask)
 
     def step_layer(self, number, x, cache, where):
-        return self.stack[number].step(
-            x,
-            cache.past[number],
-            where,
-            cache.memory[number],
-            cache.padding_mask,
-        )
+        memory = cache.memory[number], cache.padding_mask
+        return self.stack[number].step(x, cache.past[number], where, *memory)

@@ -6,8 +6,8 @@ import threading
 import keras
 from keras import ops
 
-from keras_transformer.layers.lora_layer import Quantizable
 from keras_transformer.layers.random_bits import RandomBits
+from keras_transformer.layers.sequence_layer import Quantizable
 from keras_transformer.serialization import serializable
 
 _CURRENT = threading.local()  # tf.distribute runs each replica in a thread

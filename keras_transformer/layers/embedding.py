@@ -107,14 +107,6 @@ class SharedEmbedding(SequenceLayer):
             bias = ops.convert_to_tensor(bias)[:num_ids]
         return project(ops.cast(x, self.compute_dtype), kernel, bias)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "vocab_size": self.vocab_size,
-            "d_model": self.d_model,
-            "scale_embeddings": self.scale_embeddings,
-        }
-
 
 TIED_EMBEDDINGS = ("all", "target", "none")
 
@@ -244,14 +236,6 @@ class TokenEmbeddings(SharedEmbedding):
 
     def call(self, x, reverse=False, num_ids=None):
         return self.logits(x, num_ids) if reverse else self.embed_targets(x)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "tied_embeddings": self.tied_embeddings,
-            "input_vocab_size": self.input_vocab_size,
-            "output_bias": self.output_bias,
-        }
 
 
 def _only(kept, vectors):

@@ -10,9 +10,9 @@ from keras_transformer.serialization import serializable
 
 @dataclasses.dataclass(frozen=True)
 class EncoderOptions(LayerOptions):
-    """The settings of an `EncoderLayer`, which documents them."""
+    """The settings of an `EncoderLayer`."""
 
-    causal: bool = False
+    causal: bool = False  # whether the future is hidden
 
 
 @serializable
@@ -27,38 +27,10 @@ class EncoderLayer(TransformerLayer):
     another only if all masks allow it.
 
     Args:
-        d_model: Integer width of input and output.
-        num_heads: Integer, h, the number of attention heads. Must divide
-            `d_model` unless `d_k` and `d_v` are set.
-        d_ff: Integer width of the inner layer of the feed-forward network.
-        d_k: Integer width of queries and keys in a head. Defaults to
-            `d_model / num_heads`.
-        d_v: Integer width of a head's values, by default `d_model / num_heads`.
-        dropout: Float, P_drop, the share of each sub-layer's output that is
-            dropped. Defaults to 0.1.
-        attention_dropout: Float, the share of attention weights that is
-            dropped. Defaults to 0.0.
-        activation_dropout: Float, the share of inner activations of the
-            feed-forward network that is dropped. Defaults to 0.0.
-        norm: String, "post" as in the paper or "pre". Defaults to "post".
-        neighbourhood_size: Integer, r, the number of neighbouring positions,
-            itself included, that a position attends to in self-attention.
-            Defaults to 0, which means no restriction.
-        initializer: String, "small_branch_ends" or "tensor2tensor", the initial
-            values of the kernels; see `layers.initializer`. Defaults to
-            "small_branch_ends".
-        attention: Class of another attention, or the name under which it is
-            registered with Keras. It takes the arguments and call arguments of
-            `MultiHeadAttention`; `return_weights` is passed only when weights
-            are wanted. Defaults to `MultiHeadAttention`.
-        activation: String, "relu", "gelu" or "silu", for the feed-forward
-            network. Defaults to "relu".
-        attention_bias: Boolean, whether the projections of attention have
-            biases. Defaults to False.
-        norm_epsilon: Float that normalisations add to the variance. Defaults
-            to 1e-6.
-        causal: Boolean, whether each position attends only to itself and to
-            earlier ones. Defaults to False.
+        d_model, num_heads, d_ff: As in `LayerOptions`.
+        **options: Further fields of `LayerOptions`, which documents them.
+            `causal` is a boolean, whether each position attends only to itself
+            and to earlier ones. Defaults to False.
 
     Call arguments:
         x: Tensor of shape `(batch, length, d_model)`.
@@ -89,16 +61,13 @@ class EncoderLayer(TransformerLayer):
 
     def __init__(self, d_model, num_heads, d_ff, *args, **options):
         super().__init__(d_model, num_heads, d_ff, *args, **options)
-        options, dtype = self.options, self.dtype_policy
-        self.self_attention = options.make_attention(
-            "self_attention", dtype, options.neighbourhood_size
+        self.self_attention = self.make_attention(
+            "self_attention", self.options.neighbourhood_size
         )
-        self.feed_forward = options.make_feed_forward(dtype)
+        self.feed_forward = self.make_feed_forward()
         # Files of version 0.1 contain the names of these attributes.
-        self.attention_residual = options.make_residual("self_attention", dtype)
-        self.feed_forward_residual = options.make_residual(
-            "feed_forward", dtype
-        )
+        self.attention_residual = self.make_residual("self_attention")
+        self.feed_forward_residual = self.make_residual("feed_forward")
         self.freeze_parts()
 
     def build(self, input_shape):
@@ -121,17 +90,13 @@ class EncoderLayer(TransformerLayer):
         masks = self.select_masks(
             x, padding_mask, segments, attention_mask, self.options.causal
         )
-        query = self.attention_residual.enter(x)
-        output, weights = self.attend(
-            *(self.self_attention, query),
+        x, weights = self.attend(
+            *(self.self_attention, self.attention_residual, x),
             return_weights=return_weights,
             training=training,
             **masks,
         )
-        x = self.attention_residual.leave(x, output, training)
-        hidden = self.feed_forward_residual.enter(x)
-        output = self.feed_forward(hidden, training=training)
-        x = self.feed_forward_residual.leave(x, output, training)
+        x = self.transform(x, training)
         return (x, weights) if return_weights else x
 
     def step(self, x, cache, where):
@@ -144,8 +109,7 @@ class EncoderLayer(TransformerLayer):
         query = self.attention_residual.enter(x)
         output, cache = self.self_attention.step(query, cache, *where)
         x = self.attention_residual.leave(x, output)
-        output = self.feed_forward(self.feed_forward_residual.enter(x))
-        return self.feed_forward_residual.leave(x, output), cache
+        return self.transform(x), cache
 
 
 @serializable

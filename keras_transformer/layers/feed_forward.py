@@ -103,13 +103,3 @@ class FeedForward(SequenceLayer):
         hidden = project(x, inner, self.inner_bias, activation)
         hidden = self.dropout_layer(hidden, training=training)
         return project(hidden, outer, self.outer_bias)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "d_model": self.d_model,
-            "d_ff": self.d_ff,
-            "activation_dropout": self.activation_dropout,
-            "initializer": self.initializer,
-            "activation": self.activation,
-        }

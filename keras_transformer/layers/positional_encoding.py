@@ -78,9 +78,6 @@ class SinusoidalPositionalEncoding(SequenceLayer):
             table = ops.take(table, positions, 0)  # (batch, length, d_model)
         return x + table
 
-    def get_config(self):
-        return {**super().get_config(), "tensor2tensor": self.tensor2tensor}
-
 
 @serializable
 class LearnedPositionalEncoding(SequenceLayer):
@@ -130,13 +127,6 @@ class LearnedPositionalEncoding(SequenceLayer):
         # (batch, length, d_model)
         vectors = ops.take(self.positions, numbers, axis=0)
         return x + ops.cast(vectors, x.dtype)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "max_length": self.max_length,
-            "d_model": self.d_model,
-        }
 
 
 def make_positions(positional_encoding, max_length, d_model, **options):

@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.layers.lora_layer import Quantizable
 from keras_transformer.layers.projection import sum_rows
+from keras_transformer.layers.sequence_layer import Quantizable
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_choice
 from keras_transformer.serialization import serializable
@@ -157,14 +157,6 @@ class Residual(SequenceLayer):
         # Section 5.4 applies dropout to a sub-layer's output, before the sum.
         summed = x + self.dropout_layer(output, training=training)
         return self.norm_layer(summed) if self.norm == "post" else summed
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "dropout": self.dropout,
-            "norm": self.norm,
-            "norm_epsilon": self.norm_epsilon,
-        }
 
 
 def make_layer_norm(name, dtype, epsilon=NORM_EPSILON):

@@ -27,84 +27,38 @@ from keras_transformer.masks import self_attention_mask
 class LayerOptions:
     """The settings of a layer of encoder or decoder, and how its parts follow.
 
-    They are plain values only, because a saved model stores them as JSON.
-    `EncoderLayer` documents them.
+    They are plain values only, because a saved model stores them as JSON. An
+    `attention` may be given as a class that is registered with Keras. It takes
+    the arguments and call arguments of `MultiHeadAttention`; `return_weights`
+    is passed only when weights are wanted.
     """
 
-    d_model: int
-    num_heads: int
-    d_ff: int
-    d_k: int | None = None
-    d_v: int | None = None
-    dropout: float = 0.1
-    attention_dropout: float = 0.0
-    activation_dropout: float = 0.0
-    norm: str = "post"
-    neighbourhood_size: int = 0
-    initializer: str = SMALL_BRANCH_ENDS
-    attention: str | None = None  # the name of a registered class
-    activation: str = "relu"
-    attention_bias: bool = False
-    norm_epsilon: float = NORM_EPSILON
+    d_model: int  # width of input and output
+    num_heads: int  # number of attention heads (h)
+    d_ff: int  # inner width of the feed-forward network
+    d_k: int | None = None  # width of a head's keys; None = d_model / h
+    d_v: int | None = None  # width of a head's values; None = d_model / h
+    dropout: float = 0.1  # rate on the output of each sub-layer (P_drop)
+    attention_dropout: float = 0.0  # rate on attention weights
+    activation_dropout: float = 0.0  # rate inside the feed-forward network
+    norm: str = "post"  # as in the paper, or "pre"
+    neighbourhood_size: int = 0  # positions that one attends to (r); 0 = all
+    initializer: str = SMALL_BRANCH_ENDS  # or "tensor2tensor"
+    attention: str | None = None  # name of a class; None = MultiHeadAttention
+    activation: str = "relu"  # inside the feed-forward; or "gelu", "silu"
+    attention_bias: bool = False  # whether attention's projections have biases
+    norm_epsilon: float = NORM_EPSILON  # added to the variance
 
     def __post_init__(self):
         name = _find_registered_name(self.attention)
         object.__setattr__(self, "attention", name)
 
-    def make_attention(self, name, dtype, neighbourhood_size=0):
-        """Makes an attention sub-layer of the class that the options name.
-
-        It is restricted to `neighbourhood_size` positions, or to none if 0.
-        """
-        cls = MultiHeadAttention
-        if self.attention:
-            cls = keras.saving.get_registered_object(self.attention)
-        # Another attention need not take these arguments, so they are left out
-        # if they have their defaults.
-        optional = {
-            "d_k": (self.d_k, None),
-            "d_v": (self.d_v, None),
-            "neighbourhood_size": (neighbourhood_size, 0),
-            "initializer": (self.initializer, SMALL_BRANCH_ENDS),
-            "attention_bias": (self.attention_bias, False),
-        }
-        return cls(
-            d_model=self.d_model,
-            num_heads=self.num_heads,
-            attention_dropout=self.attention_dropout,
-            **{
-                key: value
-                for key, (value, default) in optional.items()
-                if value != default
-            },
-            name=name,
-            dtype=dtype,
-        )
-
-    def make_feed_forward(self, dtype):
-        return FeedForward(
-            self.d_model,
-            self.d_ff,
-            self.activation_dropout,
-            self.initializer,
-            self.activation,
-            name="feed_forward",
-            dtype=dtype,
-        )
-
-    def make_residual(self, name, dtype):
-        """Makes the residual connection around the sub-layer of this name."""
-        return Residual(
-            self.dropout,
-            self.norm,
-            self.norm_epsilon,
-            name=f"{name}_residual",
-            dtype=dtype,
-        )
-
 
 class TransformerLayer(SequenceLayer):
-    """Holds the options of a layer of encoder or decoder."""
+    """Makes the sub-layers of a layer of encoder or decoder, and applies them.
+
+    Each sub-layer stands within a `Residual`.
+    """
 
     options_class = LayerOptions
 
@@ -114,17 +68,72 @@ class TransformerLayer(SequenceLayer):
         super().__init__(**kwargs)
         self.options = self.options_class(*args, **options)
 
-    def attend(self, attention, query, *memory, return_weights, **options):
+    def make_attention(self, name, neighbourhood_size=0):
+        """Makes an attention sub-layer of the class that the options name.
+
+        It is restricted to `neighbourhood_size` positions, or to none if 0.
+        """
+        options, cls = self.options, MultiHeadAttention
+        if options.attention:
+            cls = keras.saving.get_registered_object(options.attention)
+        # Another attention need not take these arguments, so they are left out
+        # if they have their defaults.
+        optional = {
+            "d_k": (options.d_k, None),
+            "d_v": (options.d_v, None),
+            "neighbourhood_size": (neighbourhood_size, 0),
+            "initializer": (options.initializer, SMALL_BRANCH_ENDS),
+            "attention_bias": (options.attention_bias, False),
+        }
+        return cls(
+            d_model=options.d_model,
+            num_heads=options.num_heads,
+            attention_dropout=options.attention_dropout,
+            **{
+                key: v for key, (v, default) in optional.items() if v != default
+            },
+            name=name,
+            dtype=self.dtype_policy,
+        )
+
+    def make_feed_forward(self):
+        options = self.options
+        return FeedForward(
+            *(options.d_model, options.d_ff, options.activation_dropout),
+            *(options.initializer, options.activation),
+            name="feed_forward",
+            dtype=self.dtype_policy,
+        )
+
+    def make_residual(self, name):
+        """Makes the residual connection around the sub-layer of this name."""
+        options = self.options
+        return Residual(
+            *(options.dropout, options.norm, options.norm_epsilon),
+            name=f"{name}_residual",
+            dtype=self.dtype_policy,
+        )
+
+    def attend(
+        self, attention, residual, x, *memory, return_weights, training, **masks
+    ):
         """Returns the output of an attention sub-layer, and weights or None."""
-        if not return_weights:  # another attention may have none to return
-            return attention(query, *memory, **options), None
-        return attention(query, *memory, return_weights=True, **options)
+        query, options = residual.enter(x), {"training": training, **masks}
+        if return_weights:
+            options["return_weights"] = True
+        output = attention(query, *memory, **options)
+        # Another attention may have no weights to return.
+        output, weights = output if return_weights else (output, None)
+        return residual.leave(x, output, training), weights
+
+    def transform(self, x, training=None):
+        """Returns the output of the feed-forward sub-layer."""
+        hidden = self.feed_forward_residual.enter(x)
+        output = self.feed_forward(hidden, training=training)
+        return self.feed_forward_residual.leave(x, output, training)
 
     def select_masks(self, x, padding_mask, segments, attention_mask, causal):
-        """Returns the arguments that tell self-attention what is visible.
-
-        They are those of the call of `MultiHeadAttention`.
-        """
+        """Returns the masks for the call of `MultiHeadAttention`."""
         masks = {"padding_mask": padding_mask, "segments": segments}
         check_masks(x, x, attention_mask=attention_mask, **masks)
         masks["causal"] = causal
@@ -142,9 +151,8 @@ def _find_registered_name(attention):
     """Returns the name under which Keras saves a class of attention."""
     # Keras finds the class again by this name, but returns None without an
     # error for a class that is not registered.
-    if attention is None or isinstance(attention, str):
-        name = attention
-    else:
+    name = attention
+    if isinstance(attention, type):
         name = keras.saving.get_registered_name(attention)
     if name and not keras.saving.get_registered_object(name):
         raise ValueError(
@@ -199,12 +207,8 @@ class LayerStack(SequenceLayer):
         **options,
     ):
         check_options(type(self), options, self.layer_class)
-        super().__init__(
-            *(lora_rank, lora_alpha),
-            name=name,
-            dtype=dtype,
-            trainable=trainable,
-        )
+        shared = {"name": name, "dtype": dtype, "trainable": trainable}
+        super().__init__(lora_rank, lora_alpha, **shared)
         if num_layers < 1:
             raise ValueError(
                 "`num_layers` must be at least 1. Received: "
@@ -233,7 +237,7 @@ class LayerStack(SequenceLayer):
         if self.final_norm:
             self.final_norm.build(input_shape)
 
-    def make_cache(self, batch, beam_size, fixed_length=None):
+    def make_cache(self, batch, beam_size, fixed_length):
         """Makes the `DecoderCache` of a stack that attends only to itself."""
         num_positions, num_slots = fixed_length, None
         if fixed_length is not None:
@@ -267,17 +271,11 @@ class LayerStack(SequenceLayer):
         itself = ops.reshape(ops.arange(beam_size, dtype="int32"), (1, -1, 1))
         # (batch, beam, 1)
         itself = ops.repeat(itself, ops.shape(x)[0], axis=0)
-        ancestors = cache.ancestors.write(
-            itself,
-            position,
-            count_remembered(self.options.neighbourhood_size),
-        )
+        limit = count_remembered(self.options.neighbourhood_size)
+        ancestors = cache.ancestors.write(itself, position, limit)
         # Each position has a slot for every beam: (1, length x beam)
-        key_positions = ops.repeat(
-            ops.expand_dims(ancestors.list_positions(position), 0),
-            beam_size,
-            axis=1,
-        )
+        key_positions = ancestors.list_positions(position)[None]
+        key_positions = ops.repeat(key_positions, beam_size, axis=1)
         visible = ancestor_mask(ancestors.entries, beam_size)
         where = position, visible, key_positions
         past = []
@@ -306,8 +304,4 @@ class LayerStack(SequenceLayer):
         return self.final_norm(x) if self.final_norm else x
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "num_layers": self.num_layers,
-            **dataclasses.asdict(self.options),
-        }
+        return {**super().get_config(), **dataclasses.asdict(self.options)}

@@ -97,11 +97,3 @@ class SpanClassifier(SequenceLayer):
     def compute_output_shape(self, input_shape):
         batch, length, _ = input_shape
         return batch, length, length, self.num_labels
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_labels": self.num_labels,
-            "width": self.width,
-            "dropout": self.dropout,
-        }

@@ -10,8 +10,8 @@ from keras_transformer.layers import DecoderLayer
 from keras_transformer.layers import Dropout
 from keras_transformer.layers import Encoder
 from keras_transformer.layers import TokenEmbeddings
-from keras_transformer.layers.lora_layer import Quantizable
 from keras_transformer.layers.positional_encoding import make_positions
+from keras_transformer.layers.sequence_layer import Quantizable
 from keras_transformer.layers.transformer_layer import check_options
 from keras_transformer.layers.transformer_layer import take_options
 from keras_transformer.masks import padding_mask
@@ -179,8 +179,8 @@ class Transformer(Quantizable, keras.Model):
         """Adapts all projections at a low rank, and freezes everything else.
 
         The projections are those of attention and of the feed-forward
-        networks; see `layers.lora_layer`. The model must be built. Until it is
-        trained, it computes the same as before.
+        networks; see `layers.sequence_layer`. The model must be built. Until it
+        is trained, it computes the same as before.
 
         Args:
             rank: Integer width of the adapters, such as 4.
@@ -195,7 +195,7 @@ class Transformer(Quantizable, keras.Model):
         self.lora_rank, self.lora_alpha = rank, lora_alpha
 
     def quantize(self, mode=None, config=None, **kwargs):
-        """Quantises all matrices to int8; see `layers.lora_layer.LoraLayer`.
+        """Quantises all matrices to int8; see `layers.sequence_layer`.
 
         The model must be built. `keras.Model.quantize` has the arguments.
         """

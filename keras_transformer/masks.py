@@ -1,5 +1,7 @@
 """Boolean attention masks: True means "may attend"."""
 
+import functools
+
 import keras
 from keras import ops
 
@@ -9,13 +11,9 @@ from keras_transformer.token_ids import PAD_ID
 
 
 def padding_mask(ids):
-    """Marks the real tokens of a padded batch.
+    """Marks the real tokens of ids `(batch, length)`, padded with 0.
 
-    Args:
-        ids: Integer tensor of shape `(batch, length)`, padded with 0.
-
-    Returns:
-        Boolean tensor of shape `(batch, length)`, True for real tokens.
+    Returns booleans of that shape, True for real tokens.
     """
     check_padded(ids)
     return ops.not_equal(ids, PAD_ID)
@@ -31,17 +29,11 @@ def check_padded(x):
 
 
 def average_tokens(x, padding_mask):
-    """Averages the vectors of the real tokens of each row.
+    """Averages the real tokens of each row of vectors.
 
-    A row that is all padding gives zeros, where
+    From `(batch, length, d_model)`, and a mask `(batch, length)`, to `(batch,
+    d_model)`. A row that is all padding gives zeros, where
     `keras.layers.GlobalAveragePooling1D` divides by 0 and gives NaN.
-
-    Args:
-        x: Tensor of shape `(batch, length, d_model)`.
-        padding_mask: Boolean tensor of shape `(batch, length)`.
-
-    Returns:
-        Tensor of shape `(batch, d_model)`.
     """
     # Sums over many tokens lose digits in low precision, and float16 overflows.
     precision = keras.backend.result_type(x.dtype, "float32")
@@ -81,17 +73,11 @@ def causal_mask(length):
 def neighbourhood_mask(length, size):
     """Lets each position attend to the `size` positions around it.
 
-    This is the restricted self-attention of section 4 of Vaswani et al. (2017).
-    The neighbourhood is centred on the position and contains it. If `size` is
-    even, it has one more position before than after. Combined with
-    `causal_mask` it leaves the position and the `size // 2` before it.
-
-    Args:
-        length: Number of positions, or a tensor of that length (`causal_mask`).
-        size: Integer r, the number of positions of a neighbourhood, at least 1.
-
-    Returns:
-        Boolean tensor of shape `(1, length, length)`.
+    This is the restricted self-attention of section 4 of Vaswani et al. (2017),
+    where `size` is r, at least 1. The neighbourhood is centred on the position
+    and contains it. If `size` is even, it has one more position before than
+    after. Combined with `causal_mask` it leaves the position and the
+    `size // 2` before it. Argument `length` and result are as there.
     """
     return is_near(*_query_and_key_positions(length), size)
 
@@ -99,12 +85,8 @@ def neighbourhood_mask(length, size):
 def is_near(queries, keys, size):
     """Tells which keys are in the neighbourhoods of queries.
 
-    Args:
-        queries, keys: Integer tensors of positions that broadcast together.
-        size: Integer r, as in `neighbourhood_mask`.
-
-    Returns:
-        Boolean tensor of the shape that `queries` and `keys` broadcast to.
+    Both are integer tensors of positions, and the result has the shape to which
+    they broadcast. `size` is as in `neighbourhood_mask`.
     """
     distances = keys - queries
     reach_back, reach_ahead = size // 2, (size - 1) // 2
@@ -134,12 +116,7 @@ def segment_numbers(ids):
     """Numbers the sequences that share a packed row, starting from 0.
 
     A sequence ends with its end id, so the numbers follow from the ids alone.
-
-    Args:
-        ids: Integer tensor of shape `(batch, length)`.
-
-    Returns:
-        Int32 tensor of shape `(batch, length)`.
+    Ids and int32 result are `(batch, length)`.
     """
     is_end = ops.cast(ops.equal(ids, END_ID), "int32")
     return ops.cumsum(is_end, axis=-1) - is_end
@@ -148,12 +125,8 @@ def segment_numbers(ids):
 def segment_positions(segments):
     """Counts the positions of each sequence of a packed row, starting from 0.
 
-    Args:
-        segments: Integer tensor of shape `(batch, length)`, as
-            `segment_numbers` returns it. The numbers never decrease in a row.
-
-    Returns:
-        Int32 tensor of shape `(batch, length)`.
+    Segments and int32 result are `(batch, length)`. The numbers of segments,
+    such as those of `segment_numbers`, never decrease in a row.
     """
     # A position minus the number of positions in earlier sequences.
     is_earlier = ops.expand_dims(segments, 1) < ops.expand_dims(segments, 2)
@@ -199,19 +172,10 @@ def self_attention_mask(
 ):
     """Combines the masks of the positions of one sequence.
 
-    Args:
-        length: Number of positions, or a tensor of that length (`causal_mask`).
-        padding_mask: Boolean tensor of shape `(batch, length)`, True for real
-            tokens. Defaults to None, which means that all are real.
-        segments: Integer tensor of shape `(batch, length)`, the number of each
-            position's sequence. Defaults to None: rows are not packed.
-        causal: Boolean, whether the future is hidden. Defaults to False.
-        neighbourhood_size: Integer r, as in `neighbourhood_mask`. Defaults to
-            0, which means any distance.
-
-    Returns:
-        Boolean tensor that broadcasts to `(batch, length, length)`, or None if
-        everything is visible.
+    The arguments are those of `visible_mask`, `causal_mask`, which hides the
+    future, and `neighbourhood_mask`, where 0 means any distance. Returns
+    booleans that broadcast to `(batch, length, length)`, or None if everything
+    is visible.
     """
     return combine_masks(
         visible_mask(padding_mask, segments, segments),
@@ -227,15 +191,9 @@ def ancestor_mask(ancestors, beam_size):
 
     At each position every beam of a sentence writes its keys and values to a
     separate slot. When beams fork and die, the slots stay where they are, and
-    each beam remembers which slots its ancestors wrote to.
-
-    Args:
-        ancestors: Integer tensor of shape `(batch, beam, length)`, the slot of
-            each beam's ancestor at each position. -1 hides a position.
-        beam_size: Number of slots of a position.
-
-    Returns:
-        Boolean tensor of shape `(batch, beam, length x beam)`.
+    each beam remembers which slots its ancestors wrote to: the integers
+    `ancestors`, `(batch, beam, length)`, where -1 hides a position. Each
+    position has `beam_size` slots. Returns booleans of shape `(batch, beam, length x beam)`.
     """
     batch, _, length = ops.shape(ancestors)
     is_ancestor = ops.equal(
@@ -246,21 +204,10 @@ def ancestor_mask(ancestors, beam_size):
 
 
 def combine_masks(*masks):
-    """Combines masks with a logical and.
+    """Combines boolean tensors that broadcast together with a logical and.
 
-    Args:
-        *masks: Boolean tensors that broadcast against one another. None stands
-            for a mask that is True everywhere.
-
-    Returns:
-        Boolean tensor, or None if every argument is None.
+    None stands for a mask that is True everywhere, and is returned if there is
+    no other.
     """
-    combined = None
-    for current in masks:
-        if current is None:
-            continue
-        if combined is None:
-            combined = current
-        else:
-            combined = ops.logical_and(combined, current)
-    return combined
+    masks = [mask for mask in masks if mask is not None]
+    return functools.reduce(ops.logical_and, masks) if masks else None

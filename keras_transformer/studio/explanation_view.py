@@ -73,7 +73,7 @@ def compute_head(attention, vectors, head):
     of the arrays that `explain_head` describes.
     """
     # Imported here because they load Keras.
-    from keras_transformer.layers.dot_product import MASKED_SCORE
+    from keras_transformer.layers.attention import MASKED_SCORE
     from keras_transformer.masks import neighbourhood_mask
 
     def project(name, width):

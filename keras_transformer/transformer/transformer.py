@@ -12,20 +12,18 @@ from keras_transformer.layers import Encoder
 from keras_transformer.layers import TokenEmbeddings
 from keras_transformer.layers.positional_encoding import make_positions
 from keras_transformer.layers.sequence_layer import Quantizable
+from keras_transformer.layers.sequence_layer import check_choice
 from keras_transformer.layers.transformer_layer import check_options
 from keras_transformer.layers.transformer_layer import take_options
 from keras_transformer.masks import padding_mask
 from keras_transformer.masks import segment_numbers
 from keras_transformer.masks import segment_positions
 from keras_transformer.serialization import serializable
-from keras_transformer.transformer.arguments import PARTS
-from keras_transformer.transformer.arguments import check_parts
-from keras_transformer.transformer.arguments import check_start
-from keras_transformer.transformer.arguments import get_ids
 
 # The options that the embeddings take, not the layers.
 EMBEDDING_OPTIONS = ("tied_embeddings", "input_vocab_size")
 EMBEDDING_OPTIONS += ("scale_embeddings", "output_bias")
+PARTS = ("embedding", "encoder", "decoder")  # each may be frozen
 
 
 @serializable
@@ -121,18 +119,17 @@ class Transformer(Quantizable, keras.Model):
         check_options(Transformer, options, DecoderLayer, TokenEmbeddings)
         keras_options = take_options(options, ("name", "dtype", "trainable"))
         super().__init__(**{"name": "transformer", **keras_options})
-        self.decoder_start = check_start(decoder_start)
+        self.decoder_start = check_choice(
+            "decoder_start", decoder_start, ("zero", "padding"), "zero"
+        )
         self.autocast = False  # would round ids, see `SharedEmbedding`
         self.vocab_size, self.d_model = vocab_size, d_model
         self.positional_encoding = positional_encoding
         self.max_length, self.packed = max_length, packed
         shared = {"dtype": self.dtype_policy}
+        embedding_options = take_options(options, EMBEDDING_OPTIONS) | shared
         self.embedding = TokenEmbeddings(
-            vocab_size,
-            d_model,
-            **take_options(options, EMBEDDING_OPTIONS),
-            name="embedding",
-            **shared,
+            vocab_size, d_model, **embedding_options, name="embedding"
         )
         self.input_positions = self._make_positions("input_positions")
         self.target_positions = self._make_positions("target_positions")
@@ -143,13 +140,10 @@ class Transformer(Quantizable, keras.Model):
         depths = num_layers, num_decoder_layers or num_layers
         self.encoder = Encoder(depths[0], **options, name="encoder")
         self.decoder = Decoder(depths[1], **options, name="decoder")
-        self._freeze(frozen if self.trainable else PARTS)
-        self.lora_rank, self.lora_alpha = lora_rank, lora_alpha
-
-    def _freeze(self, parts):
-        check_parts(parts)
-        for part in parts:
+        check_parts(frozen)
+        for part in frozen if self.trainable else PARTS:
             getattr(self, part).trainable = False
+        self.lora_rank, self.lora_alpha = lora_rank, lora_alpha
 
     @classmethod
     def list_own_weights(cls, config):
@@ -220,12 +214,10 @@ class Transformer(Quantizable, keras.Model):
         """Computes the decoder's output without projecting it to logits.
 
         Args:
-            features: Dictionary as in the call.
-            training: Boolean or None, whether dropout is active.
+            features, return_weights, training: As in the call.
             kept: Dictionary of booleans with the names and shapes of
                 `features`. Where it is False, the embedding of the token is
                 zero, but not its position. Defaults to None, which keeps all.
-            return_weights: Boolean, as in the call. Defaults to False.
 
         Returns:
             Tensor of shape `(batch, target_len, d_model)`. With
@@ -248,22 +240,17 @@ class Transformer(Quantizable, keras.Model):
         target_segments = segment_numbers(targets) if self.packed else None
         weights = {}
         options = {"return_weights": return_weights, "training": training}
+        x = self._embed_inputs(inputs, input_segments, training, kept["inputs"])
         encoded = self.encoder(
-            self._embed_inputs(
-                inputs, input_segments, training, kept["inputs"]
-            ),
-            input_mask,
-            segments=input_segments,
-            **options,
+            x, input_mask, segments=input_segments, **options
         )
         if return_weights:
             encoded, weights["encoder"] = encoded
+        y = self._embed_targets(
+            targets, target_segments, training, kept["targets"]
+        )
         decoded = self.decoder(
-            self._embed_targets(
-                targets, target_segments, training, kept["targets"]
-            ),
-            encoded,
-            input_mask,
+            *(y, encoded, input_mask),
             segments=target_segments,
             encoded_segments=input_segments,
             **options,
@@ -275,29 +262,16 @@ class Transformer(Quantizable, keras.Model):
     def encode(self, inputs):
         """Encodes the inputs once, for every `decode_step` to attend to.
 
-        Args:
-            inputs: Integer ids of shape `(batch, input_len)`.
-
-        Returns:
-            Tensor of shape `(batch, input_len, d_model)`, and the boolean
-            padding mask of shape `(batch, input_len)`.
+        From integer ids `(batch, input_len)` to vectors `(batch, input_len,
+        d_model)` and the boolean padding mask `(batch, input_len)`.
         """
         input_mask = padding_mask(inputs)
         return self.encoder(self._embed_inputs(inputs), input_mask), input_mask
 
     def init_cache(self, encoded, padding_mask, beam_size, fixed_length=None):
-        """Prepares decoding step by step.
+        """Prepares decoding step by step; see `Decoder.init_cache`.
 
-        Args:
-            encoded: Tensor of shape `(batch, input_len, d_model)`.
-            padding_mask: Boolean tensor of shape `(batch, input_len)`, as
-                `encode` returns it.
-            beam_size: Number of hypotheses per sentence.
-            fixed_length: Maximum number of positions, an integer. Defaults to
-                None, which lets the cache grow with each position.
-
-        Returns:
-            A `DecoderCache`, whose `reorder` moves hypotheses to other beams.
+        The encoded inputs and their mask are as `encode` returns them.
         """
         return self.decoder.init_cache(
             encoded, padding_mask, beam_size, fixed_length
@@ -354,10 +328,8 @@ class Transformer(Quantizable, keras.Model):
         return ops.zeros((1, 1, self.d_model), self.compute_dtype)
 
     def _make_positions(self, name):
-        options = {"name": name, "dtype": self.dtype_policy}
-        return make_positions(
-            self.positional_encoding, self.max_length, self.d_model, **options
-        )
+        arguments = self.positional_encoding, self.max_length, self.d_model
+        return make_positions(*arguments, name=name, dtype=self.dtype_policy)
 
     def export(
         self,
@@ -398,3 +370,28 @@ class Transformer(Quantizable, keras.Model):
             **(lora if self.lora_rank else {}),
             "dtype": policy,
         }
+
+
+def get_ids(features):
+    """Returns the ids of inputs and of targets, each `(batch, length)`."""
+    received = type(features).__name__
+    if isinstance(features, dict):
+        if {"inputs", "targets"} <= features.keys():
+            ids = features["inputs"], features["targets"]
+            if all(len(side.shape) == 2 for side in ids):
+                return ids
+        received = {key: tuple(value.shape) for key, value in features.items()}
+    raise ValueError(
+        "A Transformer takes a dictionary of `inputs` and `targets`, both ids "
+        f"of shape (batch, length). Received: {received}. Call "
+        'model({"inputs": inputs, "targets": targets}).'
+    )
+
+
+def check_parts(frozen):
+    """Raises a `ValueError` if `frozen` is not a list of `PARTS`."""
+    if isinstance(frozen, str) or not set(frozen) <= set(PARTS):
+        raise ValueError(
+            "`frozen` must be a list with names of parts of the model. "
+            f"Received: frozen={frozen!r}. Use some of {', '.join(PARTS)}."
+        )

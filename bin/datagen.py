@@ -34,7 +34,7 @@ from keras_transformer.bin.shared import corpus_flags
 from keras_transformer.bin.shared import flags
 from keras_transformer.data.generation.corpora import format_corpus_name
 from keras_transformer.errors import UserError
-from keras_transformer.parsing.symbols import LINEARIZATIONS
+from keras_transformer.parsing.linearization import LINEARIZATIONS
 
 # Flags that are arguments of `use_files`, by the first of a problem's sides.
 SETTINGS = {

@@ -201,7 +201,7 @@ def _score_files():
 def _score_trees():
     _refuse(OF_TEXT, "BLEU, not F1")
     from keras_transformer.parsing import parseval
-    from keras_transformer.parsing.parses import read_best_parses
+    from keras_transformer.parsing.treebank import read_best_parses
     from keras_transformer.parsing.treebank import read_treebank
 
     if len(FLAGS.references) > 1:

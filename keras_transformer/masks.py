@@ -193,7 +193,8 @@ def ancestor_mask(ancestors, beam_size):
     separate slot. When beams fork and die, the slots stay where they are, and
     each beam remembers which slots its ancestors wrote to: the integers
     `ancestors`, `(batch, beam, length)`, where -1 hides a position. Each
-    position has `beam_size` slots. Returns booleans of shape `(batch, beam, length x beam)`.
+    position has `beam_size` slots. Returns booleans of shape `(batch, beam,
+    length x beam)`.
     """
     batch, _, length = ops.shape(ancestors)
     is_ancestor = ops.equal(

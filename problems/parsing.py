@@ -17,10 +17,10 @@ from keras_transformer.parsing import parseval
 from keras_transformer.parsing import target_text
 from keras_transformer.parsing import treebank
 from keras_transformer.parsing.augmentation import augment
+from keras_transformer.parsing.linearization import LINEARIZATIONS
+from keras_transformer.parsing.linearization import WITH_WORDS
+from keras_transformer.parsing.linearization import collect_symbols
 from keras_transformer.parsing.span_targets import SpanTargets
-from keras_transformer.parsing.symbols import LINEARIZATIONS
-from keras_transformer.parsing.symbols import WITH_WORDS
-from keras_transformer.parsing.symbols import collect_symbols
 from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.problem import Problem
 from keras_transformer.registry import register_problem

@@ -13,7 +13,7 @@ from keras_transformer.files.versions import CTRANSLATE2_FILE
 from keras_transformer.files.versions import SAVED_MODEL_FILE
 from keras_transformer.files.versions import find_versions
 from keras_transformer.model_config import ModelConfig
-from keras_transformer.parsing.symbols import LINEARIZATIONS
+from keras_transformer.parsing.linearization import LINEARIZATIONS
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID

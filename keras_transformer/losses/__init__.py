@@ -10,7 +10,7 @@ from keras_transformer.losses.projected import projected_consistency
 from keras_transformer.losses.projected import projected_cross_entropy
 
 if typing.TYPE_CHECKING:  # Editors and type checkers run no `__getattr__`.
-    from keras_transformer.parsing.span_loss import span_loss as span_loss
+    from keras_transformer.parsing.span_classifier import span_loss as span_loss
 
 __all__ = [
     "SmoothedCrossEntropy",
@@ -27,5 +27,5 @@ def __getattr__(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # Spans belong to parsing, which builds on this package.
     return importlib.import_module(
-        "keras_transformer.parsing.span_loss"
+        "keras_transformer.parsing.span_classifier"
     ).span_loss

@@ -7,9 +7,9 @@ import typing
 
 import numpy as np
 
+from keras_transformer.parsing.linearization import LEAF
 from keras_transformer.parsing.parseval import DELETED
 from keras_transformer.parsing.parseval import parseval
-from keras_transformer.parsing.symbols import LEAF
 from keras_transformer.parsing.tree import Tree
 from keras_transformer.parsing.tree import build_trees
 from keras_transformer.parsing.tree import find_spans

@@ -9,14 +9,14 @@ words. It spares the model a task that is hard to learn from few trees: counting
 which word of the sentence comes next among the brackets.
 """
 
+from keras_transformer.parsing.linearization import LEAF
+from keras_transformer.parsing.linearization import WITH_WORDS
 from keras_transformer.parsing.linearization import delinearize
+from keras_transformer.parsing.linearization import identify_linearization
 from keras_transformer.parsing.linearization import is_well_formed
 from keras_transformer.parsing.linearization import linearize
+from keras_transformer.parsing.linearization import read_symbol
 from keras_transformer.parsing.linearization import repair
-from keras_transformer.parsing.symbols import LEAF
-from keras_transformer.parsing.symbols import WITH_WORDS
-from keras_transformer.parsing.symbols import identify_linearization
-from keras_transformer.parsing.symbols import read_symbol
 from keras_transformer.parsing.tree import ROOT
 from keras_transformer.parsing.tree import build_trees
 from keras_transformer.parsing.tree import escape

@@ -1,4 +1,4 @@
-"""Reads treebanks: files and directories of bracketed trees.
+"""Reads treebanks, files and directories of trees, and a parser's output.
 
 Callers pass a treebank as a list of paths. A path is one of:
 
@@ -16,12 +16,17 @@ import re
 from keras_transformer.data.text.text_files import read_lines
 from keras_transformer.data.text.text_files import sha256
 from keras_transformer.errors import UserError
+from keras_transformer.parsing.brackets import split_blocks
 from keras_transformer.parsing.tree import Tree
 from keras_transformer.parsing.tree import clean
+from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.parsing.tree import read_trees
 
 # Names of the files that are read in a directory, plain or with `.gz`.
 SUFFIXES = (".mrg", ".ptb", ".tree", ".trees", ".txt", ".penn", ".fid")
+
+# Brackets without a word, as Collins' parser, Berkeley's and EVALB write them.
+_FAILED = re.compile(r"\s*\(?\s*(?:TOP|ROOT|S1|VROOT)?[\s()]*")
 
 
 def read_treebank(paths, bad=None):
@@ -64,13 +69,52 @@ def clean_trees(lines, name):
     for number, tree in read_trees(lines, name):
         is_empty = False
         if isinstance(tree, Tree):
-            tree = clean(tree) or UserError(
-                f"A tree must hold a word. Received: {name}, line {number}, "
-                "where a tree of traces alone begins. Remove the tree."
-            )
+            tree = clean(tree) or _wordless("tree", name, number, "Remove it.")
         yield tree
     if is_empty:
         yield UserError(f"{name} holds no tree. Leave the file out.")
+
+
+def read_best_parses(path, number):
+    """Returns the best parse of each sentence, None for a failed one.
+
+    The path leads to a treebank, or to a file or pipe with a line for each of
+    the `number` sentences. The rest of a line after a tab is ignored, so lines
+    may have scores of any kind. See `is_failed_parse`.
+    """
+    parses = []
+    for file in list_treebank_files([path]):
+        # A pipe can be read only once.
+        lines = list(read_lines(file, errors="surrogateescape"))
+        blocks = split_blocks(lines)
+        if file == path and len(lines) == number:
+            blocks = enumerate((line.partition("\t")[0] for line in lines), 1)
+        for line, text in blocks:
+            parse = None
+            if not is_failed_parse(text):
+                parse = clean(parse_tree(text, file, line))
+                if parse is None:
+                    advice = "Leave the line blank."
+                    raise _wordless("parse", file, line, advice)
+            parses.append(parse)
+    return parses
+
+
+def is_failed_parse(text):
+    """Returns whether a parser wrote no parse, but a blank text or brackets.
+
+    >>> [is_failed_parse(text) for text in ("(())", "(TOP )", "", "(NN a)")]
+    [True, True, True, False]
+    """
+    is_balanced = text.count("(") == text.count(")")
+    return is_balanced and bool(_FAILED.fullmatch(text))
+
+
+def _wordless(kind, name, line, advice):
+    return UserError(
+        f"A {kind} must hold a word. Received: {name}, line {line}, with "
+        f"traces alone. {advice}"
+    )
 
 
 def list_treebank_files(paths):

@@ -27,7 +27,7 @@ from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.engines.keras_engine import cut_after_end
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.hparam import HParams
-from keras_transformer.parsing.symbols import WITH_WORDS
+from keras_transformer.parsing.linearization import WITH_WORDS
 from keras_transformer.parsing.target_text import is_tree
 from keras_transformer.runs import variables
 from keras_transformer.runs.building import build_transformer

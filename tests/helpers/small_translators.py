@@ -13,7 +13,7 @@ from keras_transformer.decoding.scorer import Reranker
 from keras_transformer.decoding.steps.affixes import TargetTag
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.hparam import HParams
-from keras_transformer.parsing.symbols import collect_symbols
+from keras_transformer.parsing.linearization import collect_symbols
 from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.runs import variables
 from keras_transformer.runs.building import build_transformer

@@ -7,12 +7,12 @@ import pytest
 import tree_examples
 
 from keras_transformer.parsing.linearization import MAX_UNARY
+from keras_transformer.parsing.linearization import collect_symbols
 from keras_transformer.parsing.linearization import delinearize
 from keras_transformer.parsing.linearization import is_well_formed
 from keras_transformer.parsing.linearization import linearize
+from keras_transformer.parsing.linearization import read_symbol
 from keras_transformer.parsing.linearization import repair
-from keras_transformer.parsing.symbols import collect_symbols
-from keras_transformer.parsing.symbols import read_symbol
 
 EACH_LINEARIZATION = pytest.mark.parametrize(
     "linearization", ["normalised", "tagged", "in_order"]

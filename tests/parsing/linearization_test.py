@@ -7,11 +7,11 @@ import tree_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keras_transformer.parsing.linearization import collect_symbols
 from keras_transformer.parsing.linearization import delinearize
 from keras_transformer.parsing.linearization import is_well_formed
 from keras_transformer.parsing.linearization import linearize
-from keras_transformer.parsing.symbols import collect_symbols
-from keras_transformer.parsing.symbols import read_symbol
+from keras_transformer.parsing.linearization import read_symbol
 from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.parsing.tree import walk
 

@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from keras_transformer.parsing.parses import read_best_parses
 from keras_transformer.parsing.tree import parse_tree
+from keras_transformer.parsing.treebank import read_best_parses
 
 NOUN = "(TOP (NP (XX time) (XX flies)))"
 VERB = "(TOP (VP (XX time) (XX flies)))"

@@ -9,10 +9,10 @@ from tree_examples import random_trees
 from keras_transformer.data.generation.token_arrays import TokenPairs
 from keras_transformer.data.generation.token_arrays import TokenSequences
 from keras_transformer.data.vocabulary.subwords import train_subwords
+from keras_transformer.parsing.linearization import LINEARIZATIONS
+from keras_transformer.parsing.linearization import collect_symbols
 from keras_transformer.parsing.span_targets import SpanTargets
 from keras_transformer.parsing.span_targets import find_labels
-from keras_transformer.parsing.symbols import LINEARIZATIONS
-from keras_transformer.parsing.symbols import collect_symbols
 from keras_transformer.parsing.target_text import write_tree
 from keras_transformer.parsing.tree import ROOT
 from keras_transformer.parsing.tree import clean

@@ -5,11 +5,11 @@ import random
 import pytest
 import tree_examples
 
+from keras_transformer.parsing.linearization import LINEARIZATIONS
+from keras_transformer.parsing.linearization import WITH_WORDS
+from keras_transformer.parsing.linearization import collect_symbols
+from keras_transformer.parsing.linearization import identify_linearization
 from keras_transformer.parsing.linearization import linearize
-from keras_transformer.parsing.symbols import LINEARIZATIONS
-from keras_transformer.parsing.symbols import WITH_WORDS
-from keras_transformer.parsing.symbols import collect_symbols
-from keras_transformer.parsing.symbols import identify_linearization
 from keras_transformer.parsing.target_text import is_tree
 from keras_transformer.parsing.target_text import read_tree
 from keras_transformer.parsing.target_text import write_tree

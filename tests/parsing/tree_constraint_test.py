@@ -18,9 +18,9 @@ from random_trees import legal_after
 from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.decoding.engines.compiled_search import compile_search
 from keras_transformer.parsing import tree_constraint as state_module
-from keras_transformer.parsing.symbols import LINEARIZATIONS
-from keras_transformer.parsing.symbols import WITH_WORDS
-from keras_transformer.parsing.symbols import collect_symbols
+from keras_transformer.parsing.linearization import LINEARIZATIONS
+from keras_transformer.parsing.linearization import WITH_WORDS
+from keras_transformer.parsing.linearization import collect_symbols
 from keras_transformer.parsing.target_text import find_linearization
 from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.parsing.tree_constraint import TreeConstraint

@@ -13,7 +13,7 @@ from small_treebank import write_trees
 from keras_transformer import registry
 from keras_transformer.data.generation import encoding
 from keras_transformer.data.generation import generation
-from keras_transformer.parsing.symbols import LINEARIZATIONS
+from keras_transformer.parsing.linearization import LINEARIZATIONS
 from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.problems.parsing_files import ParsingFiles
 

@@ -15,8 +15,8 @@ from small_treebank import write_trees
 
 from keras_transformer import registry
 from keras_transformer.hparam import HParams
-from keras_transformer.parsing.symbols import WITH_WORDS
-from keras_transformer.parsing.symbols import read_symbol
+from keras_transformer.parsing.linearization import WITH_WORDS
+from keras_transformer.parsing.linearization import read_symbol
 from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.problems.parsing import ParsingWsj

@@ -11,7 +11,7 @@ from keras_transformer.losses import alignment_loss
 from keras_transformer.losses import projected_consistency
 from keras_transformer.losses import projected_cross_entropy
 from keras_transformer.masks import padding_mask
-from keras_transformer.parsing.span_loss import span_loss
+from keras_transformer.parsing.span_classifier import span_loss
 
 # Number of target positions whose logits are in memory at once. Smaller chunks
 # are slower, since each one adds to the gradient of the whole softmax matrix.

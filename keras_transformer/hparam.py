@@ -193,14 +193,13 @@ def _find_model_config(cls):
 
 def find_class(names):
     """Returns `HParams`, or the smallest of its subclasses with all names."""
-    candidates = [
-        cls
-        for cls in (HParams, *HParams.subclasses)
-        if set(names) <= {field.name for field in dataclasses.fields(cls)}
-    ]
-    return min(
-        candidates, key=lambda c: len(dataclasses.fields(c)), default=HParams
+    classes = sorted(
+        (HParams, *HParams.subclasses), key=lambda c: len(dataclasses.fields(c))
     )
+    fitting = (
+        c for c in classes if set(names) <= c.__dataclass_fields__.keys()
+    )
+    return next(fitting, HParams)
 
 
 # The upper limits are as generous as those of a model.

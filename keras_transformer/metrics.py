@@ -35,10 +35,7 @@ def compute_token_sums(targets, logits, weights=None):
 
 
 class _TokenMean(keras.metrics.Metric):
-    """Divides a sum over the real tokens of all batches by their number.
-
-    Subclasses choose the sum.
-    """
+    """Divides a sum that subclasses choose by the number of real tokens."""
 
     def __init__(self, name, dtype):
         super().__init__(name=name, dtype=dtype)

@@ -98,11 +98,9 @@ class ModelConfig:
 
         Models with the same architecture can exchange their weights.
         """
-        values = {
-            name: value
-            for name, value in dataclasses.asdict(self).items()
-            if name not in TRAINING_ONLY
-        }
+        values = dataclasses.asdict(self)
+        for name in TRAINING_ONLY:
+            del values[name]
         values["num_decoder_layers"] = self.decoder_depth
         if self.positional_encoding != "learned":
             del values["max_length"]  # sinusoids have no weights
@@ -164,7 +162,13 @@ def list_weights(config, vocab_size, input_vocab_size=None):
     attentions = ["self_attention", "cross_attention"]
     shapes |= _stack("decoder", config.decoder_depth, attentions, config)
     if config.span_labels:
-        shapes |= _span_classifier("spans", config)
+        shapes |= {
+            "spans/first": (d_model, SPAN_WIDTH),
+            "spans/last": (d_model, SPAN_WIDTH),
+            **_norm("spans/norm", SPAN_WIDTH),
+            "spans/labels": (SPAN_WIDTH, config.span_labels),
+            "spans/labels_bias": (config.span_labels,),
+        }
     if config.model_class:
         shapes |= config.model_class.list_own_weights(config)
     return {f"model/{name}": shape for name, shape in shapes.items()}
@@ -195,7 +199,12 @@ def _stack(name, depth, attentions, config):
         layer = f"{name}/layer_{number}"
         for attention in attentions:
             shapes |= _attention(f"{layer}/{attention}", config)
-        shapes |= _feed_forward(f"{layer}/feed_forward", config)
+        shapes |= {
+            f"{layer}/feed_forward/inner": (config.d_model, config.d_ff),
+            f"{layer}/feed_forward/inner_bias": (config.d_ff,),
+            f"{layer}/feed_forward/outer": (config.d_ff, config.d_model),
+            f"{layer}/feed_forward/outer_bias": (config.d_model,),
+        }
         for sublayer in (*attentions, "feed_forward"):
             shapes |= _norm(f"{layer}/{sublayer}_residual/norm", config.d_model)
     # With pre-norm, no layer normalises the output of the last one.
@@ -220,33 +229,11 @@ def _attention(name, config):
     return shapes
 
 
-def _feed_forward(name, config):
-    return {
-        f"{name}/inner": (config.d_model, config.d_ff),
-        f"{name}/inner_bias": (config.d_ff,),
-        f"{name}/outer": (config.d_ff, config.d_model),
-        f"{name}/outer_bias": (config.d_model,),
-    }
-
-
-def _span_classifier(name, config):
-    return {
-        f"{name}/first": (config.d_model, SPAN_WIDTH),
-        f"{name}/last": (config.d_model, SPAN_WIDTH),
-        **_norm(f"{name}/norm", SPAN_WIDTH),
-        f"{name}/labels": (SPAN_WIDTH, config.span_labels),
-        f"{name}/labels_bias": (config.span_labels,),
-    }
-
-
 def _norm(name, width):
     return {f"{name}/gamma": (width,), f"{name}/beta": (width,)}
 
 
 def _near_divisor(config):
-    divisors = [
-        number
-        for number in range(1, config.d_model + 1)
-        if config.d_model % number == 0
-    ]
+    numbers = range(1, config.d_model + 1)
+    divisors = [number for number in numbers if config.d_model % number == 0]
     return min(divisors, key=lambda number: abs(number - config.num_heads))

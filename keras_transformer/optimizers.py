@@ -22,13 +22,8 @@ def make_schedule(hparams, first_step=1):
     to the same peak and then falls along half a cosine, which would reach 0 one
     update after the last one.
 
-    Args:
-        hparams: An `HParams`.
-        first_step: Step of the first update. It is 0 for the cosine of an
-            earlier run, whose first learning rate was 0. Defaults to 1.
-
-    Returns:
-        An `InverseSquareRootSchedule`, or a cosine.
+    The `first_step` of a cosine is 1, or 0 in an earlier run, whose first
+    learning rate was 0. Returns an `InverseSquareRootSchedule`, or a cosine.
     """
     warmup_steps = hparams.warmup_steps
     if not hparams.decay_steps:

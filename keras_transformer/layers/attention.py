@@ -7,11 +7,11 @@ from keras import ops
 from keras_transformer.layers.cache import count_remembered
 from keras_transformer.layers.cache import make_slots
 from keras_transformer.layers.dropout import make_inner_dropout
-from keras_transformer.layers.initializer import SMALL_BRANCH_ENDS
-from keras_transformer.layers.initializer import check_initializer
-from keras_transformer.layers.initializer import make_branch_end_initializer
-from keras_transformer.layers.initializer import make_projection_initializer
 from keras_transformer.layers.local_attention import attend_to_neighbours
+from keras_transformer.layers.projection import SMALL_BRANCH_ENDS
+from keras_transformer.layers.projection import check_initializer
+from keras_transformer.layers.projection import make_branch_end_initializer
+from keras_transformer.layers.projection import make_projection_initializer
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.projection import project_to_heads
 from keras_transformer.layers.sequence_layer import SequenceLayer
@@ -61,7 +61,7 @@ class MultiHeadAttention(SequenceLayer):
             itself included, that a position attends to in self-attention
             (`masks.neighbourhood_mask`). Defaults to 0, no restriction.
         initializer: String, "small_branch_ends" or "tensor2tensor", the initial
-            values of the kernels; see `layers.initializer`. Defaults to
+            values of the kernels; see `layers.projection`. Defaults to
             "small_branch_ends".
         attention_bias: Boolean, whether the four projections have a bias.
             Defaults to False.

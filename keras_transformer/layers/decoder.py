@@ -200,10 +200,7 @@ class Decoder(LayerStack):
         Args:
             encoded: Tensor of shape `(batch, input_len, d_model)`.
             padding_mask: Boolean tensor of shape `(batch, input_len)`.
-            beam_size: Number of hypotheses per sentence.
-            fixed_length: Maximum number of positions, an integer. Defaults to
-                None, which lets the cache grow with each position and needs a
-                backend whose loops can change shapes.
+            beam_size, fixed_length: As in `Encoder.init_cache`.
 
         Returns:
             A `DecoderCache`.

@@ -64,12 +64,8 @@ class SharedEmbedding(SequenceLayer):
 
     def add_embeddings(self, name, vocab_size):
         """Adds a matrix with a row of weights for each id."""
-        deviation = self.d_model**-0.5
-        return self.add_matrix(
-            name,
-            (vocab_size, self.d_model),
-            keras.initializers.RandomNormal(stddev=deviation),
-        )
+        initializer = keras.initializers.RandomNormal(stddev=self.d_model**-0.5)
+        return self.add_matrix(name, (vocab_size, self.d_model), initializer)
 
     def compute_output_shape(self, input_shape):
         return (*input_shape, self.d_model)
@@ -176,28 +172,21 @@ class TokenEmbeddings(SharedEmbedding):
     def build(self, input_shape=None):
         super().build(input_shape)
         self.input_embeddings = self.softmax_weights = self.embeddings
+        size, self.bias = self.vocab_size, None
         if self.tied_embeddings != "all":
             self.input_embeddings = self.add_embeddings(
                 "input_embeddings", self.input_vocab_size
             )
         if self.tied_embeddings == "none":
-            self.softmax_weights = self.add_embeddings(
-                "softmax_weights", self.vocab_size
-            )
-        self.bias = None
+            self.softmax_weights = self.add_embeddings("softmax_weights", size)
         if self.output_bias:
-            self.bias = self.add_bias("output_bias", self.vocab_size)
+            self.bias = self.add_bias("output_bias", size)
 
     def embed_inputs(self, ids, kept=None):
-        """Embeds the ids of inputs.
+        """Embeds ids of inputs, `(batch, length)`.
 
-        Args:
-            ids: Integer ids of shape `(batch, length)`.
-            kept: Boolean tensor of the shape of `ids`. Where it is False, the
-                vector is zero. Defaults to None, which keeps all.
-
-        Returns:
-            Tensor of shape `(batch, length, d_model)`.
+        Where `kept`, booleans of the shape of the ids, is False, the vector is
+        zero. Returns a tensor of shape `(batch, length, d_model)`.
         """
         return _only(kept, self.look_up(self.input_embeddings, ids))
 
@@ -208,13 +197,8 @@ class TokenEmbeddings(SharedEmbedding):
     def logits(self, states, num_ids=None):
         """Projects states `(batch, length, d_model)` to logits of target ids.
 
-        Args:
-            states: Tensor of shape `(batch, length, d_model)`.
-            num_ids: Integer number of logits, those of the first ids. Defaults
-                to None, which means all ids.
-
-        Returns:
-            Tensor of shape `(batch, length, num_ids)`.
+        Returns those of the first `num_ids` ids, or of all, as a tensor of
+        shape `(batch, length, num_ids)`.
         """
         return self.project(self.softmax_weights, states, num_ids, self.bias)
 

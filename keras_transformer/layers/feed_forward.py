@@ -5,9 +5,9 @@ import functools
 from keras import ops
 
 from keras_transformer.layers.dropout import make_inner_dropout
-from keras_transformer.layers.initializer import SMALL_BRANCH_ENDS
-from keras_transformer.layers.initializer import check_initializer
-from keras_transformer.layers.initializer import make_branch_end_initializer
+from keras_transformer.layers.projection import SMALL_BRANCH_ENDS
+from keras_transformer.layers.projection import check_initializer
+from keras_transformer.layers.projection import make_branch_end_initializer
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_choice
@@ -38,7 +38,7 @@ class FeedForward(SequenceLayer):
             dropped. The paper uses none, Tensor2Tensor's later sets 0.1.
             Defaults to 0.0.
         initializer: String, "small_branch_ends" or "tensor2tensor", the initial
-            values of the kernels; see `layers.initializer`. Defaults to
+            values of the kernels; see `layers.projection`. Defaults to
             "small_branch_ends".
         activation: String, "relu" as in the paper, "gelu" by the exact formula
             (Hendrycks and Gimpel, 2016), or "silu", which is also called swish
@@ -81,15 +81,11 @@ class FeedForward(SequenceLayer):
     def build(self, input_shape):
         check_sequence(input_shape, self.d_model)
         # Checkpoints store the weights under these names.
-        self.inner_kernel = self.add_matrix(
-            "inner", (self.d_model, self.d_ff), "glorot_uniform"
-        )
+        shape = self.d_model, self.d_ff
+        self.inner_kernel = self.add_matrix("inner", shape, "glorot_uniform")
         self.inner_bias = self.add_bias("inner_bias", self.d_ff)
-        self.outer_kernel = self.add_matrix(
-            "outer",
-            (self.d_ff, self.d_model),
-            make_branch_end_initializer(self.initializer),
-        )
+        initializer = make_branch_end_initializer(self.initializer)
+        self.outer_kernel = self.add_matrix("outer", shape[::-1], initializer)
         self.outer_bias = self.add_bias("outer_bias", self.d_model)
 
     def call(self, x, training=None):

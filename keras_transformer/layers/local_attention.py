@@ -10,14 +10,7 @@ MIN_BLOCK = 32  # products of smaller matrices reach less of the peak speed
 
 
 def attend_to_neighbours(
-    attend,
-    queries,
-    keys,
-    values,
-    size,
-    padding_mask=None,
-    segments=None,
-    causal=False,
+    attend, queries, keys, values, size, padding_mask, segments, causal
 ):
     """Attends from each position of a sequence to its neighbourhood.
 
@@ -25,18 +18,11 @@ def attend_to_neighbours(
     neighbours of a block are in itself and the blocks beside it. Time and
     memory grow with `length x size` instead of `length x length`.
 
-    Args:
-        attend: Function such as `MultiHeadAttention.compute_attention`. The
-            blocks are on the axis after the heads.
-        queries, keys, values: Tensors `(batch, num_heads, length, width)`.
-        size: Integer r, the number of positions of a neighbourhood, as in
-            `masks.neighbourhood_mask`.
-        padding_mask: Boolean tensor of shape `(batch, length)`, or None.
-        segments: Integer tensor of shape `(batch, length)`, or None.
-        causal: Boolean, whether the future is hidden.
-
-    Returns:
-        Tensor of shape `(batch, num_heads, length, d_v)`.
+    `attend` is a function such as `MultiHeadAttention.compute_attention`, with
+    the axis of blocks after the heads. Queries, keys and values are `(batch,
+    num_heads, length, width)`, and `size` is r of `masks.neighbourhood_mask`.
+    The other arguments are those of `masks.self_attention_mask`. Returns a
+    tensor of shape `(batch, num_heads, length, d_v)`.
     """
     # A mask over all pairs would still compute all scores. Blocks make the
     # products themselves small: each sees a window of three blocks, in which
@@ -64,7 +50,9 @@ class _Blocks:
         self.length = length
         self.size = size
         self.causal = causal
-        self.block_len = _minimum(max(size // 2, MIN_BLOCK), length)
+        block_len, is_known = max(size // 2, MIN_BLOCK), isinstance(length, int)
+        minimum = min if is_known else ops.minimum
+        self.block_len = minimum(block_len, length)
         # Rounds up.
         self.num_blocks = -(-length // self.block_len)
         self.blocks_seen = 2 if causal else 3
@@ -141,10 +129,3 @@ def _slice_axis(x, axis, start, size):
     starts[axis], sizes[axis] = start, size
     # On TensorFlow, the gradient of `x[:, start:end]` takes 12 times as long.
     return ops.slice(x, starts, sizes)
-
-
-def _minimum(number, length):
-    """Returns the smaller one, an integer if the length is known."""
-    if isinstance(length, int):
-        return min(number, length)
-    return ops.minimum(number, length)

@@ -14,10 +14,10 @@ _NOT_STORED = ("lora_rank", "lora_alpha", "options")
 
 
 class Quantizable:
-    """Lets a layer have the policy of a quantised layer.
+    """Lets a layer have the policy of a quantised layer, and compute as before.
 
-    It computes as before. When a quantised layer is loaded, all of its parts
-    get its policy, even those without matrices.
+    When a quantised layer is loaded, all of its parts get its policy, even
+    those without matrices.
     """
 
     def quantize(self, mode=None, type_check=True, config=None):

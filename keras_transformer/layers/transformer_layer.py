@@ -12,7 +12,7 @@ from keras_transformer.layers.cache import DecoderCache
 from keras_transformer.layers.cache import count_remembered
 from keras_transformer.layers.cache import make_slots
 from keras_transformer.layers.feed_forward import FeedForward
-from keras_transformer.layers.initializer import SMALL_BRANCH_ENDS
+from keras_transformer.layers.projection import SMALL_BRANCH_ENDS
 from keras_transformer.layers.residual import NORM_EPSILON
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.residual import make_layer_norm
@@ -256,13 +256,8 @@ class LayerStack(SequenceLayer):
     def step(self, x, cache, position):
         """Decodes one position of each beam through every layer.
 
-        Args:
-            x: Tensor of shape `(batch, beam, d_model)`.
-            cache: A `DecoderCache`.
-            position: Scalar integer tensor, counted from 0.
-
-        Returns:
-            Tensor of shape `(batch, beam, d_model)` and the new cache.
+        `x` is `(batch, beam, d_model)`, and `position` a scalar integer tensor,
+        counted from 0. Returns a tensor of the shape of `x` and the new cache.
         """
         beam_size = x.shape[1]
         # Keys and values are written once and never move. Which slots belong to

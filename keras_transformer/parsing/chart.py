@@ -87,20 +87,17 @@ class Chart:
         for batch in batch_by_length(encoded):
             if len(encoded[batch[-1]].ids) > MAX_TOKENS:
                 break  # all remaining sentences are at least as long
-            shares = self._compute(pad([encoded[i].ids for i in batch]))
+            ids = pad([encoded[i].ids for i in batch])
+            logits = [
+                model.spans(model.encode(ids)[0], training=False)
+                for model in self.models
+            ]  # each (batch, length, length, num_labels)
+            shares = [ops.convert_to_numpy(ops.sigmoid(one)) for one in logits]
+            shares = np.mean(shares, axis=0)
             for i, shares_of_row in zip(batch, shares):
                 places = np.ix_(encoded[i].firsts, encoded[i].lasts)
                 charts[i] = list(self._list_spans(shares_of_row[places]))
         return charts
-
-    def _compute(self, ids):
-        """Returns probabilities `(batch, length, length, num_labels)`."""
-        logits = [
-            model.spans(model.encode(ids)[0], training=False)
-            for model in self.models
-        ]
-        shares = [ops.convert_to_numpy(ops.sigmoid(one)) for one in logits]
-        return np.mean(shares, axis=0)
 
     def _list_spans(self, shares):
         """Yields the spans of a sentence from an array `(words, words, n)`."""

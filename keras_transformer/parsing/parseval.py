@@ -229,8 +229,7 @@ def _bare(label):
 
 
 # Sizes of the arrays in EVALB as distributed, which it does not check.
-EVALB_MAX_WORDS = 200
-EVALB_MAX_BRACKETS = 200
+EVALB_MAX_WORDS = EVALB_MAX_BRACKETS = 200
 EVALB_MAX_WORD = 99  # bytes
 EVALB_MAX_LINE = 4998  # bytes
 WRONG = "*"  # suffix of tags in EVALB's files that must count as wrong

@@ -89,7 +89,7 @@ def _top_k_of_others(values, k, excluded):
     # Among a few more values, the excluded ones are cheap to exclude.
     values, indices = top_k(values, k + len(excluded))
     for index in excluded:
-        values = ops.where(ops.equal(indices, index), float("-inf"), values)
+        values = ops.where(ops.equal(indices, index), NEVER, values)
     values, places = ops.top_k(values, k)  # (..., k)
     return values, ops.take_along_axis(indices, places, axis=-1)
 

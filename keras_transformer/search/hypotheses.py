@@ -38,11 +38,12 @@ def find_hypotheses(
     `fixed_length`, and it takes no prefixes. Everything else is as in
     `beam_search`, whose `Finished` is returned.
     """
-    sampling = options.temperature > 0
     # A constraint excludes these ids itself, and may give one a meaning.
     forbidden = () if constraint else NEVER_WRITTEN
     beam_size = options.num_beams
-    sampler = make_sampler(options, seeds, forbidden) if sampling else None
+    sampler = None
+    if options.temperature:
+        sampler = make_sampler(options, seeds, forbidden)
     encoded, padding_mask = model.encode(inputs)
     with _cast_weights_once(model):
         step = model.decode_step

@@ -64,15 +64,8 @@ class LexicalConstraint:
         zeros = ops.zeros_like(lengths)[:, None]  # (batch, 1, num_terms)
         zeros = ops.repeat(zeros, beam_size, axis=1)  # (batch, beam, num_terms)
         borders = _find_borders(terms)
-        return TermState(
-            terms,
-            lengths,
-            times,
-            ends_word,
-            borders,
-            written=zeros,
-            counts=zeros,
-        )
+        words = terms, lengths, times, ends_word
+        return TermState(*words, borders, written=zeros, counts=zeros)
 
     def advance(self, term_state, beams, ids):
         """Returns the state of beams extended by ids, `(batch, number)`."""
@@ -102,23 +95,21 @@ class LexicalConstraint:
             for values in (log_probs, ids, banks)
         )  # (batch, beam x per_beam)
         is_end = ops.equal(ids, END_ID)
-        ends, end_places = ops.top_k(
-            ops.where(is_end, log_probs, NEVER), beam_size
-        )
+        ends = ops.where(is_end, log_probs, NEVER)
+        _, end_places = ops.top_k(ends, beam_size)
         others = ops.where(is_end, NEVER, log_probs)
         places = _allocate_beams(others, banks, beam_size)
-        others = select(others, places)  # (batch, beam)
+        best = ops.concatenate(
+            [select(ends, end_places), select(others, places)], axis=1
+        )  # (batch, 2 x beam)
+        places = ops.concatenate(
+            [ops.cast(end_places, "int32"), places], axis=1
+        )
         free, free_places = ops.top_k(log_probs, 2 * beam_size)
         is_free = ops.all(ops.equal(term_state.times, 0), axis=1)[:, None]
         return (
-            ops.where(is_free, free, ops.concatenate([ends, others], axis=1)),
-            ops.where(
-                is_free,
-                free_places,
-                ops.concatenate(
-                    [ops.cast(end_places, "int32"), places], axis=1
-                ),
-            ),
+            ops.where(is_free, free, best),
+            ops.where(is_free, free_places, places),
         )
 
     def _continues(self, ids):

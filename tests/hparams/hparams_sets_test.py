@@ -5,7 +5,7 @@ import pytest
 from keras_transformer import registry
 from keras_transformer.hparam import HParams
 from keras_transformer.hparams import table3
-from keras_transformer.layers.initializer import INITIALIZERS
+from keras_transformer.layers.projection import INITIALIZERS
 
 
 def changes(name, base="transformer_base"):

@@ -58,13 +58,8 @@ class _NotYetImported:
         return cls.from_config(config)
 
 
-def _register_stand_ins():
-    registry = keras.saving.get_custom_objects()
-    for module, names in CLASSES.items():
-        for name in names:
-            registry.setdefault(
-                f"{PACKAGE}>{name}", _NotYetImported(module, name)
-            )
-
-
-_register_stand_ins()
+for _module, _names in CLASSES.items():
+    for _name in _names:
+        keras.saving.get_custom_objects().setdefault(
+            f"{PACKAGE}>{_name}", _NotYetImported(_module, _name)
+        )

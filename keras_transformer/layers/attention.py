@@ -322,8 +322,8 @@ class MultiHeadAttention(SequenceLayer):
                 position. Only subclasses need it. Defaults to None.
 
         Returns:
-            Tensor of shape `(batch, beam, d_model)`, and the cache with the
-            newest keys and values in it.
+            Tensor of the shape of `query`, and the cache with its keys and
+            values in it.
         """
         # Three products, since joining the kernels copies them at each step.
         queries = self._project_query(query)

@@ -98,11 +98,10 @@ def sum_over_chunks(chunk_loss, states, embeddings, targets, num_chunks):
             factor = args[0] if upstream is None else upstream
             factor = ops.ravel(factor)[0]
             state_slopes = slopes * ops.cast(factor, slopes.dtype)
-            return (
-                ops.reshape(
-                    state_slopes, shape
-                ),  # (batch, length, ..., d_model)
-                ops.cast(kernel_slopes * factor, embeddings.dtype),
+            # (batch, length, ..., d_model)
+            state_slopes = ops.reshape(state_slopes, shape)
+            return state_slopes, ops.cast(
+                kernel_slopes * factor, embeddings.dtype
             )
 
         return sums, gradient
@@ -179,10 +178,8 @@ def _compute_chunk(rows, targets, kernel, kept):
         targets,
         gather_targets(output.probabilities, targets) - kept,
     )
-    return (
-        ops.sum(loss * real),
-        *compute_product_gradients(slopes, rows, kernel, targets),
-    )
+    gradients = compute_product_gradients(slopes, rows, kernel, targets)
+    return ops.sum(loss * real), *gradients
 
 
 class _Output(typing.NamedTuple):
@@ -239,11 +236,9 @@ def projected_consistency(
     (2.0794, 0.0)
     """
     counts = (0.5, 0.5) if symmetric else (1.0, 0.0)
+    options = {"kept": 1.0 - label_smoothing, "weight": weight}
     chunk_loss = functools.partial(
-        _compute_chunk_of_two,
-        kept=1.0 - label_smoothing,
-        weight=weight,
-        counts=counts,
+        _compute_chunk_of_two, **options, counts=counts
     )
     # (batch, length, 2, d_model)
     passes = ops.stack([states, other_states], axis=2)

@@ -252,12 +252,9 @@ class TreeConstraint:
             depth=zeros,
             opened=zeros,
             last=zeros + NOTHING,
-            labels=ops.repeat(
-                zeros[:, :, None], MAX_DEPTH, axis=2
-            ),  # (batch, beam, MAX_DEPTH)
-            source=ops.repeat(
-                source[:, None, :], beam_size, axis=1
-            ),  # (batch, beam, input_len)
+            # (batch, beam, MAX_DEPTH), and (batch, beam, input_len)
+            labels=ops.repeat(zeros[:, :, None], MAX_DEPTH, axis=2),
+            source=ops.repeat(source[:, None, :], beam_size, axis=1),
         )
 
     def advance(self, tree_state, ids):
@@ -293,11 +290,8 @@ class TreeConstraint:
         # No symbol has the label -2, so no bracket may close there.
         label = ops.where(closes, tree_state.innermost_label(), -2)
         legal = ops.equal(label[:, :, None], self._closed_label)
-        for kind, is_legal in (
-            ("open", opens),
-            ("leaf", writes_leaf),
-            ("end", ends),
-        ):
+        kinds = {"open": opens, "leaf": writes_leaf, "end": ends}
+        for kind, is_legal in kinds.items():
             legal = legal | (is_legal[:, :, None] & self._is[kind])
         return legal
 

@@ -125,20 +125,12 @@ def beam_search(
     shrinking = fixed_length is None
     length = ops.max(limits) if shrinking else fixed_length
     batch = ops.shape(limits)[0]
-    # A loop needs tensors of constant shapes, apart from the batch. Hypotheses
-    # that do not exist yet are therefore rows of padding with a score that any
-    # other score exceeds, and the same holds for beams.
     nothing = Finished(*_make_empty(batch, num_hypotheses or beam_size, length))
-    beams = Alive(*_make_empty(batch, beam_size, length))
-    # Equal beams would stay equal, so only the first one counts in a search.
-    # Samples differ from the first position on, so all of them count.
-    counts = ops.equal(ops.arange(beam_size), 0) | bool(sampler)
-    log_probs = ops.where(counts, 0.0, beams.log_probs)  # (batch, beam)
     search = Search(
         ops.arange(batch, dtype="int32"),
         limits,
         _make_forced_ids(prefixes, limits, length),
-        beams._replace(log_probs=log_probs),
+        _make_empty_beams(batch, beam_size, length, all_count=bool(sampler)),
         nothing,
         state,
         lexical.begin(beam_size) if lexical else (),
@@ -175,7 +167,19 @@ def length_penalty(length, alpha):
     return ops.power((5.0 + ops.cast(length, "float32")) / 6.0, alpha)
 
 
+def _make_empty_beams(batch, beam_size, length, all_count):
+    # Equal beams would stay equal, so only the first one counts in a search.
+    # Samples differ from the first position on, so all of them count.
+    sequences, log_probs = _make_empty(batch, beam_size, length)
+    counts = ops.equal(ops.arange(beam_size), 0)
+    counts = ops.logical_or(counts, all_count)
+    return Alive(sequences, ops.where(counts, 0.0, log_probs))
+
+
 def _make_empty(batch, number, length):
+    # A loop needs tensors of constant shapes, apart from the batch. Hypotheses
+    # that do not exist yet are therefore rows of padding with a score that any
+    # other score exceeds, and the same holds for beams.
     return (
         ops.full((batch, number, length), PAD_ID, dtype="int32"),
         ops.full((batch, number), NEVER, dtype="float32"),

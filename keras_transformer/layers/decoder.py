@@ -104,15 +104,23 @@ class DecoderLayer(TransformerLayer):
         # The whole input is known from the start, so it needs no causal mask.
         visible = visible_mask(padding_mask, segments, encoded_segments)
         options = {"return_weights": return_weights, "training": training}
-        x, self_weights = self.attend(
-            *(self.self_attention, self.self_residual, x), **masks, **options
+        query = self.self_residual.enter(x)
+        output, self_weights = self.attend(
+            self.self_attention, query, **masks, **options
         )
-        x, cross_weights = self.attend(
-            *(self.cross_attention, self.cross_residual, x, encoded),
+        x = self.self_residual.leave(x, output, training)
+        query = self.cross_residual.enter(x)
+        output, cross_weights = self.attend(
+            self.cross_attention,
+            query,
+            encoded,
             attention_mask=visible,
             **options,
         )
-        x = self.transform(x, training)
+        x = self.cross_residual.leave(x, output, training)
+        hidden = self.feed_forward_residual.enter(x)
+        output = self.feed_forward(hidden, training=training)
+        x = self.feed_forward_residual.leave(x, output, training)
         return (x, self_weights, cross_weights) if return_weights else x
 
     def step(self, x, cache, where, memory, padding_mask):
@@ -132,7 +140,8 @@ class DecoderLayer(TransformerLayer):
         query = self.cross_residual.enter(x)
         output = self.cross_attention.attend(query, *memory, visible)
         x = self.cross_residual.leave(x, output)
-        return self.transform(x), cache
+        output = self.feed_forward(self.feed_forward_residual.enter(x))
+        return self.feed_forward_residual.leave(x, output), cache
 
 
 @serializable

@@ -90,13 +90,18 @@ class EncoderLayer(TransformerLayer):
         masks = self.select_masks(
             x, padding_mask, segments, attention_mask, self.options.causal
         )
-        x, weights = self.attend(
-            *(self.self_attention, self.attention_residual, x),
+        query = self.attention_residual.enter(x)
+        output, weights = self.attend(
+            self.self_attention,
+            query,
             return_weights=return_weights,
             training=training,
             **masks,
         )
-        x = self.transform(x, training)
+        x = self.attention_residual.leave(x, output, training)
+        hidden = self.feed_forward_residual.enter(x)
+        output = self.feed_forward(hidden, training=training)
+        x = self.feed_forward_residual.leave(x, output, training)
         return (x, weights) if return_weights else x
 
     def step(self, x, cache, where):
@@ -109,7 +114,8 @@ class EncoderLayer(TransformerLayer):
         query = self.attention_residual.enter(x)
         output, cache = self.self_attention.step(query, cache, *where)
         x = self.attention_residual.leave(x, output)
-        return self.transform(x), cache
+        output = self.feed_forward(self.feed_forward_residual.enter(x))
+        return self.feed_forward_residual.leave(x, output), cache
 
 
 @serializable

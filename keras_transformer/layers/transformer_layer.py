@@ -55,10 +55,7 @@ class LayerOptions:
 
 
 class TransformerLayer(SequenceLayer):
-    """Makes the sub-layers of a layer of encoder or decoder, and applies them.
-
-    Each sub-layer stands within a `Residual`.
-    """
+    """Makes the sub-layers of a layer of encoder or decoder."""
 
     options_class = LayerOptions
 
@@ -99,8 +96,11 @@ class TransformerLayer(SequenceLayer):
     def make_feed_forward(self):
         options = self.options
         return FeedForward(
-            *(options.d_model, options.d_ff, options.activation_dropout),
-            *(options.initializer, options.activation),
+            options.d_model,
+            options.d_ff,
+            activation_dropout=options.activation_dropout,
+            initializer=options.initializer,
+            activation=options.activation,
             name="feed_forward",
             dtype=self.dtype_policy,
         )
@@ -109,28 +109,19 @@ class TransformerLayer(SequenceLayer):
         """Makes the residual connection around the sub-layer of this name."""
         options = self.options
         return Residual(
-            *(options.dropout, options.norm, options.norm_epsilon),
+            options.dropout,
+            norm=options.norm,
+            norm_epsilon=options.norm_epsilon,
             name=f"{name}_residual",
             dtype=self.dtype_policy,
         )
 
-    def attend(
-        self, attention, residual, x, *memory, return_weights, training, **masks
-    ):
+    def attend(self, attention, *vectors, return_weights, **options):
         """Returns the output of an attention sub-layer, and weights or None."""
-        query, options = residual.enter(x), {"training": training, **masks}
-        if return_weights:
-            options["return_weights"] = True
-        output = attention(query, *memory, **options)
         # Another attention may have no weights to return.
-        output, weights = output if return_weights else (output, None)
-        return residual.leave(x, output, training), weights
-
-    def transform(self, x, training=None):
-        """Returns the output of the feed-forward sub-layer."""
-        hidden = self.feed_forward_residual.enter(x)
-        output = self.feed_forward(hidden, training=training)
-        return self.feed_forward_residual.leave(x, output, training)
+        if not return_weights:
+            return attention(*vectors, **options), None
+        return attention(*vectors, return_weights=True, **options)
 
     def select_masks(self, x, padding_mask, segments, attention_mask, causal):
         """Returns the masks for the call of `MultiHeadAttention`."""

@@ -7,9 +7,9 @@ from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.decoding.engines import batching
 from keras_transformer.decoding.engines.attention import compute_attention
 from keras_transformer.decoding.engines.attention import find_links
-from keras_transformer.decoding.engines.codec import Codec
 from keras_transformer.decoding.engines.engine import AttentiveEngine
 from keras_transformer.decoding.engines.engine import Capabilities
+from keras_transformer.decoding.engines.engine import Codec
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID

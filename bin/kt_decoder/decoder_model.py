@@ -73,9 +73,15 @@ def plan_decoding(changes, constraints):
     )
     check_capabilities(plan.capabilities, changed_flags, "--")
     if FLAGS.rerank_by:
-        weight = FLAGS.rerank_weight
+        reverse = plan_model(directories(FLAGS.rerank_by), engine="keras")
+        if reverse.format:
+            raise UserError(
+                "`--rerank_by` must be the directory of a run. Received: "
+                f"--rerank_by={FLAGS.rerank_by}, an exported model. Name the "
+                "run."
+            )
         plan = dataclasses.replace(
-            plan, reverse=_plan_reverse(), rerank_weight=weight
+            plan, reverse=reverse, rerank_weight=FLAGS.rerank_weight
         )
     if plan.linearization:
         rule = "needs a model that translates, not a parsing run"
@@ -88,18 +94,6 @@ def plan_decoding(changes, constraints):
     if plan.checker:
         plan.checker.check_call(Call(options, **constraints))
     return plan
-
-
-def _plan_reverse():
-    from keras_transformer.decoding.plan import plan_model
-
-    reverse = plan_model(directories(FLAGS.rerank_by), engine="keras")
-    if reverse.format:
-        raise UserError(
-            "`--rerank_by` must be the directory of a run. Received: "
-            f"--rerank_by={FLAGS.rerank_by}, an exported model. Name the run."
-        )
-    return reverse
 
 
 def report_settings(plan, changes):

@@ -88,13 +88,21 @@ class BatchRunner:
         self.num_threads = num_threads
         self._share = math.inf  # of the budget, the maximum for a batch
 
-    def run(self, workers, costs, budget, describe, **options):
-        """Yields pairs of a batch and the list of its results.
+    def run(
+        self,
+        workers,
+        costs,
+        budget,
+        describe,
+        make_arguments=lambda batch: (batch,),
+        **options,
+    ):
+        """Yields pairs of a batch and its results, which its worker returned.
 
         The `workers` are functions, one for each device, which share the
-        threads evenly. They turn a batch, a list of numbers of sentences, into
-        a list with the result of each sentence. `describe` names a sentence in
-        an error message. All else is as for `plan_batches`.
+        threads evenly. `make_arguments` turns a batch, a list of numbers of
+        sentences, into their arguments. `describe` names a sentence in an error
+        message. All else is as for `plan_batches`.
         """
         idle = queue.SimpleQueue()
         for worker in itertools.islice(
@@ -108,7 +116,7 @@ class BatchRunner:
             if len(batch) == 1 or share <= self._share:
                 worker = idle.get()
                 try:
-                    return [(batch, worker(batch))]
+                    return [(batch, worker(*make_arguments(batch)))]
                 except Exception as error:
                     self._note(error, batch, share, describe)
                 finally:

@@ -73,10 +73,7 @@ def main(argv):
     plan = decoder_model.plan_decoding(changes, constraints)
     call = {"seed": FLAGS.random_seed, **constraints, **changes}
     if FLAGS.document:
-        from keras_transformer.bin.kt_decoder import document_decoder
-
-        num_warnings = document_decoder.decode_document(plan, call)
-        return WITH_WARNINGS if num_warnings else 0
+        return _decode_document(plan, call)
     if FLAGS.score_file:
         return _score(plan, changes)
     # Imported here because they need NumPy; bad flags fail sooner.
@@ -122,6 +119,13 @@ def main(argv):
                     prefix_file=window.prefixes or (),
                 )
     return WITH_WARNINGS if output.num_alarms else 0
+
+
+def _decode_document(plan, call):
+    from keras_transformer.bin.kt_decoder import document_decoder
+
+    num_warnings = document_decoder.decode_document(plan, call)
+    return WITH_WARNINGS if num_warnings else 0
 
 
 def _open_text(checker, is_divided):

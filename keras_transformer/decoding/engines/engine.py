@@ -1,7 +1,7 @@
 """Engines, which search and score, and what each of them can do.
 
 An engine is a run on Keras (`keras_engine`), a SavedModel (`saved_model`) or a
-CTranslate2 model (`ctranslate2`); `automatic` has both for a run.
+CTranslate2 model (`ctranslate2`); an `AutomaticEngine` has both for a run.
 """
 
 import abc

@@ -47,7 +47,6 @@ or, with --tokenized, words separated by spaces.
 """
 
 import contextlib
-import functools
 import sys
 
 from keras_transformer.bin.kt_decoder import decoder_model
@@ -55,7 +54,7 @@ from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_flags import check_flags
 from keras_transformer.bin.kt_decoder.lines import read_json_lines
 from keras_transformer.bin.kt_decoder.lines import report_warnings
-from keras_transformer.bin.kt_decoder.lines import write_line
+from keras_transformer.bin.kt_decoder.lines import write_lines
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared import text_io
@@ -81,11 +80,10 @@ def main(argv):
     from keras_transformer.decoding.preparation import read_windows
 
     is_json = FLAGS.format == "jsonl"
+    language = FLAGS.document_language
+    num_hypotheses = changes.get("num_hypotheses") or 1
     # A parser takes all sentences of a text.
     is_divided = is_json and not plan.linearization
-    write = functools.partial(
-        write_line, num_hypotheses=changes.get("num_hypotheses") or 1
-    )
     quality = decoder_model.read_quality(plan, changes)
     text, prefixes, num_lines = _open_text(plan.checker, is_divided)
     with decoder_model.open_output(plan, call, quality) as output:
@@ -98,9 +96,7 @@ def main(argv):
         with _show_progress(num_lines, output) as progress:
             for window in read_windows(lines, prefixes, output.num_lines, size):
                 texts = read_json_lines(window) if is_json else window
-                passages = None
-                if is_divided:
-                    passages = Passages(texts, FLAGS.document_language)
+                passages = is_divided and Passages(texts, language)
                 translations = translator.translate_window(
                     passages.window if passages else texts,
                     progress and progress.add,
@@ -114,7 +110,7 @@ def main(argv):
                     texts, translations, translator, extras
                 )
                 output.writelines(
-                    map(write, window.texts, translations),
+                    write_lines(window.texts, translations, num_hypotheses),
                     decode_from_file=window.texts,
                     prefix_file=window.prefixes or (),
                 )

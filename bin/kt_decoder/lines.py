@@ -16,8 +16,15 @@ def read_json_lines(window):
     )
 
 
-def write_line(line, translation, num_hypotheses):
-    """Returns the line of the output for a line of the input."""
+def write_lines(lines, translations, num_hypotheses):
+    """Returns the lines of the output for lines of the input."""
+    return [
+        _write_line(line, translation, num_hypotheses)
+        for line, translation in zip(lines, translations)
+    ]
+
+
+def _write_line(line, translation, num_hypotheses):
     best = translation.hypotheses[:num_hypotheses]
     of_words = {}
     if FLAGS.write_alignments:

@@ -229,7 +229,7 @@ def _time_export():
 def _measure_layers():
     from measurements import layer_report
 
-    from keras_transformer.decoding.engines import batching
+    from keras_transformer.decoding.engines.engine import count_cores
     from keras_transformer.files.directories import check_directory
     from keras_transformer.files.progress import Progress
 
@@ -256,7 +256,7 @@ def _measure_layers():
     settings = {
         "neighbourhood_size": FLAGS.neighbourhood_size,
         "backend": backend,
-        "cores": batching.count_cores(),
+        "cores": count_cores(),
     }
     fits = layer_report.write_report(
         cells, FLAGS.report_dir, {**settings, **_find_versions()}

@@ -52,7 +52,9 @@ import sys
 from keras_transformer.bin.kt_decoder import decoder_model
 from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_flags import check_flags
+from keras_transformer.bin.kt_decoder.lines import read_json_lines
 from keras_transformer.bin.kt_decoder.lines import report_warnings
+from keras_transformer.bin.kt_decoder.lines import write_lines
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared import text_io
@@ -75,11 +77,15 @@ def main(argv):
         return _score(plan, changes)
     # Imported here because they need NumPy; bad flags fail sooner.
     from keras_transformer.decoding.passages import Passages
-    from keras_transformer.decoding.texts import read_windows
+    from keras_transformer.decoding.preparation import read_windows
 
-    format = decoder_model.make_format(plan, changes)
+    is_json = FLAGS.format == "jsonl"
+    language = FLAGS.document_language
+    num_hypotheses = changes.get("num_hypotheses") or 1
+    # A parser takes all sentences of a text.
+    is_divided = is_json and not plan.linearization
     quality = decoder_model.read_quality(plan, changes)
-    text, prefixes, num_lines = _open_text(plan.checker, format)
+    text, prefixes, num_lines = _open_text(plan.checker, is_divided)
     with decoder_model.open_output(plan, call, quality) as output:
         lines = output.skip("decode_from_file", text)
         prefixes = prefixes and output.skip("prefix_file", prefixes)
@@ -89,21 +95,22 @@ def main(argv):
         size = 1 if FLAGS.decode_interactive else None
         with _show_progress(num_lines, output) as progress:
             for window in read_windows(lines, prefixes, output.num_lines, size):
-                texts = format.read(window)
-                passages = Passages(texts, format.language)
+                texts = read_json_lines(window) if is_json else window
+                passages = is_divided and Passages(texts, language)
                 translations = translator.translate_window(
-                    passages.window,
+                    passages.window if passages else texts,
                     progress and progress.add,
                     extras=extras,
-                    scored=format.is_json or format.with_scores,
+                    scored=is_json or FLAGS.write_scores,
                     **call,
                 )
-                translations = passages.join(translations)
+                if passages:
+                    translations = passages.join(translations)
                 output.num_alarms += report_warnings(
                     texts, translations, translator, extras
                 )
                 output.writelines(
-                    map(format.write, window.texts, translations),
+                    write_lines(window.texts, translations, num_hypotheses),
                     decode_from_file=window.texts,
                     prefix_file=window.prefixes or (),
                 )
@@ -113,25 +120,17 @@ def main(argv):
 def _decode_document(plan, call):
     from keras_transformer.bin.kt_decoder import document_decoder
 
-    num_warnings = document_decoder.decode_document(
-        plan,
-        call,
-        path=FLAGS.decode_from_file,
-        output=FLAGS.decode_to_file,
-        format=FLAGS.document_format,
-        language=FLAGS.document_language,
-        attributes=FLAGS.translate_attributes,
-    )
+    num_warnings = document_decoder.decode_document(plan, call)
     return WITH_WARNINGS if num_warnings else 0
 
 
-def _open_text(checker, format):
+def _open_text(checker, is_divided):
     """Checks the text and the prefixes of translations, and opens both.
 
     Returns the two, of which the prefixes may be None, and the number of
     sentences if it is known.
     """
-    from keras_transformer.decoding.texts import read_windows
+    from keras_transformer.decoding.preparation import read_windows
 
     if FLAGS.decode_interactive:
         return _ask_for_lines(), None, None
@@ -141,9 +140,11 @@ def _open_text(checker, format):
         prefixes = text_io.TextInput(FLAGS.prefix_file)
     # What is not a regular file can be read only once.
     if text.is_file:
-        num_lines = sum(
-            len(format.read(each).texts) for each in read_windows(text)
-        )
+        num_lines = 0
+        for window in read_windows(text):
+            num_lines += len(window.texts)
+            if FLAGS.format == "jsonl":
+                read_json_lines(window)  # checks them
     if prefixes and prefixes.is_file:
         if checker:
             num_prefixes = checker.check_lengths(prefixes, FLAGS.prefix_file)
@@ -157,7 +158,7 @@ def _open_text(checker, format):
             "in any way."
         )
     # A text that is divided has an unknown number of sentences.
-    return text, prefixes, None if format.language else num_lines
+    return text, prefixes, None if is_divided else num_lines
 
 
 def _ask_for_lines():
@@ -179,7 +180,7 @@ def _show_progress(num_lines, output):
 
 
 def _score(plan, changes):
-    from keras_transformer.decoding.texts import read_windows
+    from keras_transformer.decoding.preparation import read_windows
 
     alpha = changes.get("alpha")
     # Read to the end first, so a faulty line fails before the model loads.

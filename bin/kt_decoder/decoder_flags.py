@@ -135,36 +135,19 @@ OF_WORDS = ("write_alignments", "write_word_scores")
 _INPUTS = ("decode_from_file", "prefix_file", "score_file")
 _INPUTS += ("glossary", "protected_patterns")
 # The flags that exclude others.
-_OF_WORDS_EXCLUDES = ("decode_interactive", "score_file", "split_long")
-_OF_WORDS_EXCLUDES += ("protect", "protected_patterns")
-_PROTECT_EXCLUDES = ("score_file", "prefix_file", "rerank_by", "split_long")
-_PROTECT_EXCLUDES += ("target_language",)
+_OF_WORDS_EXCLUDES = "decode_interactive score_file split_long protect"
+_OF_WORDS_EXCLUDES += " protected_patterns"
+_PROTECT_EXCLUDES = "score_file prefix_file rerank_by split_long"
+_PROTECT_EXCLUDES += " target_language"
 _EXCLUDES = {
-    "decode_interactive": (
-        "decode_from_file",
-        "decode_to_file",
-        "prefix_file",
-        "score_file",
-    ),
-    "score_file": ("decode_from_file", "prefix_file", "glossary"),
+    "decode_interactive": "decode_from_file decode_to_file prefix_file "
+    "score_file",
+    "score_file": "decode_from_file prefix_file glossary",
     **dict.fromkeys(OF_WORDS, _OF_WORDS_EXCLUDES),
     **dict.fromkeys(("protect", "protected_patterns"), _PROTECT_EXCLUDES),
-    "document": (
-        "decode_interactive",
-        "prefix_file",
-        "resume",
-        "score_file",
-        "split_long",
-        "tokenized",
-        "write_scores",
-        *OF_WORDS,
-    ),
-    "split_long": (
-        "decode_interactive",
-        "prefix_file",
-        "score_file",
-        "tokenized",
-    ),
+    "document": "decode_interactive prefix_file resume score_file split_long "
+    "tokenized write_scores write_alignments write_word_scores",
+    "split_long": "decode_interactive prefix_file score_file tokenized",
 }
 _NOT_WITH_JSON = ("decode_interactive", "document", "score_file")
 _NOT_WITH_JSON += ("write_scores",)
@@ -174,7 +157,7 @@ def check_flags():
     """Checks the flags that need no model."""
     flags.require(FLAGS, "output_dir")
     for name, others in _EXCLUDES.items():
-        flags.exclude(FLAGS, name, *others)
+        flags.exclude(FLAGS, name, *others.split())
     if FLAGS.format == "jsonl":
         flags.refuse(
             FLAGS, _NOT_WITH_JSON, "cannot be combined with --format=jsonl"

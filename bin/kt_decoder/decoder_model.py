@@ -6,7 +6,6 @@ import sys
 
 from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_flags import OF_WORDS
-from keras_transformer.bin.kt_decoder.lines import LineFormat
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
@@ -53,6 +52,7 @@ def plan_decoding(changes, constraints):
     """
     from keras_transformer.decoding.engines.engine import check_capabilities
     from keras_transformer.decoding.plan import plan_model
+    from keras_transformer.decoding.preparation import Call
 
     changed_flags = {
         name: FLAGS[name].value
@@ -73,9 +73,15 @@ def plan_decoding(changes, constraints):
     )
     check_capabilities(plan.capabilities, changed_flags, "--")
     if FLAGS.rerank_by:
-        weight = FLAGS.rerank_weight
+        reverse = plan_model(directories(FLAGS.rerank_by), engine="keras")
+        if reverse.format:
+            raise UserError(
+                "`--rerank_by` must be the directory of a run. Received: "
+                f"--rerank_by={FLAGS.rerank_by}, an exported model. Name the "
+                "run."
+            )
         plan = dataclasses.replace(
-            plan, reverse=_plan_reverse(), rerank_weight=weight
+            plan, reverse=reverse, rerank_weight=FLAGS.rerank_weight
         )
     if plan.linearization:
         rule = "needs a model that translates, not a parsing run"
@@ -86,20 +92,8 @@ def plan_decoding(changes, constraints):
         flags.refuse(FLAGS, ["tokenized"], "needs a model that parses")
     options = plan.change_options(**changes)
     if plan.checker:
-        plan.checker.check_call(options, **constraints)
+        plan.checker.check_call(Call(options, **constraints))
     return plan
-
-
-def _plan_reverse():
-    from keras_transformer.decoding.plan import plan_model
-
-    reverse = plan_model(directories(FLAGS.rerank_by), engine="keras")
-    if reverse.format:
-        raise UserError(
-            "`--rerank_by` must be the directory of a run. Received: "
-            f"--rerank_by={FLAGS.rerank_by}, an exported model. Name the run."
-        )
-    return reverse
 
 
 def report_settings(plan, changes):
@@ -156,23 +150,6 @@ def load_model(plan):
         if not FLAGS.decode_interactive:
             batching.give_each_a_core()
     return plan.load()
-
-
-def make_format(plan, changes):
-    """Returns the `LineFormat` that the flags describe."""
-    is_json = FLAGS.format == "jsonl"
-    return LineFormat(
-        name=FLAGS.decode_from_file or "standard input",
-        is_json=is_json,
-        # A parser takes all sentences of a text.
-        language=FLAGS.document_language
-        if is_json and not plan.linearization
-        else None,
-        num_hypotheses=changes.get("num_hypotheses") or 1,
-        with_scores=FLAGS.write_scores,
-        with_alignments=FLAGS.write_alignments,
-        with_word_scores=FLAGS.write_word_scores,
-    )
 
 
 def make_extras(translator, quality=None):

@@ -4,6 +4,7 @@ import contextlib
 import io
 import sys
 
+from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_model import load_model
 from keras_transformer.bin.kt_decoder.decoder_model import make_extras
 from keras_transformer.bin.shared import text_io
@@ -23,12 +24,10 @@ WARNINGS = {
 }
 
 
-def decode_document(plan, call, path, output, format, language, attributes):
+def decode_document(plan, call):
     """Writes the translation of a document; returns the number of warnings.
 
-    `call` holds the arguments of `Translator.translate_window`. Without paths,
-    the document is in standard input, and the translation goes to standard
-    output. The others are arguments of `Document`; the format may be None.
+    `call` holds the arguments of `Translator.translate_window`.
     """
     number = call.get("num_hypotheses") or 1
     if number > 1:
@@ -37,18 +36,18 @@ def decode_document(plan, call, path, output, format, language, attributes):
             f"translation. Received: num_hypotheses={number} with --document. "
             "Leave it out."
         )
-    content = _read(path)
+    content = _read(FLAGS.decode_from_file)
     # The vocabulary of a run can be read without its model, so a faulty
     # document fails before the model is loaded.
     translator = plan.checker or load_model(plan)
     source = document.Document(
         content,
-        format or document.guess_format(path),
-        language,
-        attributes,
+        FLAGS.document_format or document.guess_format(FLAGS.decode_from_file),
+        FLAGS.document_language,
+        FLAGS.translate_attributes,
         translator.codec.normalize,
     )
-    with _output(output) as file:
+    with _output(FLAGS.decode_to_file) as file:
         if plan.checker:
             translator = load_model(plan)
         translations = _translate(source.sentences, translator, call)
@@ -89,7 +88,7 @@ def _output(path):
 
 
 def _translate(sentences, translator, call):
-    from keras_transformer.decoding.texts import read_windows
+    from keras_transformer.decoding.preparation import read_windows
 
     extras = make_extras(translator)
     with Progress("sentences", len(sentences)) as progress:

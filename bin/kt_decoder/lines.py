@@ -1,49 +1,41 @@
 """The lines that kt-decoder reads and writes, text or JSON."""
 
-import dataclasses
 import json
 import sys
 
+from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.errors import UserError
 
 
-@dataclasses.dataclass(frozen=True)
-class LineFormat:
-    """Reads lines, and writes the lines of their translations."""
+def read_json_lines(window):
+    """Returns a `Window` of lines in JSON as one of their texts."""
+    name = FLAGS.decode_from_file or "standard input"
+    numbered = enumerate(window.texts, window.start + 1)
+    return window._replace(
+        texts=[_read_json(line, f"{name}, line {i}") for i, line in numbered]
+    )
 
-    name: str  # of the input, for errors
-    is_json: bool
-    language: str | None  # of texts with several sentences; None: with one
-    num_hypotheses: int
-    with_scores: bool
-    with_alignments: bool
-    with_word_scores: bool
 
-    def read(self, window):
-        """Returns a `Window` of lines as one of texts, the fields of JSON."""
-        if not self.is_json:
-            return window
-        numbered = enumerate(window.texts, window.start + 1)
-        return window._replace(
-            texts=[
-                _read_json(line, f"{self.name}, line {number}")
-                for number, line in numbered
-            ]
-        )
+def write_lines(lines, translations, num_hypotheses):
+    """Returns the lines of the output for lines of the input."""
+    return [
+        _write_line(line, translation, num_hypotheses)
+        for line, translation in zip(lines, translations)
+    ]
 
-    def write(self, line, translation):
-        """Returns the line of the output for a line of the input."""
-        best = translation.hypotheses[: self.num_hypotheses]
-        of_words = {}
-        if self.with_alignments:
-            of_words["alignments"] = translation.links.find_pairs()
-        if self.with_word_scores:
-            scores = translation.links.scores
-            of_words["word_scores"] = [round(score, 4) for score in scores]
-        if self.is_json:
-            several = best if self.num_hypotheses > 1 else []
-            return _write_json(line, translation, of_words, several) + "\n"
-        return _write_columns(best, self.with_scores, **of_words) + "\n"
+
+def _write_line(line, translation, num_hypotheses):
+    best = translation.hypotheses[:num_hypotheses]
+    of_words = {}
+    if FLAGS.write_alignments:
+        of_words["alignments"] = translation.links.find_pairs()
+    if FLAGS.write_word_scores:
+        scores = translation.links.scores
+        of_words["word_scores"] = [round(score, 4) for score in scores]
+    if FLAGS.format == "jsonl":
+        several = best if num_hypotheses > 1 else []
+        return _write_json(line, translation, of_words, several) + "\n"
+    return _write_columns(best, **of_words) + "\n"
 
 
 def report_warnings(window, translations, translator, extras):
@@ -76,12 +68,12 @@ def report_warnings(window, translations, translator, extras):
     return count
 
 
-def _write_columns(hypotheses, with_scores, alignments=None, word_scores=None):
+def _write_columns(hypotheses, alignments=None, word_scores=None):
     """Returns the translations of a line, separated by tabs."""
     columns = []
     for text, score, _ in hypotheses:
         columns.append(text)
-        if with_scores:
+        if FLAGS.write_scores:
             columns.append(f"{score:.6f}")
     if alignments is not None:
         from keras_transformer.decoding.engines.attention import format_pharaoh

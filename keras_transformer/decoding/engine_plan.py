@@ -1,21 +1,23 @@
 """Plans which engine runs a model, before any backend is loaded."""
 
 import dataclasses
+import functools
 import glob
+import itertools
 import logging
 import os
 import tempfile
 
 from keras_transformer.data.text.text_files import sha256
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
-from keras_transformer.decoding.automatic_engine import AUTOMATIC
-from keras_transformer.decoding.automatic_engine import ON_CTRANSLATE2
-from keras_transformer.decoding.automatic_engine import AutomaticEngine
 from keras_transformer.decoding.engines import keras_engine
 from keras_transformer.decoding.engines.engine import EXPORT_LENGTH
+from keras_transformer.decoding.engines.engine import AttentiveEngine
 from keras_transformer.decoding.engines.engine import Capabilities
+from keras_transformer.decoding.engines.engine import Codec
 from keras_transformer.decoding.engines.engine import Engine
 from keras_transformer.decoding.engines.engine import find_unsupported
+from keras_transformer.decoding.engines.engine import length_limit
 from keras_transformer.errors import UserError
 from keras_transformer.files.records import hash_record
 from keras_transformer.formats import exported
@@ -29,6 +31,19 @@ from keras_transformer.search.options import MAX_SOURCE_TOKENS
 from keras_transformer.search.options import DecodeOptions
 
 ENGINES = ("auto", "keras", "ctranslate2")
+# What a run can do on CTranslate2.
+ON_CTRANSLATE2 = dataclasses.replace(
+    ctranslate2.CTRANSLATE2,
+    description="A run on CTranslate2",
+    remedy="the engine keras",
+    supports=("checkpoints", *ctranslate2.CTRANSLATE2.supports),
+)
+# What it does there without being asked to. Samples of CTranslate2 differ from
+# those of Keras, and depend on the other sentences.
+AUTOMATIC = dataclasses.replace(
+    ON_CTRANSLATE2,
+    supports=tuple(n for n in ON_CTRANSLATE2.supports if n != "samples"),
+)
 _log = logging.getLogger(__name__)
 
 
@@ -52,6 +67,7 @@ class EnginePlan:
     runs: list = dataclasses.field(default_factory=list)
     steps: list = dataclasses.field(default_factory=list)  # of checkpoints
     temporary: list = dataclasses.field(default_factory=list)  # imported runs
+    max_length = None  # of a translation, which only an engine limits
 
     def open_engine(self) -> Engine:
         """Loads the model into its engine, which may import a backend."""
@@ -271,3 +287,110 @@ def _find_obstacle(runs, precision, request, is_automatic):
     if precision == "int8" and ctranslate2.may_overflow():
         return "sums of 8-bit products can overflow on this processor"
     return None
+
+
+class AutomaticEngine(AttentiveEngine):
+    """Searches with CTranslate2, and with Keras where that is needed.
+
+    CTranslate2 lacks terms of a glossary, repeatable samples, the attention of
+    all heads, and texts that are longer than its table of positions. Keras is
+    loaded at the first sentence that needs one of these; the other sentences
+    stay with CTranslate2. `fast` is the `CTranslate2Engine` of a run, and
+    `load()` returns its `KerasEngine`.
+    """
+
+    capabilities = keras_engine.RUN
+    max_length = None
+
+    def __init__(self, fast, load):
+        self._fast = fast
+        self._load = load
+        self.options = fast.options
+        self.trained_length = fast.trained_length
+        self.num_threads = fast.num_threads
+        # The codec of a run, which takes longer texts.
+        self.codec = Codec(fast.codec.vocabularies)
+
+    def search(self, sentences, options, scored=True):
+        """Searches for hypotheses of sentences, see `KerasEngine.search`."""
+        request = {
+            "glossary": sentences.terms,
+            "temperature": options.temperature,
+        }
+        if find_unsupported(AUTOMATIC, request):
+            return self._keras_engine.search(sentences, options, scored)
+        prefixes = sentences.prefixes or itertools.repeat(())
+        limits = [
+            length_limit(len(source), len(prefix) + 1, options.extra_length)
+            if source
+            else 0
+            for source, prefix in zip(sentences.sources, prefixes)
+        ]
+        return itertools.chain.from_iterable(
+            engine.search(
+                sentences._replace(sources=_keep(sentences.sources, numbers)),
+                options,
+                scored,
+            )
+            for engine, numbers in self._divide(limits)
+        )
+
+    def score(self, sources, targets, options):
+        """Scores translations of sentences, see `KerasEngine.score`."""
+        return itertools.chain.from_iterable(
+            engine.score(_keep(sources, numbers), targets, options)
+            for engine, numbers in self._divide_pairs(sources, targets)
+        )
+
+    def attend(self, sources, target_ids):
+        """Returns the `Attention` of each sentence and its translation."""
+        return self._keras_engine.attend(sources, target_ids)
+
+    def link_words(self, sources, target_ids, pattern, scored=True):
+        """Returns the `WordLinks`, see `AttentiveEngine.link_words`."""
+        links = [None] * len(sources)
+        for engine, numbers in self._divide_pairs(sources, target_ids):
+            of_engine = engine.link_words(
+                [sources[i] for i in numbers],
+                [target_ids[i] for i in numbers],
+                pattern,
+                scored,
+            )
+            for i, each in zip(numbers, of_engine):
+                links[i] = each
+        return links
+
+    def _divide_pairs(self, sources, targets):
+        # CTranslate2 takes one more position, for the beginning of a target.
+        return self._divide(
+            [
+                max(len(source), len(target)) + 1
+                for source, target in zip(sources, targets, strict=True)
+            ]
+        )
+
+    def _divide(self, lengths):
+        """Yields each engine that is needed, and the numbers of its sentences.
+
+        A sentence is long or short by itself, whatever its neighbours are.
+        """
+        is_long = [length > self._fast.max_length for length in lengths]
+        long = [i for i, each in enumerate(is_long) if each]
+        if len(long) < len(lengths):
+            yield self._fast, [i for i, each in enumerate(is_long) if not each]
+        if long:
+            yield self._keras_engine, long
+
+    @functools.cached_property
+    def _keras_engine(self):
+        _log.debug("Loading Keras for what CTranslate2 does not support.")
+        return self._load()
+
+
+def _keep(sources, numbers):
+    """Returns sources of which all but the numbered ones are blank."""
+    kept = set(numbers)
+    return [
+        source if number in kept else []
+        for number, source in enumerate(sources)
+    ]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from keras_transformer.decoding.engine_plan import EnginePlan
 from keras_transformer.decoding.engines.engine import Engine
 from keras_transformer.decoding.engines.engine import Hypothesis
+from keras_transformer.decoding.preparation import Call
 from keras_transformer.decoding.steps import Step
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
@@ -176,13 +177,11 @@ class Parser(Translator):
         engine = plan.open_engine()
         return cls(engine, chart=plan.open_chart(engine), **options)
 
-    def combine_steps(
-        self, options: DecodeOptions, *others, **constraints
-    ) -> list[Step]:
-        steps = super().combine_steps(options, *others, **constraints)
+    def combine_steps(self, call: Call) -> list[Step]:
+        steps = super().combine_steps(call)
         # The first step finishes last, when the samples are trees.
-        if options.mbr_samples or self._uses_chart(options):
-            return [Consensus(self, options), *steps]
+        if call.options.mbr_samples or self._uses_chart(call.options):
+            return [Consensus(self, call.options), *steps]
         return steps
 
     def choose_search(self, options: DecodeOptions) -> DecodeOptions:

@@ -26,18 +26,15 @@ class Passages:
     Args:
         window: The `Window`. The sentences of a prefix belong to the first
             ones of its text.
-        language: Code of the language, which decides where sentences end. None
-            divides no text.
+        language: Code of the language, which decides where sentences end.
 
     Attributes:
         window: The `Window` of the sentences.
     """
 
-    def __init__(self, window, language=None):
+    def __init__(self, window, language):
         segment = _make_segmenter(language)
-        self._all_parts = [["", text, ""] for text in window.texts]
-        if language:
-            self._all_parts = [_divide(text, segment) for text in window.texts]
+        self._all_parts = [_divide(text, segment) for text in window.texts]
         prefixes = window.prefixes and [
             one
             for prefix, parts in zip(window.prefixes, self._all_parts)
@@ -74,7 +71,7 @@ def pair_sentences(text, translation, language="en"):
 
 
 def _make_segmenter(language):
-    if language is None or importlib.util.find_spec("sentencex") is None:
+    if importlib.util.find_spec("sentencex") is None:
         return lambda line: [line]
     return make_segmenter(language)
 

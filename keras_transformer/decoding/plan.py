@@ -6,7 +6,7 @@ import typing
 
 from keras_transformer.decoding.engine_plan import EnginePlan
 from keras_transformer.decoding.engine_plan import plan_engine
-from keras_transformer.decoding.engines.codec import Codec
+from keras_transformer.decoding.engines.engine import Codec
 from keras_transformer.decoding.engines.engine import check_capabilities
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.parser import Trees
@@ -51,14 +51,8 @@ class Plan(EnginePlan):
         steps = self._make_steps(codec)
         if self.linearization:
             steps.append(Trees(codec, self.tokenized))
-        return Preparation(
-            codec,
-            self.options,
-            self.capabilities,
-            self.trained_length,
-            steps=steps,
-            reverse=self.reverse and self.reverse.checker,
-        )
+        reverse = self.reverse and self.reverse.checker
+        return Preparation(self, codec, steps, reverse)
 
     def change_options(self, **changes) -> DecodeOptions:
         """Returns the options of the model with some of them changed."""

@@ -1,12 +1,14 @@
-"""Checks what a translator is asked for, without its model."""
+"""Reads, prepares and checks texts, for which it needs no model."""
 
+import dataclasses
 import itertools
+import typing
 from collections.abc import Iterable
 from collections.abc import Sequence
 
 from keras_transformer import fields
-from keras_transformer.decoding.engines.batching import length_limit
 from keras_transformer.decoding.engines.engine import check_capabilities
+from keras_transformer.decoding.engines.engine import length_limit
 from keras_transformer.decoding.steps import check_translates
 from keras_transformer.decoding.steps.affixes import TargetTag
 from keras_transformer.decoding.steps.glossary import Glossary
@@ -14,10 +16,110 @@ from keras_transformer.decoding.steps.glossary import check_glossary
 from keras_transformer.decoding.steps.glossary import check_term_lengths
 from keras_transformer.decoding.steps.placeholders import Placeholders
 from keras_transformer.decoding.steps.placeholders import check_protect
-from keras_transformer.decoding.texts import prepare_texts
-from keras_transformer.decoding.texts import read_windows
 from keras_transformer.errors import UserError
 from keras_transformer.search.options import DecodeOptions
+
+WINDOW = 1024  # sentences that are read, and sorted by length, together
+
+
+def check_each(texts, start=0, name="texts"):
+    """Yields the texts, each checked to be a str without surrogates.
+
+    An error calls them `name`, and the first one has the number `start + 1`.
+    """
+    # A str is iterable too: each of its characters would be a sentence.
+    if isinstance(texts, str):
+        raise UserError(
+            f"`{name}` must be a list of str. Received: one str, "
+            f"{texts[:40]!r}. Put it into a list."
+        )
+    for number, text in enumerate(texts, start + 1):
+        if not isinstance(text, str):
+            raise UserError(
+                f"`{name}` must be a list of str. Received: text {number} is "
+                f"{text!r:.40}. Pass an empty str for a blank text."
+            )
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise UserError(
+                f"`{name}` must be Unicode. Received: text {number}, "
+                f"{ascii(text):.40}, with a surrogate that stands for no "
+                "character. Decode it with errors='replace'."
+            ) from error
+        yield text
+
+
+def check_pairs(texts, translations):
+    """Raises a `UserError` unless there is one translation for each text."""
+    for name, values in (("texts", texts), ("translations", translations)):
+        list(check_each(values, name=name))
+    if len(texts) != len(translations):
+        raise UserError(
+            "`translations` must have one entry for each text. Received: "
+            f"{len(translations)} translations of {len(texts)} texts. Pass "
+            "equally many."
+        )
+
+
+class Window(typing.NamedTuple):
+    """Texts that are translated together."""
+
+    texts: list[str]
+    start: int = 0  # number of texts before these
+    prefixes: list[str] | None = None  # of the translations
+
+
+def read_windows(texts, prefixes=None, start=0, size=None):
+    """Yields the `Window`s of texts, of `WINDOW` texts by default."""
+    texts = check_each(texts, start)
+    if prefixes is not None:
+        prefixes = check_each(prefixes, start, "prefixes")
+    while window := list(itertools.islice(texts, size or WINDOW)):
+        window_prefixes = None
+        if prefixes is not None:
+            window_prefixes = list(itertools.islice(prefixes, len(window)))
+            if len(window_prefixes) < len(window):
+                number = start + len(window_prefixes) + 1
+                raise UserError(
+                    "`prefixes` must have one entry for each text. Received: "
+                    f"none for text {number}. Pass an empty prefix where a "
+                    "translation is free."
+                )
+        yield Window(window, start, window_prefixes)
+        start += len(window)
+    if prefixes is not None and next(prefixes, None) is not None:
+        raise UserError(
+            "`prefixes` must have one entry for each text. Received: more "
+            "prefixes than texts. Leave the others out."
+        )
+
+
+def prepare_texts(steps, texts):
+    """Returns texts as steps prepare them, and the memory of each step."""
+    memories = []
+    for step in steps:
+        texts, memory = step.prepare(texts)
+        memories.append(memory)
+    return texts, memories
+
+
+def finish_hypotheses(steps, hypotheses, memories):
+    """Returns hypotheses as steps finish them, in reverse order."""
+    for step, memory in zip(reversed(steps), reversed(memories)):
+        hypotheses = step.finish(hypotheses, memory)
+    return hypotheses
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """What a translator is asked for, except texts."""
+
+    options: DecodeOptions
+    prefixes: list[str] | None = None  # of the translations
+    seed: int = 0  # of the sampler
+    glossary: Glossary | None = None
+    protect: Placeholders | None = None
 
 
 class Preparation:
@@ -27,31 +129,18 @@ class Preparation:
     base class of translators.
 
     Args:
+        model: The `Engine`, or the `EnginePlan` of a model that is not loaded.
         codec: The `Codec` of the model.
-        options: The model's `DecodeOptions`, which a call may change.
-        capabilities: The `Capabilities` of the engine.
-        trained_length: Integer number of tokens of the longest training text.
-        max_length: Integer, the maximum number of tokens of a translation.
-            Defaults to None, which means no limit of the engine.
         steps: List of `Step`. Defaults to none.
         reverse: The `Preparation` of the model that reranks. Defaults to None.
     """
 
-    def __init__(
-        self,
-        codec,
-        options,
-        capabilities,
-        trained_length,
-        max_length=None,
-        steps=(),
-        reverse=None,
-    ):
+    def __init__(self, model, codec, steps=(), reverse=None):
         self.codec = codec
-        self.options = options
-        self.capabilities = capabilities
-        self.trained_length = trained_length
-        self.max_length = max_length
+        self.options = model.options
+        self.capabilities = model.capabilities
+        self.trained_length = model.trained_length
+        self.max_length = model.max_length
         self.steps = list(steps)
         self.reverse = reverse
         self.linearization = codec.linearization
@@ -145,24 +234,16 @@ class Preparation:
             )
         return options
 
-    def check_call(
-        self,
-        options: DecodeOptions,
-        prefixes: Iterable[str] | None = None,
-        seed: int = 0,
-        glossary: Glossary | None = None,
-        protect: Placeholders | None = None,
-    ) -> None:
-        """Checks the arguments of a translator's call, except its texts."""
-        changes = dict(glossary=glossary, protect=protect, prefixes=prefixes)
-        check_capabilities(self.capabilities, {**changes, "seed": seed})
-        fields.check_seed(seed)
-        if prefixes is not None:
+    def check_call(self, call: Call) -> None:
+        """Checks the arguments of a translator's call."""
+        check_capabilities(self.capabilities, vars(call))
+        fields.check_seed(call.seed)
+        if call.prefixes is not None:
             check_translates("prefixes", self.linearization)
-        if glossary:
-            check_glossary(glossary, options, self.linearization)
-            check_term_lengths(glossary, self.count_tokens)
-        if protect:
+        if call.glossary:
+            check_glossary(call.glossary, call.options, self.linearization)
+            check_term_lengths(call.glossary, self.count_tokens)
+        if call.protect:
             # A tag such as <fr> looks like a part that must be kept.
             tags = {
                 "tag": step.tag
@@ -170,7 +251,10 @@ class Preparation:
                 if isinstance(step, TargetTag)
             }
             check_protect(
-                protect, self.linearization, prefixes=prefixes, **tags
+                call.protect,
+                self.linearization,
+                prefixes=call.prefixes,
+                **tags,
             )
 
     def length_limit(self, text: str, prefix: str = "", **options) -> int:

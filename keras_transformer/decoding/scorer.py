@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from keras_transformer.decoding.engines.attention import SPACED_WORD
 from keras_transformer.decoding.engines.attention import Attention
 from keras_transformer.decoding.engines.attention import WordLinks
-from keras_transformer.decoding.engines.engine import Engine
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.engines.engine import check_capabilities
 from keras_transformer.decoding.preparation import Preparation
-from keras_transformer.decoding.steps import Step
+from keras_transformer.decoding.preparation import check_pairs
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.steps.placeholders import Placeholders
 from keras_transformer.decoding.steps.placeholders import make_mask
-from keras_transformer.decoding.texts import check_pairs
 from keras_transformer.decoding.translation import REACHED_LIMIT
 from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translation import Translation
@@ -28,24 +26,8 @@ from keras_transformer.token_ids import END_ID
 class Scorer(Preparation):
     """The part of a `Translator` that needs a model, but no search."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        steps: Sequence[Step] = (),
-        reranker: "Reranker | None" = None,
-    ):
-        super().__init__(
-            engine.codec,
-            engine.options,
-            engine.capabilities,
-            engine.trained_length,
-            engine.max_length,
-            steps,
-            reranker and reranker.reverse,
-        )
-        # What the engine can do decides which other methods it has.
-        self.engine: typing.Any = engine
-        self.reranker = reranker
+    engine: typing.Any
+    reranker: "Reranker | None"
 
     def score(
         self,

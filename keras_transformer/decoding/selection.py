@@ -1,12 +1,8 @@
 """Orders samples by how well they agree with one another."""
 
 import collections
-import typing
 
 import numpy as np
-
-if typing.TYPE_CHECKING:
-    pass
 
 BETA = 2  # weight of recall in chrF, the default of sacreBLEU
 

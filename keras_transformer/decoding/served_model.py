@@ -7,8 +7,8 @@ import numpy as np
 from keras_transformer.data.batches.padding import pad
 from keras_transformer.decoding.engines.batching import run_in_parallel
 from keras_transformer.decoding.plan import plan_model
+from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.steps.affixes import FinalEmoji
-from keras_transformer.decoding.texts import Window
 from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from keras_transformer.decoding.engines.attention import WordLinks
 from keras_transformer.decoding.engines.engine import Hypothesis
+from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.steps.placeholders import Placeholders
-from keras_transformer.decoding.texts import Window
 
 TOO_LONG = "too_long"  # the text is not translated
 SPLIT = "split"  # it is translated in parts
@@ -81,7 +81,7 @@ def translate_parts(translator, texts, extras, call):
     """Translates texts in parts of at most `extras.max_tokens` tokens.
 
     The hypotheses of the parts are joined, and their scores are averaged.
-    `call` holds the other arguments of `Translator.translate_window`.
+    `call` is the `Call` of the window.
     """
     all_parts = [
         split_long(text, extras.max_tokens, translator.count_tokens)
@@ -90,7 +90,14 @@ def translate_parts(translator, texts, extras, call):
     window = Window([part for parts in all_parts for part in parts])
     extras = Extras(warns=extras.warns)
     translations = iter(
-        translator.translate_window(window, extras=extras, **call)
+        translator.translate_window(
+            window,
+            seed=call.seed,
+            glossary=call.glossary,
+            protect=call.protect,
+            extras=extras,
+            **dataclasses.asdict(call.options),
+        )
     )
     return [_join([next(translations) for _ in parts]) for parts in all_parts]
 

@@ -6,14 +6,22 @@ import typing
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Sequence
 
 import numpy as np
 
 from keras_transformer.decoding.engine_plan import EnginePlan
 from keras_transformer.decoding.engine_plan import plan_engine
-from keras_transformer.decoding.engines.batching import Sentences
+from keras_transformer.decoding.engines.engine import Engine
 from keras_transformer.decoding.engines.engine import Hypothesis
+from keras_transformer.decoding.engines.engine import Sentences
 from keras_transformer.decoding.engines.engine import check_capabilities
+from keras_transformer.decoding.preparation import Call
+from keras_transformer.decoding.preparation import Window
+from keras_transformer.decoding.preparation import finish_hypotheses
+from keras_transformer.decoding.preparation import prepare_texts
+from keras_transformer.decoding.preparation import read_windows
+from keras_transformer.decoding.scorer import Reranker
 from keras_transformer.decoding.scorer import Scorer
 from keras_transformer.decoding.selection import sort_by_agreement
 from keras_transformer.decoding.steps import Step
@@ -23,10 +31,6 @@ from keras_transformer.decoding.steps.glossary import merge_hypotheses
 from keras_transformer.decoding.steps.placeholders import Placeholders
 from keras_transformer.decoding.steps.placeholders import Protection
 from keras_transformer.decoding.steps.placeholders import check_protect
-from keras_transformer.decoding.texts import Window
-from keras_transformer.decoding.texts import finish_hypotheses
-from keras_transformer.decoding.texts import prepare_texts
-from keras_transformer.decoding.texts import read_windows
 from keras_transformer.decoding.translation import TOO_LONG
 from keras_transformer.decoding.translation import CallOptions
 from keras_transformer.decoding.translation import Extras
@@ -61,6 +65,18 @@ class Translator(Scorer):
     """
 
     sorts_samples = True  # by how well they agree, as `mbr_samples` asks
+
+    def __init__(
+        self,
+        engine: Engine,
+        steps: Sequence[Step] = (),
+        reranker: Reranker | None = None,
+    ):
+        reverse = reranker and reranker.reverse
+        super().__init__(engine, engine.codec, steps, reverse)
+        # What the engine can do decides which other methods it has.
+        self.engine: typing.Any = engine
+        self.reranker = reranker
 
     @classmethod
     def load(
@@ -230,8 +246,8 @@ class Translator(Scorer):
             prefixes: Iterable of str, one for each text. Defaults to None.
             seed, glossary, protect: See `__call__`.
             start: Integer, the number of texts before these. If it is a
-                multiple of `texts.WINDOW`, the hypotheses are those of a call
-                with all the texts. Defaults to 0.
+                multiple of `preparation.WINDOW`, the hypotheses are those of a
+                call with all the texts. Defaults to 0.
             scored: Whether the scores are needed. An engine that is faster
                 without them leaves them None. Defaults to True.
             **options: Fields of `DecodeOptions` to change.
@@ -263,9 +279,9 @@ class Translator(Scorer):
         """
         options = self.change_options(**options)
         constraints: dict = {"glossary": glossary, "protect": protect}
-        steps = self.combine_steps(
-            options, window.prefixes, seed, **constraints
-        )
+        call = Call(options, window.prefixes, seed, **constraints)
+        self.check_call(call)
+        steps = self.combine_steps(call)
         texts, long = self._set_aside(window.texts, extras.max_tokens)
         prepared, memories = prepare_texts(steps, texts)
         sources = self.codec.encode(prepared, window.start)
@@ -293,7 +309,6 @@ class Translator(Scorer):
         for i in long:
             translations[i] = translations[i]._replace(warnings=[TOO_LONG])
         if long and extras.splits:
-            call = {"seed": seed, **constraints, **dataclasses.asdict(options)}
             long_texts = [window.texts[i] for i in long]
             in_parts = translate_parts(self, long_texts, extras, call)
             for i, translation in zip(long, in_parts):
@@ -344,19 +359,12 @@ class Translator(Scorer):
             return options
         return options.replace(num_hypotheses=options.num_beams)
 
-    def combine_steps(
-        self,
-        options: DecodeOptions,
-        prefixes: Iterable[str] | None = None,
-        seed: int = 0,
-        glossary: Glossary | None = None,
-        protect: Placeholders | None = None,
-    ) -> list[Step]:
-        """Checks the arguments of a call, and returns its steps."""
-        self.check_call(options, prefixes, seed, glossary, protect)
-        if not protect:
+    def combine_steps(self, call: Call) -> list[Step]:
+        """Returns the steps of a call."""
+        if not call.protect:
             return self.steps
-        return [*self.steps, Protection(protect, glossary, self.engine)]
+        protection = Protection(call.protect, call.glossary, self.engine)
+        return [*self.steps, protection]
 
     def _enforce_terms(
         self, glossary, texts, start, sources, hypotheses, search

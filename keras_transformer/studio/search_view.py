@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_transformer.decoding.engines.batching import Sentences
+from keras_transformer.decoding.engines.engine import Sentences
 from keras_transformer.decoding.engines.keras_engine import cut_after_end
 from keras_transformer.errors import UserError
 from keras_transformer.studio.models import MAX_BEAM

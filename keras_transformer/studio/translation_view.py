@@ -7,7 +7,7 @@ from keras_transformer.decoding.engines.attention import find_words
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.passages import Passages
 from keras_transformer.decoding.passages import pair_sentences
-from keras_transformer.decoding.texts import Window
+from keras_transformer.decoding.preparation import Window
 from keras_transformer.errors import UserError
 from keras_transformer.studio.models import MAX_BEAM
 from keras_transformer.studio.models import clean_text

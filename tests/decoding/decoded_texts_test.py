@@ -11,10 +11,10 @@ from small_translators import rerank_translator
 from small_translators import tag_translator
 
 from keras_transformer.data.vocabulary.subwords import train_subwords
-from keras_transformer.decoding import texts as windows
+from keras_transformer.decoding import preparation as windows
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
-from keras_transformer.decoding.texts import Window
-from keras_transformer.decoding.texts import check_each
+from keras_transformer.decoding.preparation import Window
+from keras_transformer.decoding.preparation import check_each
 from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.formats.ctranslate2.engine import CTranslate2Engine

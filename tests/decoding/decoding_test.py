@@ -17,7 +17,7 @@ from small_translators import ids_of
 from small_translators import make_translator
 from small_translators import make_tree_vocabulary
 
-from keras_transformer.decoding import texts as windows
+from keras_transformer.decoding import preparation as windows
 from keras_transformer.decoding.engines import batching
 from keras_transformer.decoding.engines.compiled_search import compile_search
 from keras_transformer.decoding.engines.compiled_search import (

@@ -10,7 +10,7 @@ from keras_transformer.decoding.engines.attention import WordLinks
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.passages import Passages
 from keras_transformer.decoding.passages import pair_sentences
-from keras_transformer.decoding.texts import Window
+from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.translation import Translation
 
 pytest.importorskip("sentencex")
@@ -55,9 +55,6 @@ class PassagesTest:
     @pytest.mark.parametrize("text", [TEXTS[0], *TEXTS[3:4], TEXTS[5], " a "])
     def test_a_text_of_one_sentence_stays_as_it_is(self, text):
         assert Passages(Window([text]), "en").window.texts == [text]
-
-    def test_without_a_language_nothing_is_divided(self):
-        assert Passages(Window(TEXTS)).window.texts == TEXTS
 
     def test_without_the_library_line_ends_divide(self, monkeypatch):
         find = importlib.util.find_spec

@@ -10,7 +10,7 @@ from small_translators import make_vocabulary
 from keras_transformer.decoding import translation
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
-from keras_transformer.decoding.texts import Window
+from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translation import split_long
 from keras_transformer.decoding.translator import Translator

@@ -12,7 +12,7 @@ from small_translators import TEXTS
 from small_translators import CopyingModel
 from small_translators import make_translator
 
-from keras_transformer.decoding import texts as windows
+from keras_transformer.decoding import preparation as windows
 from keras_transformer.decoding.engines import batching
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beams import gather_beams

@@ -20,7 +20,7 @@ from processes import environment
 
 from keras_transformer.bin import decoder
 from keras_transformer.bin.kt_decoder.decoder_model import NEW_SETTINGS
-from keras_transformer.decoding import texts
+from keras_transformer.decoding import preparation
 from keras_transformer.files.partial import PartialFile
 from keras_transformer.files.partial import open_resumable
 from keras_transformer.runs.run_directory import RunDirectory
@@ -43,7 +43,7 @@ needs_ctranslate2 = pytest.mark.skipif(
 @pytest.fixture
 def small_windows(monkeypatch):
     """Lets the decoder read and write eight sentences at a time."""
-    monkeypatch.setattr(texts, "WINDOW", 8)
+    monkeypatch.setattr(preparation, "WINDOW", 8)
 
 
 @pytest.fixture

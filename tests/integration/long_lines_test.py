@@ -11,7 +11,7 @@ from commands import call
 
 from keras_transformer.bin import decoder
 from keras_transformer.bin.kt_decoder import decoder_model
-from keras_transformer.decoding import texts
+from keras_transformer.decoding import preparation
 from keras_transformer.files.partial import PartialFile
 
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
@@ -77,7 +77,7 @@ class LongLinesTest:
     def test_a_resumed_output_and_status_are_those_without_a_stop(
         self, place, tmp_path, type_in, monkeypatch, capsys
     ):
-        monkeypatch.setattr(texts, "WINDOW", 8)
+        monkeypatch.setattr(preparation, "WINDOW", 8)
         lines = ["a b"] * 20
         lines[place] = LONG
         text = "".join(f"{line}\n" for line in lines).encode()

@@ -8,14 +8,10 @@ import contextlib
 import itertools
 import logging
 import math
-import os
 import queue
-import typing
 from concurrent import futures
 
-import numpy as np
-
-from keras_transformer.data.batches.padding import pad
+from keras_transformer.decoding.engines.engine import count_cores
 from keras_transformer.errors import UserError
 from keras_transformer.errors import is_out_of_memory
 
@@ -28,52 +24,6 @@ CACHE_POSITIONS = 16384
 TREE_GROWTH = 3
 MAX_THREADS = 8
 _log = logging.getLogger(__name__)
-
-
-class Sentences(typing.NamedTuple):
-    """Encoded sentences, with their prefixes, terms and seeds."""
-
-    sources: list  # what `Codec.encode` returned; a blank one is empty
-    prefixes: list | None = None  # of lists of ids without the end id
-    terms: list | None = None  # of lists of encoded terms
-    seeds: np.ndarray | None = None  # of the sampler, int32 (num_sentences,)
-
-    def make_arrays(self, batch, extra_length):
-        """Returns the arguments of `compile_search`'s function for a batch."""
-        sources = [self.sources[i] for i in batch]
-        prefixes = [self.prefixes[i] if self.prefixes else [] for i in batch]
-        limits = [
-            length_limit(len(source), len(prefix) + 1, extra_length)
-            for source, prefix in zip(sources, prefixes)
-        ]
-        terms = None
-        if self.terms:
-            terms = pad_terms([self.terms[i] for i in batch])
-        return (
-            pad(sources),
-            np.array(limits, "int32"),
-            pad(prefixes) if self.prefixes else None,
-            None if self.seeds is None else self.seeds[batch],
-            terms,
-        )
-
-
-def length_limit(source_len, prefix_len, extra_length):
-    """Returns the maximum number of tokens of a translation.
-
-    Both lengths count an end. A prefix can be longer than its source.
-    """
-    return max(source_len, prefix_len) + extra_length
-
-
-def pad_terms(terms):
-    """Returns ids of terms as `(batch, num_terms, term_len)`, None for none."""
-    num_terms = max(map(len, terms))
-    if not num_terms:
-        return None
-    rows = [each + [[]] * (num_terms - len(each)) for each in terms]
-    flat = pad(list(itertools.chain.from_iterable(rows)))
-    return flat.reshape(len(terms), num_terms, -1)
 
 
 def fill_rows(terms):
@@ -138,13 +88,21 @@ class BatchRunner:
         self.num_threads = num_threads
         self._share = math.inf  # of the budget, the maximum for a batch
 
-    def run(self, workers, costs, budget, describe, **options):
-        """Yields pairs of a batch and the list of its results.
+    def run(
+        self,
+        workers,
+        costs,
+        budget,
+        describe,
+        make_arguments=lambda batch: (batch,),
+        **options,
+    ):
+        """Yields pairs of a batch and its results, which its worker returned.
 
         The `workers` are functions, one for each device, which share the
-        threads evenly. They turn a batch, a list of numbers of sentences, into
-        a list with the result of each sentence. `describe` names a sentence in
-        an error message. All else is as for `plan_batches`.
+        threads evenly. `make_arguments` turns a batch, a list of numbers of
+        sentences, into their arguments. `describe` names a sentence in an error
+        message. All else is as for `plan_batches`.
         """
         idle = queue.SimpleQueue()
         for worker in itertools.islice(
@@ -158,7 +116,7 @@ class BatchRunner:
             if len(batch) == 1 or share <= self._share:
                 worker = idle.get()
                 try:
-                    return [(batch, worker(batch))]
+                    return [(batch, worker(*make_arguments(batch)))]
                 except Exception as error:
                     self._note(error, batch, share, describe)
                 finally:
@@ -247,10 +205,3 @@ def give_each_a_core():
             tf.config.threading.set_intra_op_parallelism_threads(
                 count_cores() // num_batches
             )
-
-
-def count_cores():
-    # A container or `taskset` can allow fewer cores than the machine has.
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

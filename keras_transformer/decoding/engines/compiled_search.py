@@ -145,7 +145,7 @@ def compile_scoring(model, alpha, device=None):
 
     It takes int32 source ids of shape `(batch, input_len)` and target ids of
     shape `(batch, target_len)`, both with the end id. It returns the scores
-    that the search would give, of shape `(batch,)`.
+    that the search would give, a list of float.
     """
 
     def score(inputs, targets):
@@ -163,7 +163,7 @@ def compile_scoring(model, alpha, device=None):
             missing = _count_missing_rows(batch)
             pair = [_pad(ids, missing, _round_up(ids.shape[1])) for ids in pair]
         with _device_scope(device):
-            return ops.convert_to_numpy(score(*pair))[:batch]
+            return ops.convert_to_numpy(score(*pair))[:batch].tolist()
 
     return score_arrays
 

@@ -1,20 +1,27 @@
 """Engines, which search and score, and what each of them can do.
 
 An engine is a run on Keras (`keras_engine`), a SavedModel (`saved_model`) or a
-CTranslate2 model (`ctranslate2`); `automatic` has both for a run.
+CTranslate2 model (`ctranslate2`); an `AutomaticEngine` has both for a run.
 """
 
 import abc
 import dataclasses
+import itertools
+import os
 import re
 import typing
 from collections.abc import Iterable
 from collections.abc import Sequence
 
+import numpy as np
+
+from keras_transformer.data.batches.padding import pad
+from keras_transformer.data.text import normalization
+from keras_transformer.data.text.letter_case import restore_case
 from keras_transformer.decoding.engines.attention import WordLinks
-from keras_transformer.decoding.engines.batching import Sentences
-from keras_transformer.decoding.engines.codec import Codec
 from keras_transformer.errors import UserError
+from keras_transformer.parsing.target_text import find_linearization
+from keras_transformer.search.options import MAX_SOURCE_TOKENS
 from keras_transformer.search.options import DecodeOptions
 
 # The capability that an argument of a translator or a flag of kt-decoder needs.
@@ -41,6 +48,34 @@ _NEEDS = {
 EXPORT_LENGTH = 256
 
 
+class Sentences(typing.NamedTuple):
+    """Encoded sentences, with their prefixes, terms and seeds."""
+
+    sources: list  # what `Codec.encode` returned; a blank one is empty
+    prefixes: list | None = None  # of lists of ids without the end id
+    terms: list | None = None  # of lists of encoded terms
+    seeds: np.ndarray | None = None  # of the sampler, int32 (num_sentences,)
+
+    def make_arrays(self, batch, extra_length):
+        """Returns the arguments of `compile_search`'s function for a batch."""
+        sources = [self.sources[i] for i in batch]
+        prefixes = [self.prefixes[i] if self.prefixes else [] for i in batch]
+        limits = [
+            length_limit(len(source), len(prefix) + 1, extra_length)
+            for source, prefix in zip(sources, prefixes)
+        ]
+        terms = None
+        if self.terms:
+            terms = pad_terms([self.terms[i] for i in batch])
+        return (
+            pad(sources),
+            np.array(limits, "int32"),
+            pad(prefixes) if self.prefixes else None,
+            None if self.seeds is None else self.seeds[batch],
+            terms,
+        )
+
+
 class Hypothesis(typing.NamedTuple):
     """A translation with its score and, if known, its ids with the end id.
 
@@ -50,6 +85,96 @@ class Hypothesis(typing.NamedTuple):
     text: str
     score: float | None
     ids: Sequence[int] = ()
+
+
+class Codec:
+    """Encodes texts with the vocabularies of a model, and decodes ids.
+
+    Sources in capitals, in title case or in small letters are encoded in the
+    usual case; see `data.letter_case`.
+
+    Each engine has a codec. `SavedModelCodec` has the same methods, but its
+    vocabularies are inside the model. The length of an encoded sentence is its
+    number of tokens, and 0 for a blank one.
+    """
+
+    def __init__(self, vocabularies, max_tokens=MAX_SOURCE_TOKENS):
+        self.vocabularies = vocabularies
+        self.vocabulary = vocabularies.targets
+        self.source_vocabulary = vocabularies.sources
+        self.language_codes = self.source_vocabulary.language_codes
+        # Of the trees that a parsing model writes; None if it translates.
+        self.linearization = find_linearization(self.vocabulary)
+        self.max_tokens = max_tokens
+
+    def normalize(self, text):
+        """Returns a text as the vocabulary of the sources reads it."""
+        if self.source_vocabulary.normalizes_text:
+            return normalization.normalize(text)
+        return text
+
+    def count_tokens(self, texts, of_targets=False):
+        """Returns the number of tokens of each text, however long it is."""
+        encoded = self.encode_texts(texts, of_targets)
+        return [len(ids) or 1 for ids in encoded]  # a blank text has an end
+
+    def encode(self, texts, start=0, name="sentence", of_targets=False):
+        """Encodes texts, and checks their lengths as `check_lengths` says.
+
+        Returns lists of ids with the end id. The list of a blank text is empty.
+        """
+        encoded = self.encode_texts(texts, of_targets)
+        lengths = map(len, encoded)
+        check_lengths(texts, lengths, self.max_tokens, start, name)
+        return encoded
+
+    def encode_prefixes(self, prefixes, start=0):
+        """Encodes a list of prefixes, or None, without the end id."""
+        if prefixes is None:
+            return None
+        encoded = self.encode(prefixes, start, of_targets=True)
+        return [ids[:-1] for ids in encoded]
+
+    def encode_terms(self, terms, start=0):
+        """Encodes the lists of terms of a window, without the end id."""
+        distinct = sorted(set(itertools.chain.from_iterable(terms)))
+        encoded = self.encode(distinct, of_targets=True)
+        ids_of = {term: ids[:-1] for term, ids in zip(distinct, encoded)}
+        return [[ids_of[term] for term in each] for each in terms]
+
+    def decode(self, rows):
+        """Returns lists of `Hypothesis` with the texts of their ids."""
+        # One call for all, because each call starts new threads.
+        texts = iter(
+            self.vocabulary.decode([one.ids for row in rows for one in row])
+        )
+        # A model can spell a line feed in bytes, but a translation is one line.
+        return [
+            [one._replace(text=next(texts).replace("\n", " ")) for one in row]
+            for row in rows
+        ]
+
+    def describe(self, source):
+        """Returns a description of an encoded source for an error message."""
+        (text,) = self.source_vocabulary.decode([source])
+        return f"one of {len(source):,} tokens, {text[:20]!r}..."
+
+    def encode_texts(self, texts, of_targets=False):
+        """Returns lists of ids with the end id, however long they are.
+
+        The list of a blank text is empty.
+        """
+        if of_targets:
+            encoded = self.vocabulary.encode(texts)
+        else:
+            texts = restore_case(texts, self.source_vocabulary)
+            encoded = self.source_vocabulary.encode(texts)
+        # A blank text, or one of invisible marks, may consist of only the end
+        # id, which is not worth a search.
+        return [
+            ids if text.strip() and len(ids) > 1 else []
+            for text, ids in zip(texts, encoded)
+        ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,3 +272,42 @@ def find_unsupported(capabilities, request):
         if value and need and need not in capabilities.supports:
             return name
     return None
+
+
+def check_lengths(texts, lengths, max_tokens, start=0, name="sentence"):
+    """Checks that no text is too long for the model or the memory.
+
+    An error calls a text `name`, and the first one has the number `start + 1`.
+    """
+    for number, (text, length) in enumerate(zip(texts, lengths), start + 1):
+        if length > max_tokens:
+            raise UserError(
+                f"A sentence must have at most {max_tokens:,} tokens. "
+                f"Received: {name} {number} with {length:,}, {text[:20]!r}... "
+                "Put one sentence on a line."
+            )
+
+
+def length_limit(source_len, prefix_len, extra_length):
+    """Returns the maximum number of tokens of a translation.
+
+    Both lengths count an end. A prefix can be longer than its source.
+    """
+    return max(source_len, prefix_len) + extra_length
+
+
+def pad_terms(terms):
+    """Returns ids of terms as `(batch, num_terms, term_len)`, None for none."""
+    num_terms = max(map(len, terms))
+    if not num_terms:
+        return None
+    rows = [each + [[]] * (num_terms - len(each)) for each in terms]
+    flat = pad(list(itertools.chain.from_iterable(rows)))
+    return flat.reshape(len(terms), num_terms, -1)
+
+
+def count_cores():
+    # A container or `taskset` can allow fewer cores than the machine has.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,15 +1,13 @@
 """Searches with the model of a run, or an ensemble of runs, on Keras."""
 
-import functools
-
 from keras_transformer.data.batches.padding import pad
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.decoding.engines import batching
 from keras_transformer.decoding.engines.attention import compute_attention
 from keras_transformer.decoding.engines.attention import find_links
-from keras_transformer.decoding.engines.codec import Codec
 from keras_transformer.decoding.engines.engine import AttentiveEngine
 from keras_transformer.decoding.engines.engine import Capabilities
+from keras_transformer.decoding.engines.engine import Codec
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
@@ -81,11 +79,6 @@ class KerasEngine(AttentiveEngine):
 
         `scored` is ignored, since scores cost nothing here.
         """
-
-        def translate(search, batch):
-            arrays = sentences.make_arrays(batch, options.extra_length)
-            return read_hypotheses(*search(*arrays))
-
         linearization = self.codec.linearization
         if not linearization:  # one search serves both values
             options = options.replace(constrained=False)
@@ -97,7 +90,14 @@ class KerasEngine(AttentiveEngine):
             map(len, sentences.sources), options, linearization
         )
         budget = self._min_positions(options)
-        return self._run(translate, searches, sentences.sources, costs, budget)
+        found = self._run(
+            searches,
+            sentences.sources,
+            costs,
+            budget,
+            lambda batch: sentences.make_arrays(batch, options.extra_length),
+        )
+        return map(_read_batch, found)
 
     def score(self, sources, targets, options):
         """Yields pairs of a batch and the list of its scores.
@@ -106,19 +106,18 @@ class KerasEngine(AttentiveEngine):
         blank one has none. Only `alpha` of the options counts.
         """
 
-        def score_pairs(scorer, batch):
+        def pad_pairs(batch):
             # A blank translation is only the end.
-            pairs = [
+            return [
                 pad([side[i] or [END_ID] for i in batch])
                 for side in (sources, targets)
             ]
-            return scorer(*pairs).tolist()
 
         scorers = [each.get_scorer(options.alpha) for each in self.replicas]
         costs = batching.estimate_scoring_costs(sources, targets)
         # Encoder and decoder hold all positions at once.
         budget = max(1, self._min_positions(options) // 2)
-        return self._run(score_pairs, scorers, sources, costs, budget)
+        return self._run(scorers, sources, costs, budget, pad_pairs)
 
     def attend(self, sources, target_ids):
         """Returns the `Attention` of each sentence and its translation."""
@@ -144,12 +143,13 @@ class KerasEngine(AttentiveEngine):
     def _min_positions(self, options):
         return min(one.count_cache_positions(options) for one in self.replicas)
 
-    def _run(self, function, compiled, sources, costs, budget):
+    def _run(self, compiled, sources, costs, budget, make_arrays):
         return self._runner.run(
-            [functools.partial(function, one) for one in compiled],
+            compiled,
             costs,
             budget,
             lambda i: self.codec.describe(sources[i]),
+            make_arrays,
             fit_rows=_compiler().fit_rows,
         )
 
@@ -169,6 +169,11 @@ def read_hypotheses(sequences, scores):
         ]
         for row in zip(sequences, scores.tolist())
     ]
+
+
+def _read_batch(batch_and_arrays):
+    batch, arrays = batch_and_arrays
+    return batch, read_hypotheses(*arrays)
 
 
 def cut_after_end(ids):

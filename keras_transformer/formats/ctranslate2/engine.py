@@ -13,10 +13,12 @@ from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.decoding.engines import batching
 from keras_transformer.decoding.engines.attention import link_words
 from keras_transformer.decoding.engines.attention import split_batches
-from keras_transformer.decoding.engines.codec import Codec
 from keras_transformer.decoding.engines.engine import EXPORT_LENGTH
 from keras_transformer.decoding.engines.engine import AttentiveEngine
 from keras_transformer.decoding.engines.engine import Capabilities
+from keras_transformer.decoding.engines.engine import Codec
+from keras_transformer.decoding.engines.engine import count_cores
+from keras_transformer.decoding.engines.engine import length_limit
 from keras_transformer.errors import UserError
 from keras_transformer.errors import is_out_of_memory
 from keras_transformer.files.reading import check_file
@@ -150,7 +152,7 @@ class CTranslate2Engine(AttentiveEngine):
         requests = []
         for i in batch:
             prefix = prefixes[i] if prefixes else []
-            limit = batching.length_limit(
+            limit = length_limit(
                 len(sources[i]), len(prefix) + 1, options.extra_length
             )
             limit = min(limit, self.max_length)
@@ -289,7 +291,7 @@ def _placement(device):
     num_gpus = _count_gpus(device)
     if num_gpus:
         return {"device_index": list(range(num_gpus)), "inter_threads": 1}
-    num_cores = batching.count_cores()
+    num_cores = count_cores()
     num_threads = min(num_cores, batching.MAX_THREADS)
     return {
         "inter_threads": num_threads,

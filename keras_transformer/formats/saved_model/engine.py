@@ -6,11 +6,11 @@ import os
 
 from keras_transformer.data.text import normalization
 from keras_transformer.decoding.engines import batching
-from keras_transformer.decoding.engines.codec import check_lengths
 from keras_transformer.decoding.engines.engine import EXPORT_LENGTH
 from keras_transformer.decoding.engines.engine import Capabilities
 from keras_transformer.decoding.engines.engine import Engine
 from keras_transformer.decoding.engines.engine import Hypothesis
+from keras_transformer.decoding.engines.engine import check_lengths
 from keras_transformer.errors import UserError
 from keras_transformer.errors import is_out_of_memory
 from keras_transformer.files.quiet import silence

@@ -1,5 +1,6 @@
 # make demo          Train on a toy language, translate, and print BLEU.
 # make demo-parsing  Train on a toy treebank, parse, and print F1.
+# make demo-model    Train the model that comes with the package, on CORPUS.
 # make check         Check the style; run the fast unit tests.
 # make test          Check the style; run the unit and integration tests.
 # make test-slow     Run the tests that train a model or take minutes.
@@ -53,7 +54,7 @@ SMOKE_TESTS = integration/training_test.py integration/decoder_command_test.py \
 JAX_TESTS = jax_backend_test.py training/jax_backend_updates_test.py \
 	integration/jax_training_test.py
 
-.PHONY: demo demo-parsing check test test-slow test-jax test-oldest \
+.PHONY: demo demo-parsing demo-model check test test-slow test-jax test-oldest \
 	test-browser coverage mutation benchmark speedrun fuzz docs tutorials \
 	pictures lint dist release licences venv clean
 
@@ -81,6 +82,23 @@ demo-parsing: .venv/installed
 	@head -n 3 demo/data/parsing_toy/test.source.txt \
 		| $(BIN)/kt-decoder --output_dir=demo/parser --tokenized
 	$(BIN)/kt-evaluate --output_dir=demo/parser --split=test
+
+DEMO_HPARAMS = num_layers=3,num_decoder_layers=2,dropout=0.1,batch_tokens=4096,
+DEMO_HPARAMS := $(DEMO_HPARAMS)source_noise=0.05,peak_learning_rate=0.002,
+DEMO_HPARAMS := $(DEMO_HPARAMS)warmup_steps=300,decay_steps=3200
+# CORPUS has train.en, train.es, dev.en and so on. It takes half an hour on a core.
+demo-model: .venv/installed
+	$(BIN)/kt-datagen --problem=translate_files --vocab_size=8000 \
+		--data_dir=build/demo_model/data \
+		$(foreach split,train dev test,--$(split)_source=$(CORPUS)/$(split).en \
+		--$(split)_target=$(CORPUS)/$(split).es)
+	$(BIN)/kt-trainer --problem=translate_files --random_seed=1 \
+		--data_dir=build/demo_model/data --output_dir=build/demo_model/run \
+		--hparams_set=transformer_low_resource --train_steps=3200 \
+		--eval_frequency=800 --precision=bfloat16 --hparams=$(DEMO_HPARAMS)
+	for split in dev test; do $(BIN)/kt-evaluate --split=$$split \
+		--output_dir=build/demo_model/run; done
+	$(BIN)/python benchmarks/demo_model.py build/demo_model/run en-es
 
 PYTEST = -m pytest -q -n 2 --dist loadfile -m "not slow"
 FAST_TESTS = $(addprefix --ignore=tests/,$(SLOW_TESTS))

@@ -30,6 +30,7 @@ which is 503 over REST. On SIGTERM or Control-C the server refuses new requests,
 spends up to 30 s on those that it has accepted, and then exits.
 """
 
+import os
 import signal
 import sys
 import time
@@ -92,13 +93,14 @@ def main(argv):
     from keras_transformer.serving.server import Server
     from keras_transformer.serving.versions import find_versions
 
-    paths = find_versions(FLAGS.export_dir).values()
+    export_dir = _find_exports(FLAGS.export_dir)
+    paths = find_versions(export_dir).values()
     formats = set(map(find_export_format, paths))
     if formats == {"ctranslate2"}:
         require_ctranslate2()
     # A taken port and a bad certificate fail here, before TensorFlow loads.
     server = Server(
-        FLAGS.export_dir,
+        export_dir,
         FLAGS.model_name,
         FLAGS.host,
         **_select_ports(),
@@ -114,6 +116,25 @@ def main(argv):
     server.watch()
     wait_for(stop_requests)
     server.stop()
+
+
+def _find_exports(path):
+    """Returns the directory of exports; that of a demo is made here."""
+    # Imported here because they import NumPy, which would slow --help down.
+    from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
+    from keras_transformer.formats.demo import find_directory
+    from keras_transformer.runs.run_directory import RunDirectory
+    from keras_transformer.search.options import DecodeOptions
+
+    run_path = find_directory(path)
+    if run_path == path:
+        return path
+    export_dir = os.path.join(run_path, "export")
+    if not os.path.isdir(export_dir):
+        run = RunDirectory(run_path)
+        options = DecodeOptions.from_hparams(run.hparams)
+        export_ctranslate2(run, export_dir, options, quantization="int8")
+    return export_dir
 
 
 def _announce(server):

@@ -47,13 +47,15 @@ def main(argv):
             "search step by step. Received: KERAS_BACKEND="
             f"{os.environ['KERAS_BACKEND']}. Leave the variable out."
         )
+    from keras_transformer.formats.demo import find_directory
     from keras_transformer.serving.errors import format_address
     from keras_transformer.serving.http_server import HttpServer
     from keras_transformer.studio.app import LOOPBACK
     from keras_transformer.studio.app import StudioApp
     from keras_transformer.studio.models import Studio
 
-    studio = Studio(FLAGS.output_dir, FLAGS.checkpoint_step)
+    paths = list(map(find_directory, FLAGS.output_dir))
+    studio = Studio(paths, FLAGS.checkpoint_step)
     app = StudioApp(studio, is_local=FLAGS.host in LOOPBACK)
     server = HttpServer(app, FLAGS.host, FLAGS.port, name="kt-studio")
     server.start()

@@ -13,11 +13,16 @@ def directories(path):
     """Returns the directories that the value of a flag names, a list.
 
     Commas separate them, such as the runs of an ensemble. A path that exists is
-    one directory, even if there is a comma in its name.
+    one directory, even if there is a comma in its name. A demo of the package,
+    such as demo://en-es, is where it has been unpacked.
     """
     if os.path.exists(path):
         return [path]
-    return [os.path.expanduser(part) for part in path.split(",")]
+    # Imported here because it imports NumPy, which would slow --help down.
+    from keras_transformer.formats.demo import find_directory
+
+    parts = map(os.path.expanduser, path.split(","))
+    return list(map(find_directory, parts))
 
 
 def single_output_dir(values, purpose):

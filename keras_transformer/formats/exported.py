@@ -12,6 +12,7 @@ from keras_transformer.files.records import read_record
 from keras_transformer.files.versions import CTRANSLATE2_FILE
 from keras_transformer.files.versions import SAVED_MODEL_FILE
 from keras_transformer.files.versions import find_versions
+from keras_transformer.formats.demo import find_directory
 from keras_transformer.model_config import ModelConfig
 from keras_transformer.parsing.linearization import LINEARIZATIONS
 from keras_transformer.search.options import DecodeOptions
@@ -69,7 +70,10 @@ ANY = object()  # stands for all values of a field in `check_understood`
 
 
 def list_directories(path: Paths) -> list:
-    """Returns the path of a model, or an iterable of paths, as a list."""
+    """Returns the path of a model, or an iterable of paths, as a list.
+
+    A demo of the package is one, too.
+    """
     paths = [path] if isinstance(path, str | os.PathLike) else list(path or ())
     if not paths or not all(map(os.fspath, paths)):
         raise UserError(
@@ -77,7 +81,7 @@ def list_directories(path: Paths) -> list:
             f"{', '.join(map(repr, paths)) or 'no directories'}. Name one run, "
             "or the runs of an ensemble."
         )
-    return paths
+    return list(map(find_directory, paths))
 
 
 def find_format(paths):

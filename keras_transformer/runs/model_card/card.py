@@ -35,7 +35,19 @@ _EMBEDDINGS = {
     "none": "three matrices: source, target and softmax",
 }
 # Languages of the registered problems. A card shows others by their codes.
-LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
+LANGUAGES = {
+    "cs": "Czech",
+    "de": "German",
+    "en": "English",
+    "es": "Spanish",
+    "fr": "French",
+    "it": "Italian",
+    "nl": "Dutch",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "ro": "Romanian",
+    "ru": "Russian",
+}
 _FORMATS = {
     "saved_model": "TensorFlow SavedModel",
     "saved_model_ids": "TensorFlow SavedModel that takes and returns ids",

@@ -8,12 +8,13 @@ from keras_transformer.registry import register_hparams
 
 @register_hparams
 def transformer_small():
-    """A model half as wide as base, for about 100,000 pairs on one GPU or CPU.
+    """A small post-norm model; Tensor2Tensor's is transformer_small_t2t.
 
-    It has 2 + 2 layers of d_model 256 and d_ff 1024 with 4 heads. These are
+    A model half as wide as base, for about 100,000 pairs on one GPU or CPU: 2 +
+    2 layers of d_model 256 and d_ff 1024 with 4 heads. These are
     Tensor2Tensor's dimensions of this name, but with the paper's post-norm and
-    a dropout of 0.2 against over-fitting. The learning rate peaks at 0.0014, at
-    step 2,000. No score is published for it. To tune a model, start here and
+    a dropout of 0.2 against over-fitting. The learning rate peaks at 0.0014,
+    at step 2,000. No score is published for it. To tune a model, start here and
     change one field at a time.
     """
     return HParams(
@@ -55,16 +56,17 @@ def transformer_low_resource():
 
 @register_hparams
 def transformer_tiny():
-    """The published Transformer-Tiny for Multi30k, 2.6M with a 10,000 BPE.
+    """A model for Multi30k, post-norm; Tensor2Tensor's is transformer_tiny_t2t.
 
-    Wu et al. (2021), "Good for Misconceived Reasons: An Empirical Revisiting on
-    the Need for Visual Context in Multimodal Machine Translation", report BLEU
-    41.02 for en-de on test_2016 (lower-cased tokens, beam 5, average of the
-    last 10 epochs). Their model has 4 + 4 layers and dropout 0.3; they train at
-    most 8,000 updates on 29,000 pairs. They use two GPUs with 4,096 tokens each
-    and a learning rate that peaks at 0.005 after 2,000 updates. This set is for
-    one small device: 2,048 tokens and the paper's schedule with a warm-up of
-    1,000, so the rate peaks at 0.0028.
+    The published Transformer-Tiny, 2.6M with a 10,000 BPE. Wu et al. (2021),
+    "Good for Misconceived Reasons: An Empirical Revisiting on the Need for
+    Visual Context in Multimodal Machine Translation", report BLEU 41.02 for
+    en-de on test_2016 (lower-cased tokens, beam 5, average of the last 10
+    epochs). Their model has 4 + 4 layers and dropout 0.3; they train at most
+    8,000 updates on 29,000 pairs. They use two GPUs with 4,096 tokens each and
+    a learning rate that peaks at 0.005 after 2,000 updates. This set is for one
+    small device: 2,048 tokens and the paper's schedule with a warm-up of 1,000,
+    so the rate peaks at 0.0028.
     """
     return HParams(
         num_layers=4,

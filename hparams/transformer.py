@@ -8,13 +8,14 @@ from keras_transformer.registry import register_hparams
 
 @register_hparams
 def transformer_base():
-    """The base model of Vaswani et al. (2017), Table 3 row "base", 65M.
+    """The paper's base, post-norm; Tensor2Tensor's is transformer_base_v3.
 
-    The paper reports perplexity 4.92 and BLEU 25.8 on newstest2013 en-de, and
-    on newstest2014 BLEU 27.3 for en-de and 38.1 for en-fr (tokenised, compounds
-    split, last 5 checkpoints averaged). Training takes 100,000 steps of about
-    25,000 source and 25,000 target tokens (section 5.1). A device takes 4,096
-    positions at once. Weights start as in the authors' code. Frozen.
+    The model of Vaswani et al. (2017), Table 3 row "base", 65M. They report
+    perplexity 4.92 and BLEU 25.8 on newstest2013 en-de, and on newstest2014
+    BLEU 27.3 for en-de and 38.1 for en-fr (tokenised, compounds split, last 5
+    checkpoints averaged). Training takes 100,000 steps of about 25,000 source
+    and 25,000 target tokens (section 5.1). A device takes 4,096 positions at
+    once. Weights start as in the authors' code. Frozen.
     """
     # The dimensions of base are the defaults.
     return HParams(
@@ -27,11 +28,12 @@ def transformer_base():
 
 @register_hparams
 def transformer_big():
-    """The big model, Table 3 row "big", 213M; dropout 0.3, 300,000 steps.
+    """The paper's big, post-norm; Tensor2Tensor's is transformer_big_t2t.
 
-    The paper reports perplexity 4.33 and BLEU 26.4 on newstest2013 en-de, and
-    BLEU 28.4 on newstest2014 en-de (tokenised, compounds split, last 20
-    checkpoints averaged). Frozen.
+    Table 3 row "big", 213M; dropout 0.3, 300,000 steps. The paper reports
+    perplexity 4.33 and BLEU 26.4 on newstest2013 en-de, and BLEU 28.4 on
+    newstest2014 en-de (tokenised, compounds split, last 20 checkpoints
+    averaged). Frozen.
     """
     return dataclasses.replace(
         transformer_base(),
@@ -45,10 +47,11 @@ def transformer_big():
 
 @register_hparams
 def transformer_big_enfr():
-    """The big model for English-French: dropout 0.1 (section 6.1).
+    """Big with dropout 0.1; Tensor2Tensor's is transformer_big_enfr_t2t.
 
-    The paper reports BLEU 41.8 on newstest2014 en-fr (Table 2). Tensor2Tensor's
-    set of this name also widens d_ff to 8192, unlike the paper. Frozen.
+    The model of section 6.1 for English-French. The paper reports BLEU 41.8 on
+    newstest2014 en-fr (Table 2). Tensor2Tensor also widens d_ff to 8192, unlike
+    the paper. Frozen.
     """
     return dataclasses.replace(transformer_big(), dropout=0.1)
 

@@ -37,6 +37,7 @@ class Registry:
         self.kind = kind
         self.package = package
         self._entries: dict[str, typing.Any] = {}
+        self._refusals: dict[str, str] = {}
 
     @typing.overload
     def register(self, name: Entry) -> Entry: ...
@@ -59,6 +60,12 @@ class Registry:
     def get(self, name: str) -> typing.Any:
         """Returns what is registered under a name."""
         if name not in self.names():
+            if reason := self.find_refusal(str(name)):
+                raise UserError(
+                    f"Tensor2Tensor's {self.kind} {name!r} {reason}. "
+                    f"{fields.did_you_mean(str(name), self._entries, 0.9)}"
+                    "`kt-trainer --registry_help` lists all of this package."
+                )
             raise UserError(
                 f"Unknown {self.kind} {name!r}. "
                 f"{fields.did_you_mean(str(name), self._entries)}"
@@ -66,6 +73,21 @@ class Registry:
                 "its --usr_dir."
             )
         return self._entries[name]
+
+    def refuse(self, pattern: str, reason: str) -> None:
+        """Adds the reason why names of Tensor2Tensor are not registered.
+
+        The pattern is that of whole names; the first one that fits counts. The
+        reason is a predicate such as "is for images".
+        """
+        self._refusals[pattern] = reason
+
+    def find_refusal(self, name: str) -> str | None:
+        """Returns the reason why a name is not registered, None if unknown."""
+        for pattern, reason in self._refusals.items():
+            if re.fullmatch(f"({pattern})(_rev)?", name):
+                return reason
+        return None
 
     def names(self) -> list[str]:
         """Returns all registered names in alphabetical order."""

@@ -53,7 +53,7 @@ class ModelConfig:
     scale_embeddings: bool = True  # by sqrt(d_model), as in the paper
     output_bias: bool = False  # whether the logits have a bias
     decoder_start: str = "zero"  # vector before the first token; or "padding"
-    initializer: str = "small_branch_ends"  # or "tensor2tensor", the authors'
+    initializer: str = "small_branch_ends"  # or "tensor2tensor", "glorot"
     max_length: int = 256  # longest sentence kept for training, in tokens
     span_labels: int = 0  # labels of spans, for parsing; 0 = none
     packed: bool = False  # whether several sentence pairs share a row
@@ -128,7 +128,9 @@ _RULES = (
     fields.one_of(
         ("sinusoidal", "tensor2tensor", "learned"), "positional_encoding"
     ),
-    fields.one_of(("small_branch_ends", "tensor2tensor"), "initializer"),
+    fields.one_of(
+        ("small_branch_ends", "tensor2tensor", "glorot"), "initializer"
+    ),
     fields.one_of(("all", "target", "none"), "tied_embeddings"),
 )
 

@@ -75,12 +75,18 @@ class Registry:
         return self._entries[name]
 
     def refuse(self, pattern: str, reason: str) -> None:
-        """Adds the reason why names of Tensor2Tensor are not registered.
+        """Adds the reason why some names of Tensor2Tensor are unknown.
 
-        The pattern is that of whole names; the first one that fits counts. The
-        reason is a predicate such as "is for images".
+        The first pattern that fits a whole name counts. The reason is a
+        predicate such as "is for images".
         """
         self._refusals[pattern] = reason
+
+    def leave_out(self, patterns: dict[str, str]) -> None:
+        """Refuses names by what they are for, a dictionary of patterns."""
+        for purpose, pattern in patterns.items():
+            reason = f"is for {purpose}, which this package does not do"
+            self.refuse(pattern, reason)
 
     def find_refusal(self, name: str) -> str | None:
         """Returns the reason why a name is not registered, None if unknown."""

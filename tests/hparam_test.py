@@ -81,7 +81,7 @@ class HParamsTest:
             {"learning_rate": float("inf")},
             {"norm": "Post"},
             {"positional_encoding": "rotary"},
-            {"initializer": "glorot"},
+            {"initializer": "he"},
             {"d_model": 512.0},
             {"num_layers": True},
             {"num_layers": "6"},

@@ -60,9 +60,9 @@ class MultiHeadAttention(SequenceLayer):
         neighbourhood_size: Integer, r, the number of neighbouring positions,
             itself included, that a position attends to in self-attention
             (`masks.neighbourhood_mask`). Defaults to 0, no restriction.
-        initializer: String, "small_branch_ends" or "tensor2tensor", the initial
-            values of the kernels; see `layers.projection`. Defaults to
-            "small_branch_ends".
+        initializer: String, "small_branch_ends", "tensor2tensor" or "glorot",
+            the initial values of the kernels; see `layers.projection`.
+            Defaults to "small_branch_ends".
         attention_bias: Boolean, whether the four projections have a bias.
             Defaults to False.
 

@@ -37,9 +37,9 @@ class FeedForward(SequenceLayer):
         activation_dropout: Float, the share of inner activations that is
             dropped. The paper uses none, Tensor2Tensor's later sets 0.1.
             Defaults to 0.0.
-        initializer: String, "small_branch_ends" or "tensor2tensor", the initial
-            values of the kernels; see `layers.projection`. Defaults to
-            "small_branch_ends".
+        initializer: String, "small_branch_ends", "tensor2tensor" or "glorot",
+            the initial values of the kernels; see `layers.projection`.
+            Defaults to "small_branch_ends".
         activation: String, "relu" as in the paper, "gelu" by the exact formula
             (Hendrycks and Gimpel, 2016), or "silu", which is also called swish
             (Ramachandran et al., 2017). Defaults to "relu".

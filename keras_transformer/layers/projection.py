@@ -1,6 +1,6 @@
 """The kernels of attention and feed-forward: initial values and products.
 
-The paper does not say how weights start. There are two choices.
+The paper does not say how weights start. There are three choices.
 
 `small_branch_ends`: the kernels that end a residual branch start normal with a
 standard deviation of 0.02. These are the output projection of attention and
@@ -16,7 +16,10 @@ queries, keys and values in self-attention, and keys and values in
 cross-attention. The columns are those of the joint kernel, so these projections
 start smaller than separate kernels would.
 
-With both, embeddings start normal with a standard deviation of `d_model^-0.5`,
+`glorot`: each kernel starts as Glorot and Bengio propose, by its own columns,
+as in version 1.15 of Tensor2Tensor.
+
+With all, embeddings start normal with a standard deviation of `d_model^-0.5`,
 and biases start at 0.
 """
 
@@ -30,7 +33,7 @@ from keras_transformer.layers.sequence_layer import check_choice
 
 SMALL_BRANCH_ENDS = "small_branch_ends"
 TENSOR2TENSOR = "tensor2tensor"
-INITIALIZERS = (SMALL_BRANCH_ENDS, TENSOR2TENSOR)
+INITIALIZERS = (SMALL_BRANCH_ENDS, TENSOR2TENSOR, "glorot")
 
 
 def check_initializer(initializer):
@@ -44,7 +47,7 @@ def make_projection_initializer(initializer, rows, joint_columns):
     `joint_columns` is the width of all projections of the same input. Each
     kernel needs a separate initializer, since each repeats its values.
     """
-    if initializer == SMALL_BRANCH_ENDS:
+    if initializer != TENSOR2TENSOR:
         return keras.initializers.GlorotUniform()
     limit = math.sqrt(6 / (rows + joint_columns))
     return keras.initializers.RandomUniform(-limit, limit)

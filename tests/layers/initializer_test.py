@@ -58,6 +58,18 @@ class Tensor2TensorTest:
             check_uniform(to_numpy(layer.key_kernel), 64, columns)
 
 
+class GlorotTest:
+    def test_every_kernel_counts_its_own_columns(self):
+        weights = kernels("glorot")
+        for attention in ("self_attention", "cross_attention"):
+            for name in ("query", "key"):
+                check_uniform(weights[f"{attention}/{name}"], 64, KEYS)
+            check_uniform(weights[f"{attention}/value"], 64, VALUES)
+            check_uniform(weights[f"{attention}/output"], VALUES, 64)
+        check_uniform(weights["feed_forward/inner"], 64, 256)
+        check_uniform(weights["feed_forward/outer"], 256, 64)
+
+
 class SmallBranchEndsTest:
     def test_kernels_at_the_end_of_a_branch_are_small(self):
         weights = kernels("small_branch_ends")
@@ -108,6 +120,6 @@ class AnyInitializerTest:
     )
     def test_error_of_an_unknown_one_lists_them(self, make):
         with pytest.raises(
-            ValueError, match="small_branch_ends, tensor2tensor. .*'glorot'"
+            ValueError, match="small_branch_ends, tensor2tensor, glorot. .*'he'"
         ):
-            make(initializer="glorot")
+            make(initializer="he")

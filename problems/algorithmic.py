@@ -1,0 +1,150 @@
+"""Tensor2Tensor's algorithmic problems: functions of random sequences."""
+
+import functools
+import itertools
+import operator
+import random
+
+from keras_transformer.problem import Problem
+from keras_transformer.registry import register_problem
+
+NUM_PAIRS = {"train": 100_000, "dev": 1_000, "test": 10_000}
+
+
+class AlgorithmicProblem(Problem):
+    """Learns a function of sequences from examples with random symbols.
+
+    A symbol is a number or a sign, and one id of the vocabulary. Short
+    sequences may occur several times. Test has longer ones than training, so a
+    score on it tells whether a model has learnt the rule.
+
+    Class attributes:
+        num_symbols: Number of symbols that are numbers.
+        lengths: Maximum lengths of the inputs of train and dev, and of test,
+            which Tensor2Tensor calls dev.
+    """
+
+    vocab_size = None
+    inputs_language = "symbols"
+    targets_language = "symbols"
+    is_tokenized = True
+    num_symbols = 2
+    lengths = (40, 400)
+
+    def make_example(self, generator, num_symbols, max_length):
+        """Returns two sequences of symbols, drawn by a `random.Random`."""
+        raise NotImplementedError
+
+    def text_pairs(self, split, tmp_dir):
+        # A fixed seed gives every user the same pairs.
+        generator = random.Random(f"{self.data_name}.{split}")
+        length = self.lengths[split == "test"]
+        for _ in range(NUM_PAIRS[split]):
+            pair = self.make_example(generator, self.num_symbols, length)
+            yield tuple(" ".join(map(str, symbols)) for symbols in pair)
+
+    def bpe_symbols(self, tmp_dir):
+        return [*map(str, range(self.num_symbols)), "+", "*"]
+
+
+def _draw(generator, num_symbols, max_length):
+    length = generator.randint(1, max_length)
+    return generator.choices(range(num_symbols), k=length)
+
+
+def _draw_words(generator, num_symbols, max_length):
+    """Draws symbols that are as frequent as words, after Zipf's law."""
+    length = abs(generator.gauss(max_length / 2, max_length / 10))
+    return generator.choices(
+        range(num_symbols), cum_weights=_zipf(num_symbols), k=int(length) + 1
+    )
+
+
+@functools.cache
+def _zipf(num_symbols):
+    ranks = range(1, num_symbols + 1)
+    return list(itertools.accumulate(rank**-1.3 for rank in ranks))
+
+
+def _apply(function, draw=_draw):
+    """Returns a `make_example` of a function of the inputs."""
+
+    def make_example(*settings):
+        inputs = draw(*settings)
+        return inputs, function(inputs)
+
+    return make_example
+
+
+def _shift(generator, num_symbols, max_length):
+    """Makes an example with other symbols in the targets than the inputs."""
+    inputs = _draw(generator, num_symbols - 10, max_length)
+    return inputs, [symbol + 10 for symbol in inputs]
+
+
+def _calculate(function, sign):
+    """Returns a `make_example` of numbers whose lowest digit is the first."""
+
+    def make_example(generator, base, max_length):
+        length = generator.randint(1, max_length // 2)
+        lengths = length, generator.randint(1, max_length - length - 1)
+        # Of several digits, the highest one is not 0.
+        first, second = (
+            generator.randrange(base ** (n - 1) if n > 1 else 0, base**n)
+            for n in lengths
+        )
+        inputs = [*_digits(first, base), sign, *_digits(second, base)]
+        return inputs, _digits(function(first, second), base)
+
+    return make_example
+
+
+def _digits(number, base):
+    digits = [number % base]
+    while number := number // base:
+        digits.append(number % base)
+    return digits
+
+
+_copy, _reverse = _apply(list), _apply(lambda symbols: symbols[::-1])
+_reverse_words = _apply(lambda symbols: symbols[::-1], _draw_words)
+_add, _multiply = _calculate(operator.add, "+"), _calculate(operator.mul, "*")
+
+# What the targets do to the inputs, how, the number of symbols, and lengths.
+PROBLEMS = {
+    "identity_binary40": ("Copies bits", _copy, 2, (40, 400)),
+    "identity_decimal40": ("Copies digits", _copy, 10, (40, 400)),
+    "shift_decimal40": ("Adds 10 to digits", _shift, 20, (40, 80)),
+    "reverse_binary40": ("Reverses bits", _reverse, 2, (40, 400)),
+    "reverse_decimal40": ("Reverses digits", _reverse, 10, (40, 400)),
+    "reverse_nlplike8k": ("Reverses words", _reverse_words, 8000, (70, 70)),
+    "addition_binary40": ("Adds binary numbers", _add, 2, (40, 400)),
+    "addition_decimal40": ("Adds numbers", _add, 10, (40, 400)),
+    "multiplication_binary40": (
+        "Multiplies binary numbers",
+        _multiply,
+        2,
+        (40, 400),
+    ),
+    "multiplication_decimal40": (
+        "Multiplies numbers",
+        _multiply,
+        10,
+        (40, 400),
+    ),
+    "sort_problem": ("Sorts numbers", _apply(sorted), 20, (10, 20)),
+}
+
+
+def _register(name, summary, function, symbols, max_lengths):
+    class Algorithmic(AlgorithmicProblem):
+        make_example = staticmethod(function)
+        num_symbols = symbols
+        lengths = max_lengths
+
+    Algorithmic.__doc__ = f"{summary}; needs no download."
+    register_problem(f"algorithmic_{name}")(Algorithmic)
+
+
+for _name, _row in PROBLEMS.items():
+    _register(_name, *_row)

@@ -1,0 +1,159 @@
+"""Tensor2Tensor's problems of translation and parsing, by their own names."""
+
+from keras_transformer.errors import UserError
+from keras_transformer.problems.parsing import ParsingWsj
+from keras_transformer.problems.translate_wmt import TranslateEndeWmtT2t
+from keras_transformer.problems.translate_wmt import TranslateEnfrWmt14
+from keras_transformer.problems.translate_wmt import TranslateWmt
+from keras_transformer.registry import problems
+from keras_transformer.registry import register_problem
+
+# Corpora, the language of their targets, their name in tensorflow_datasets if
+# it has them, and the vocabularies of the problems, which end their names.
+TABLE = """
+ende_wmt        de  wmt_t2t_translate/de-en  32k 8k 32k_packed 8k_packed
+enfr_wmt        fr  wmt14_translate/fr-en    32k 8k 32k_packed
+enfr_wmt_small  fr  -                        32k 8k
+encs_wmt        cs  -                        32k
+enes_wmt        es  -                        32k 8k 32k_packed 8k_packed
+enet_wmt        et  wmt18_translate/et-en    32k
+enro_wmt        ro  wmt16_translate/ro-en    32k 8k
+enzh_wmt        zh  -                        32k
+enzh_wmt8k      zh  -
+envi_iwslt      vi  -                        32k
+enid_iwslt      id  -                        32k
+enmk_setimes    mk  -                        32k
+entn_rma        tn  -
+enfi_wmt        fi  wmt18_translate/fi-en    32k
+enru_wmt        ru  wmt18_translate/ru-en    32k
+entr_wmt        tr  wmt18_translate/tr-en    32k
+enlv_wmt        lv  wmt17_translate/lv-en    32k
+"""
+_V7 = "Europarl v7, Common Crawl"
+# The corpora of train and of dev. Tensor2Tensor lacks the last four problems.
+CORPORA = {
+    "ende_wmt": f"{_V7}, News Commentary v13; newstest2013",
+    "enfr_wmt": f"{_V7}, News Commentary v9, Giga, UN; newstest2013",
+    "enfr_wmt_small": "OpenNMT's baseline-1M",
+    "encs_wmt": f"{_V7}, News Commentary v13, CzEng 1.0; newstest2013",
+    "enes_wmt": f"{_V7}, UN, Paracrawl 1; newstest2013",
+    "enet_wmt": "Europarl v8, Paracrawl 1, Rapid 2016; newsdev2018",
+    "enro_wmt": "Europarl v8 (there v7), SETIMES 2; newsdev2016",
+    "enzh_wmt": "News Commentary v13, CWMT, UN; newsdev2017",
+    "enzh_wmt8k": "News Commentary v13; newsdev2017",
+    "envi_iwslt": "IWSLT 2015; tst2012",
+    "enid_iwslt": "IWSLT 2017, PANL-BPPT; tst2017plus",
+    "enmk_setimes": "SETIMES; MTE 1984",
+    "entn_rma": "Autshumato",
+    "enfi_wmt": "those of WMT 2018; newstest2017",
+    "enru_wmt": "those of WMT 2018; newstest2017",
+    "entr_wmt": "those of WMT 2018; newstest2017",
+    "enlv_wmt": "those of WMT 2017; newsdev2017",
+}
+_NUM_PAIRS = {
+    problem.tfds_name: problem.num_pairs
+    for problem in (TranslateEndeWmtT2t, TranslateEnfrWmt14)
+}
+
+
+class TranslateCorpora(TranslateWmt):
+    """Translation with the corpora of Tensor2Tensor.
+
+    Problems that differ in the vocabulary alone read the same files, such as
+    `translate_ende_wmt.train.en`. Tensor2Tensor has no test set; here there is
+    one where tensorflow_datasets has the corpora. Only small files of this form
+    were tried, not the genuine ones.
+    """
+
+    files_name = ""
+
+    def __init__(self, data_dir=None, reverse=False):
+        super().__init__(data_dir, reverse)
+        self.is_packed = self.data_name.endswith("_packed")
+        # The data are those of the problem that is not packed.
+        self.data_name = self.data_name.removesuffix("_packed")
+
+    def make_guidance(self, hparams):
+        if self.is_packed and not hparams.packed:
+            raise UserError(
+                f"`packed` must be true for {self.name}. Received: packed="
+                f"false. Add --hparams=packed=true, or use {self.data_name}."
+            )
+        return super().make_guidance(hparams)
+
+    def _download(self, tmp_dir):
+        if not self.tfds_name:
+            raise UserError(
+                f"tensorflow_datasets has no text of {self.data_name}. "
+                f"{self._way_out(tmp_dir)}"
+            )
+        super()._download(tmp_dir)
+
+    def _stem(self, split):
+        return f"{self.files_name}.{split}"
+
+
+def _register(corpora, language, dataset, size=""):
+    class Translate(TranslateCorpora):
+        vocab_size = 2**13 if "8k" in corpora + size else 2**15
+        # Chinese shares hardly any subword with English.
+        shared_vocabulary = language != "zh"
+        files_name = f"translate_{corpora}"
+        targets_language = language
+        tfds_name = dataset if dataset != "-" else None
+        num_pairs = _NUM_PAIRS.get(dataset, {})
+        splits = ("train", "dev", "test") if tfds_name else ("train", "dev")
+
+    Translate.__doc__ = (
+        f"English to {language}, {Translate.vocab_size:,} subwords: "
+        f"{CORPORA[corpora]}."
+    )
+    register_problem(f"translate_{corpora}{size}")(Translate)
+
+
+for _row in TABLE.strip().splitlines():
+    _corpora, _language, _dataset, *_sizes = _row.split()
+    for _size in _sizes or [""]:
+        _register(_corpora, _language, _dataset, _size)
+
+
+@register_problem
+class ParsingEnglishPtb8k(ParsingWsj):
+    """Parsing of the Wall Street Journal, 8,192 subwords."""
+
+    vocab_size = 2**13
+
+
+@register_problem
+class ParsingEnglishPtb16k(ParsingWsj):
+    """Parsing of the Wall Street Journal, 16,384 subwords."""
+
+    vocab_size = 2**14
+
+
+# What Tensor2Tensor's other problems are for, and a pattern of their names.
+_LEFT_OUT = {
+    "images": "(image|img2img|ocr|vqa)_.*",
+    "speech": "audio_.*|(librispeech|common_voice).*",
+    "video": "video_.*",
+    "language modelling": "(languagemodel|lambada|enwik8|sva)_.*",
+    "summarisation": "(summarize|wikisum)_.*",
+    "classification": "(sentiment|question|stanford|winograd|multi)_?nli.*|"
+    "(sentiment|quora|msr|conll2002)_.*|(cola|rte|sci_tail)(_.*)?",
+    "questions and answers": "(squad|babi)(_.*)?",
+    "time series and genes": "(timeseries|genomics)_.*",
+}
+problems.leave_out(_LEFT_OUT)
+problems.refuse(
+    "translate_.*_characters", "is left out, since its units are characters"
+)
+problems.refuse("wsj_parsing", "is parsing_wsj_tagged here")
+problems.refuse("text2text_(tmpdir|copyable).*", "is translate_files here")
+problems.refuse(
+    "translate_en.._.*(pc|clean|multi|backtranslate|cubbitt).*|translate_ende"
+    "2018_.*|(dialog|program_search|programming|paraphrase_generation|poetry|"
+    "style_transfer|seq2edits)_.*|(wiki_revision|(copy|reverse|flip_bi_gram)"
+    "_sequence|github_function).*|algorithmic_((cipher|math)_.*|identity_vocab"
+    ".*|reverse_(nlplike32k|binary40_test))|tiny_algo",
+    "is left out; translate_files learns from any pairs of lines",
+)

@@ -4,12 +4,10 @@ The values are those of its version 1.15. Where another set of this package has
 the name, `transformer_base` is `transformer_base_v3`, and the others end with
 `_t2t`. What the two packages express differently:
 
-- `batch_size` is `batch_tokens`, and eight accumulated batches are as many
-  `effective_batch_tokens`. `max_length=0` is the size of a batch.
+- `batch_size` is `batch_tokens`, and `max_length=0` is as much.
 - A rate `constant * linear_warmup * rsqrt_decay` is a factor of the paper's
   schedule, which also divides by sqrt(d_model). Adafactor's rate begins at its
   peak there, and rises to it here.
-- `attention_key_channels` counts all heads together, and `d_k` a single one.
 - The sets here include the trainer's number of steps and the decoder's extra
   length. The embedding of the target space, one vector for all, is left out.
 """
@@ -80,6 +78,7 @@ SETS: dict[str, tuple[str, str]] = {
 
 # What Tensor2Tensor's other sets are for, and a pattern of their names.
 _LEFT_OUT = {
+    "relative positions": "transformer_relative(_tiny|_big)?",
     "a billion weights on TPUs": "transformer_tpu_1b",
     "a memory of earlier text or pixels": ".*_memory_.*",
     "images": "(mtf_)?(image_?transformer|img2img|resnet|vqa|xception|revnet_|"
@@ -93,15 +92,16 @@ _LEFT_OUT = {
     "time series": "transformer_timeseries.*",
     "other models": "((adaptive_)?universal_transformer|evolved_transformer|"
     "lstm|bytenet|slicenet|aligned|mtf|mtr|mqp|neural)_.*|transformer_(aux|"
-    "revnet|sketch|symshard|parameter|supervised|tpu_with_conv).*|"
+    "revnet|sketch|symshard|parameter|supervised|tpu_with_conv|teeny).*|"
     "transformer_(base|big|tiny)_bs[0-9]+",
-    "other tests of speed and precision": "transformer_(mlperf_tpu|cubbitt|"
-    "tpu_bf16_activation|fairseq_fp16_activation_big|teeny)",
+    "other precisions and tests": "transformer_(mlperf_tpu|cubbitt|"
+    "tpu_bf16_activation|fairseq_fp16_activation_big)",
 }
-hparams_sets.leave_out(_LEFT_OUT)
 hparams_sets.refuse(
-    "transformer_relative(_tiny|_big)?",
-    "needs relative positions, which this package does not have",
+    {
+        pattern: f"is for {purpose}, which this package does not do"
+        for purpose, pattern in _LEFT_OUT.items()
+    }
 )
 
 

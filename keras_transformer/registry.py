@@ -74,22 +74,16 @@ class Registry:
             )
         return self._entries[name]
 
-    def refuse(self, pattern: str, reason: str) -> None:
-        """Adds the reason why some names of Tensor2Tensor are unknown.
+    def refuse(self, reasons: dict[str, str]) -> None:
+        """Adds why Tensor2Tensor's names of some patterns are unknown.
 
-        The first pattern that fits a whole name counts. The reason is a
-        predicate such as "is for images".
+        A reason is a predicate such as "is for images". The first whole match
+        counts.
         """
-        self._refusals[pattern] = reason
-
-    def leave_out(self, patterns: dict[str, str]) -> None:
-        """Refuses names by what they are for, a dictionary of patterns."""
-        for purpose, pattern in patterns.items():
-            reason = f"is for {purpose}, which this package does not do"
-            self.refuse(pattern, reason)
+        self._refusals.update(reasons)
 
     def find_refusal(self, name: str) -> str | None:
-        """Returns the reason why a name is not registered, None if unknown."""
+        """Returns the reason why a name is not registered, if it has one."""
         for pattern, reason in self._refusals.items():
             if re.fullmatch(f"({pattern})(_rev)?", name):
                 return reason

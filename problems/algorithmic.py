@@ -1,6 +1,5 @@
 """Tensor2Tensor's algorithmic problems: functions of random sequences."""
 
-import functools
 import itertools
 import operator
 import random
@@ -12,24 +11,18 @@ NUM_PAIRS = {"train": 100_000, "dev": 1_000, "test": 10_000}
 
 
 class AlgorithmicProblem(Problem):
-    """Learns a function of sequences from examples with random symbols.
+    """Learns a function of sequences of random symbols.
 
-    A symbol is a number or a sign, and one id of the vocabulary. Short
-    sequences may occur several times. Test has longer ones than training, so a
-    score on it tells whether a model has learnt the rule.
-
-    Class attributes:
-        num_symbols: Number of symbols that are numbers.
-        lengths: Maximum lengths of the inputs of train and dev, and of test,
-            which Tensor2Tensor calls dev.
+    Each symbol is one id. Test, Tensor2Tensor's dev, has longer sequences than
+    train and dev, so a score on it tells whether a model has learnt the rule.
     """
 
     vocab_size = None
     inputs_language = "symbols"
     targets_language = "symbols"
     is_tokenized = True
-    num_symbols = 2
-    lengths = (40, 400)
+    num_symbols = 2  # that are numbers
+    lengths = (40, 400)  # maximum lengths of train and dev, and of test
 
     def make_example(self, generator, num_symbols, max_length):
         """Returns two sequences of symbols, drawn by a `random.Random`."""
@@ -52,18 +45,14 @@ def _draw(generator, num_symbols, max_length):
     return generator.choices(range(num_symbols), k=length)
 
 
+# Symbols as frequent as words are, after Zipf's law.
+_ZIPF = list(itertools.accumulate(rank**-1.3 for rank in range(1, 8001)))
+
+
 def _draw_words(generator, num_symbols, max_length):
-    """Draws symbols that are as frequent as words, after Zipf's law."""
     length = abs(generator.gauss(max_length / 2, max_length / 10))
-    return generator.choices(
-        range(num_symbols), cum_weights=_zipf(num_symbols), k=int(length) + 1
-    )
-
-
-@functools.cache
-def _zipf(num_symbols):
-    ranks = range(1, num_symbols + 1)
-    return list(itertools.accumulate(rank**-1.3 for rank in ranks))
+    words = range(num_symbols)
+    return generator.choices(words, cum_weights=_ZIPF, k=int(length) + 1)
 
 
 def _apply(function, draw=_draw):

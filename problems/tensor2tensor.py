@@ -2,6 +2,7 @@
 
 from keras_transformer.errors import UserError
 from keras_transformer.problems.parsing import ParsingWsj
+from keras_transformer.problems.parsing import ParsingWsjTagged
 from keras_transformer.problems.translate_wmt import TranslateEndeWmtT2t
 from keras_transformer.problems.translate_wmt import TranslateEnfrWmt14
 from keras_transformer.problems.translate_wmt import TranslateWmt
@@ -9,7 +10,8 @@ from keras_transformer.registry import problems
 from keras_transformer.registry import register_problem
 
 # Corpora, the language of their targets, their name in tensorflow_datasets if
-# it has them, and the vocabularies of the problems, which end their names.
+# it has them, and the vocabularies of the problems, which end their names. Its
+# enro has Europarl v8, and Tensor2Tensor v7, which lacks the last four.
 TABLE = """
 ende_wmt        de  wmt_t2t_translate/de-en  32k 8k 32k_packed 8k_packed
 enfr_wmt        fr  wmt14_translate/fr-en    32k 8k 32k_packed
@@ -29,26 +31,18 @@ enru_wmt        ru  wmt18_translate/ru-en    32k
 entr_wmt        tr  wmt18_translate/tr-en    32k
 enlv_wmt        lv  wmt17_translate/lv-en    32k
 """
+# The corpora of train and of dev where tensorflow_datasets does not tell them.
 _V7 = "Europarl v7, Common Crawl"
-# The corpora of train and of dev. Tensor2Tensor lacks the last four problems.
 CORPORA = {
-    "ende_wmt": f"{_V7}, News Commentary v13; newstest2013",
-    "enfr_wmt": f"{_V7}, News Commentary v9, Giga, UN; newstest2013",
     "enfr_wmt_small": "OpenNMT's baseline-1M",
     "encs_wmt": f"{_V7}, News Commentary v13, CzEng 1.0; newstest2013",
     "enes_wmt": f"{_V7}, UN, Paracrawl 1; newstest2013",
-    "enet_wmt": "Europarl v8, Paracrawl 1, Rapid 2016; newsdev2018",
-    "enro_wmt": "Europarl v8 (there v7), SETIMES 2; newsdev2016",
     "enzh_wmt": "News Commentary v13, CWMT, UN; newsdev2017",
     "enzh_wmt8k": "News Commentary v13; newsdev2017",
     "envi_iwslt": "IWSLT 2015; tst2012",
     "enid_iwslt": "IWSLT 2017, PANL-BPPT; tst2017plus",
     "enmk_setimes": "SETIMES; MTE 1984",
     "entn_rma": "Autshumato",
-    "enfi_wmt": "those of WMT 2018; newstest2017",
-    "enru_wmt": "those of WMT 2018; newstest2017",
-    "entr_wmt": "those of WMT 2018; newstest2017",
-    "enlv_wmt": "those of WMT 2017; newsdev2017",
 }
 _NUM_PAIRS = {
     problem.tfds_name: problem.num_pairs
@@ -59,10 +53,9 @@ _NUM_PAIRS = {
 class TranslateCorpora(TranslateWmt):
     """Translation with the corpora of Tensor2Tensor.
 
-    Problems that differ in the vocabulary alone read the same files, such as
-    `translate_ende_wmt.train.en`. Tensor2Tensor has no test set; here there is
-    one where tensorflow_datasets has the corpora. Only small files of this form
-    were tried, not the genuine ones.
+    All sizes of the vocabulary read the same files, such as
+    `translate_ende_wmt.train.en`. There is a test set where tensorflow_datasets
+    has the corpora. Only small files were tried, not the genuine ones.
     """
 
     files_name = ""
@@ -81,14 +74,6 @@ class TranslateCorpora(TranslateWmt):
             )
         return super().make_guidance(hparams)
 
-    def _download(self, tmp_dir):
-        if not self.tfds_name:
-            raise UserError(
-                f"tensorflow_datasets has no text of {self.data_name}. "
-                f"{self._way_out(tmp_dir)}"
-            )
-        super()._download(tmp_dir)
-
     def _stem(self, split):
         return f"{self.files_name}.{split}"
 
@@ -106,7 +91,7 @@ def _register(corpora, language, dataset, size=""):
 
     Translate.__doc__ = (
         f"English to {language}, {Translate.vocab_size:,} subwords: "
-        f"{CORPORA[corpora]}."
+        f"{CORPORA.get(corpora, dataset)}."
     )
     register_problem(f"translate_{corpora}{size}")(Translate)
 
@@ -117,19 +102,17 @@ for _row in TABLE.strip().splitlines():
         _register(_corpora, _language, _dataset, _size)
 
 
-@register_problem
-class ParsingEnglishPtb8k(ParsingWsj):
-    """Parsing of the Wall Street Journal, 8,192 subwords."""
+def _register_parser(base, name, size):
+    class Parsing(base):
+        vocab_size = size
 
-    vocab_size = 2**13
+    Parsing.__doc__ = f"As {base.name}, with {size:,} subwords."
+    register_problem(name)(Parsing)
 
 
-@register_problem
-class ParsingEnglishPtb16k(ParsingWsj):
-    """Parsing of the Wall Street Journal, 16,384 subwords."""
-
-    vocab_size = 2**14
-
+_register_parser(ParsingWsj, "parsing_english_ptb8k", 2**13)
+_register_parser(ParsingWsj, "parsing_english_ptb16k", 2**14)
+_register_parser(ParsingWsjTagged, "wsj_parsing", 2**15)
 
 # What Tensor2Tensor's other problems are for, and a pattern of their names.
 _LEFT_OUT = {
@@ -142,18 +125,22 @@ _LEFT_OUT = {
     "(sentiment|quora|msr|conll2002)_.*|(cola|rte|sci_tail)(_.*)?",
     "questions and answers": "(squad|babi)(_.*)?",
     "time series and genes": "(timeseries|genomics)_.*",
+    "characters in place of subwords": "translate_.*_characters",
 }
-problems.leave_out(_LEFT_OUT)
 problems.refuse(
-    "translate_.*_characters", "is left out, since its units are characters"
+    {
+        pattern: f"is for {purpose}, which this package does not do"
+        for purpose, pattern in _LEFT_OUT.items()
+    }
 )
-problems.refuse("wsj_parsing", "is parsing_wsj_tagged here")
-problems.refuse("text2text_(tmpdir|copyable).*", "is translate_files here")
 problems.refuse(
-    "translate_en.._.*(pc|clean|multi|backtranslate|cubbitt).*|translate_ende"
-    "2018_.*|(dialog|program_search|programming|paraphrase_generation|poetry|"
-    "style_transfer|seq2edits)_.*|(wiki_revision|(copy|reverse|flip_bi_gram)"
-    "_sequence|github_function).*|algorithmic_((cipher|math)_.*|identity_vocab"
-    ".*|reverse_(nlplike32k|binary40_test))|tiny_algo",
-    "is left out; translate_files learns from any pairs of lines",
+    {
+        "translate_en.._.*(pc|clean|multi|backtranslate|cubbitt).*|tiny_algo|"
+        "translate_ende2018_.*|(dialog|programming|paraphrase_generation|"
+        "program_search|poetry|style_transfer|seq2edits)_.*|(wiki_revision|"
+        "(copy|reverse|flip_bi_gram)_sequence|github_function|text2text_tmpdir|"
+        "text2text_copyable).*|algorithmic_((cipher|math)_.*|identity_vocab.*|"
+        "reverse_(nlplike32k|binary40_test))": "is left out, but "
+        "translate_files learns from any pairs of lines",
+    }
 )

@@ -93,6 +93,11 @@ class TranslateWmt(Problem):
         return super().generate(tmp_dir)
 
     def _download(self, tmp_dir):
+        if not self.tfds_name:
+            raise UserError(
+                f"The files of {self.data_name} have to be placed by hand. "
+                f"{self._way_out(tmp_dir)}"
+            )
         _logger.info(
             f"Looking for {self.tfds_name} of tensorflow_datasets in {tmp_dir},"
             " which downloads it if necessary. To use files instead: "
@@ -211,12 +216,6 @@ class TranslateEndeWmtBpe32k(TranslateWmt):
 
     def bpe_symbols(self, tmp_dir):
         return read_symbols(self._vocabulary_path(tmp_dir))
-
-    def _download(self, tmp_dir):
-        raise UserError(
-            "The authors of the corpus no longer offer it for download. "
-            f"{self._way_out(tmp_dir)}"
-        )
 
     def _all_paths(self, tmp_dir):
         return [*super()._all_paths(tmp_dir), self._vocabulary_path(tmp_dir)]

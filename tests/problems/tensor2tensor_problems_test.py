@@ -115,8 +115,8 @@ class TranslateCorporaTest:
         with pytest.raises(ValueError) as error:
             make("translate_encs_wmt32k").generate(str(tmp_path))
         assert str(error.value) == (
-            "tensorflow_datasets has no text of translate_encs_wmt32k. Place "
-            f"in {tmp_path}, plain or as .gz: translate_encs_wmt.train."
+            "The files of translate_encs_wmt32k have to be placed by hand. "
+            f"Place in {tmp_path}, plain or as .gz: translate_encs_wmt.train."
             "{en,cs} (the same number of lines), translate_encs_wmt.dev."
             "{en,cs} (the same number of lines)."
         )
@@ -166,13 +166,15 @@ class LeftOutTest:
             ("multi_nli", "is for classification"),
             ("sci_tail", "is for classification"),
             ("babi_qa_concat_all_tasks_10k", "is for questions and answers"),
-            ("translate_ende_wmt_characters", "since its units are char"),
-            ("translate_ende_wmt_clean32k", "left out; translate_files"),
+            ("translate_ende_wmt_characters", "is for characters in place of"),
+            ("translate_ende_wmt_clean32k", "left out, but translate_files"),
             ("translate_enfr_wmt32k_with_backtranslate_fr_rev", "left out"),
-            ("dialog_cornell32k", "is left out; translate_files learns from"),
+            (
+                "dialog_cornell32k",
+                "is left out, but translate_files learns from",
+            ),
             ("algorithmic_cipher_shift5", "is left out"),
-            ("wsj_parsing", "is parsing_wsj_tagged here."),
-            ("text2text_tmpdir", "is translate_files here."),
+            ("text2text_tmpdir", "translate_files learns from"),
         ],
     )
     def test_what_is_left_out_is_refused_with_the_reason(self, name, reason):
@@ -190,11 +192,17 @@ class LeftOutTest:
 
 
 class ParsingEnglishTest:
-    @pytest.mark.parametrize("size, thousand", [(8192, 8), (16384, 16)])
+    @pytest.mark.parametrize(
+        "name, size, symbol",
+        [
+            ("parsing_english_ptb8k", 8192, "XX"),
+            ("parsing_english_ptb16k", 16384, "XX"),
+            ("wsj_parsing", 32768, "<NNP/>"),
+        ],
+    )
     def test_it_parses_the_wall_street_journal(
-        self, tmp_path, monkeypatch, size, thousand
+        self, tmp_path, monkeypatch, name, size, symbol
     ):
-        name = f"parsing_english_ptb{thousand}k"
         problem = registry.get_problem(name, str(tmp_path / "data"))
         assert problem.vocab_size == size
         monkeypatch.setattr(problem, "vocab_size", 290)
@@ -204,4 +212,6 @@ class ParsingEnglishTest:
             path = tmp_path / f"parsing_wsj.{split}.trees"
             path.write_text("( (S (NP (NNP Ada)) (VP (VBZ smiles))))\n" * count)
         problem.generate(str(tmp_path))
-        assert problem.text_split("test")[0] == ["Ada smiles"]
+        sources, trees = problem.text_split("test")
+        assert sources == ["Ada smiles"]
+        assert symbol in problem.target_text(trees[0])

@@ -80,7 +80,7 @@ SETS: dict[str, tuple[str, str]] = {
 _LEFT_OUT = {
     "relative positions": "transformer_relative(_tiny|_big)?",
     "a billion weights on TPUs": "transformer_tpu_1b",
-    "a memory of earlier text or pixels": ".*_memory_.*",
+    "memory of earlier text": ".*_memory_.*",
     "images": "(mtf_)?(image_?transformer|img2img|resnet|vqa|xception|revnet_|"
     "autoencoder|shake_?shake|glow|cycle_gan|sliced_gan).*|mtf_image_.*",
     "video and games": "(next_frame|frame_glow|rlm[bf]|ppo|dqn|planner)_.*",

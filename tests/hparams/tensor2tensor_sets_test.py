@@ -187,7 +187,7 @@ class Tensor2TensorSetsTest:
             ("transformer_relative", "is for relative positions, which"),
             ("imagetransformer_base", "is for images, which this package"),
             ("img2img_transformer2d_tiny", "is for images"),
-            ("transformer_cifar10_memory_v0", "is for a memory of"),
+            ("transformer_cifar10_memory_v0", "is for memory of"),
             ("next_frame_basic_stochastic", "is for video and games"),
             ("rlmb_base", "is for video and games"),
             ("transformer_librispeech_tpu_v1", "is for speech"),

@@ -78,7 +78,6 @@ SETS: dict[str, tuple[str, str]] = {
 
 # What Tensor2Tensor's other sets are for, and a pattern of their names.
 _LEFT_OUT = {
-    "relative positions": "transformer_relative(_tiny|_big)?",
     "a billion weights on TPUs": "transformer_tpu_1b",
     "memory of earlier text": ".*_memory_.*",
     "images": "(mtf_)?(image_?transformer|img2img|resnet|vqa|xception|revnet_|"
@@ -97,8 +96,10 @@ _LEFT_OUT = {
     "other precisions and tests": "transformer_(mlperf_tpu|cubbitt|"
     "tpu_bf16_activation|fairseq_fp16_activation_big)",
 }
+_NEEDED = {"transformer_relative(_tiny|_big)?": "needs relative positions"}
 hparams_sets.refuse(
-    {
+    _NEEDED
+    | {
         pattern: f"is for {purpose}, which this package does not do"
         for purpose, pattern in _LEFT_OUT.items()
     }

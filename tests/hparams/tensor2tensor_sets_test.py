@@ -184,7 +184,7 @@ class Tensor2TensorSetsTest:
     @pytest.mark.parametrize(
         "name, reason",
         [
-            ("transformer_relative", "is for relative positions, which"),
+            ("transformer_relative", "needs relative positions."),
             ("imagetransformer_base", "is for images, which this package"),
             ("img2img_transformer2d_tiny", "is for images"),
             ("transformer_cifar10_memory_v0", "is for memory of"),

@@ -2,14 +2,10 @@
 
 The values are those of its version 1.15. Where another set of this package has
 the name, `transformer_base` is `transformer_base_v3`, and the others end with
-`_t2t`. What the two packages express differently:
-
-- `batch_size` is `batch_tokens`, and `max_length=0` is as much.
-- A rate `constant * linear_warmup * rsqrt_decay` is a factor of the paper's
-  schedule, which also divides by sqrt(d_model). Adafactor's rate begins at its
-  peak there, and rises to it here.
-- The sets here include the trainer's number of steps and the decoder's extra
-  length. The embedding of the target space, one vector for all, is left out.
+`_t2t`. Each set includes the trainer's number of steps and the decoder's extra
+length. Its rate is a factor of the paper's schedule, which also divides by
+sqrt(d_model). Adafactor's rate begins at its peak there, and rises to it here.
+The embedding of the target space, one vector for all, is left out.
 """
 
 from keras_transformer.hparam import HParams
@@ -96,13 +92,12 @@ _LEFT_OUT = {
     "other precisions and tests": "transformer_(mlperf_tpu|cubbitt|"
     "tpu_bf16_activation|fairseq_fp16_activation_big)",
 }
-_NEEDED = {"transformer_relative(_tiny|_big)?": "needs relative positions"}
-hparams_sets.refuse(
-    _NEEDED
-    | {
-        pattern: f"is for {purpose}, which this package does not do"
-        for purpose, pattern in _LEFT_OUT.items()
-    }
+for _purpose, _pattern in _LEFT_OUT.items():
+    hparams_sets.refusals[_pattern] = (
+        f"is for {_purpose}, which this package does not do"
+    )
+hparams_sets.refusals["transformer_relative(_tiny|_big)?"] = (
+    "needs relative positions"
 )
 
 

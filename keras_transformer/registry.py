@@ -37,7 +37,8 @@ class Registry:
         self.kind = kind
         self.package = package
         self._entries: dict[str, typing.Any] = {}
-        self._refusals: dict[str, str] = {}
+        # Patterns of Tensor2Tensor's names, and why they are unknown.
+        self.refusals: dict[str, str] = {}
 
     @typing.overload
     def register(self, name: Entry) -> Entry: ...
@@ -74,17 +75,9 @@ class Registry:
             )
         return self._entries[name]
 
-    def refuse(self, reasons: dict[str, str]) -> None:
-        """Adds why Tensor2Tensor's names of some patterns are unknown.
-
-        A reason is a predicate such as "is for images". The first whole match
-        counts.
-        """
-        self._refusals.update(reasons)
-
     def find_refusal(self, name: str) -> str | None:
         """Returns the reason why a name is not registered, if it has one."""
-        for pattern, reason in self._refusals.items():
+        for pattern, reason in self.refusals.items():
             if re.fullmatch(f"({pattern})(_rev)?", name):
                 return reason
         return None

@@ -3,6 +3,7 @@
 import itertools
 import operator
 import random
+from collections.abc import Callable
 
 from keras_transformer.problem import Problem
 from keras_transformer.registry import register_problem
@@ -21,12 +22,10 @@ class AlgorithmicProblem(Problem):
     inputs_language = "symbols"
     targets_language = "symbols"
     is_tokenized = True
-    num_symbols = 2  # that are numbers
-    lengths = (40, 400)  # maximum lengths of train and dev, and of test
-
-    def make_example(self, generator, num_symbols, max_length):
-        """Returns two sequences of symbols, drawn by a `random.Random`."""
-        raise NotImplementedError
+    num_symbols: int  # that are numbers
+    lengths: tuple[int, int]  # maximum lengths of train and dev, and of test
+    # Returns inputs and targets, from a generator, the number and a length.
+    make_example: Callable
 
     def text_pairs(self, split, tmp_dir):
         # A fixed seed gives every user the same pairs.
@@ -65,12 +64,6 @@ def _apply(function, draw=_draw):
     return make_example
 
 
-def _shift(generator, num_symbols, max_length):
-    """Makes an example with other symbols in the targets than the inputs."""
-    inputs = _draw(generator, num_symbols - 10, max_length)
-    return inputs, [symbol + 10 for symbol in inputs]
-
-
 def _calculate(function, sign):
     """Returns a `make_example` of numbers whose lowest digit is the first."""
 
@@ -95,37 +88,31 @@ def _digits(number, base):
     return digits
 
 
+_shift = _apply(
+    lambda symbols: [symbol + 10 for symbol in symbols],
+    lambda generator, _, max_length: _draw(generator, 10, max_length),
+)
 _copy, _reverse = _apply(list), _apply(lambda symbols: symbols[::-1])
 _reverse_words = _apply(lambda symbols: symbols[::-1], _draw_words)
 _add, _multiply = _calculate(operator.add, "+"), _calculate(operator.mul, "*")
 
 # What the targets do to the inputs, how, the number of symbols, and lengths.
 PROBLEMS = {
-    "identity_binary40": ("Copies bits", _copy, 2, (40, 400)),
-    "identity_decimal40": ("Copies digits", _copy, 10, (40, 400)),
+    "identity_binary40": ("Copies bits", _copy, 2),
+    "identity_decimal40": ("Copies digits", _copy, 10),
     "shift_decimal40": ("Adds 10 to digits", _shift, 20, (40, 80)),
-    "reverse_binary40": ("Reverses bits", _reverse, 2, (40, 400)),
-    "reverse_decimal40": ("Reverses digits", _reverse, 10, (40, 400)),
+    "reverse_binary40": ("Reverses bits", _reverse, 2),
+    "reverse_decimal40": ("Reverses digits", _reverse, 10),
     "reverse_nlplike8k": ("Reverses words", _reverse_words, 8000, (70, 70)),
-    "addition_binary40": ("Adds binary numbers", _add, 2, (40, 400)),
-    "addition_decimal40": ("Adds numbers", _add, 10, (40, 400)),
-    "multiplication_binary40": (
-        "Multiplies binary numbers",
-        _multiply,
-        2,
-        (40, 400),
-    ),
-    "multiplication_decimal40": (
-        "Multiplies numbers",
-        _multiply,
-        10,
-        (40, 400),
-    ),
+    "addition_binary40": ("Adds binary numbers", _add, 2),
+    "addition_decimal40": ("Adds numbers", _add, 10),
+    "multiplication_binary40": ("Multiplies binary numbers", _multiply, 2),
+    "multiplication_decimal40": ("Multiplies numbers", _multiply, 10),
     "sort_problem": ("Sorts numbers", _apply(sorted), 20, (10, 20)),
 }
 
 
-def _register(name, summary, function, symbols, max_lengths):
+def _register(name, summary, function, symbols, max_lengths=(40, 400)):
     class Algorithmic(AlgorithmicProblem):
         make_example = staticmethod(function)
         num_symbols = symbols

@@ -1,20 +1,17 @@
 """Parsing of Icelandic, learnt from the treebank IcePaHC."""
 
-import glob
 import os
 
-from keras_transformer.errors import UserError
 from keras_transformer.parsing.tree import build_trees
 from keras_transformer.parsing.tree import walk
+from keras_transformer.parsing.treebank import list_treebank_files
 from keras_transformer.parsing.treebank import read_treebank
 from keras_transformer.problems.parsing import ParsingWsj
 from keras_transformer.registry import register_problem
 
-# Begins of names of files; so no text is in two splits. Train has the rest.
-SPLITS = {
-    "dev": "1250.thetubrot 1450.judit 1675.modars 1859.hugvekjur 1907.leysing",
-    "test": "1350.finnbogi 1628.olafuregils 1791.jonsteingrims 2008.ofsi",
-}
+# Begins of the names of files; so no text is in two splits.
+DEV = "1250.thetubrot 1450.judit 1675.modars 1859.hugvekjur 1907.leysing"
+TEST = "1350.finnbogi 1628.olafuregils 1791.jonsteingrims 2008.ofsi"
 
 
 @register_problem
@@ -39,19 +36,15 @@ class ParsingIcelandic16k(ParsingWsj):
             )
 
     def _paths(self, split, tmp_dir):
-        folder = os.path.join(glob.escape(tmp_dir), "icepahc")
-        paths = {name: [] for name in self.splits}
-        for path in sorted(glob.glob(f"{folder}/*.psd*")):
-            begin = ".".join(os.path.basename(path).split(".")[:2])
-            is_in = [name for name in SPLITS if begin in SPLITS[name].split()]
-            paths[is_in[0] if is_in else "train"].append(path)
-        if not all(paths.values()):
-            raise UserError(
-                f"{self.data_name} must have files of IcePaHC for all splits. "
-                f"Received: {sum(map(len, paths.values()))} files icepahc/*.psd"
-                f" in {tmp_dir}. Place those of its folder finished there."
-            )
-        return paths[split]
+        files = list_treebank_files([os.path.join(tmp_dir, "icepahc")])
+        return [file for file in files if _find_split(file) == split]
+
+
+def _find_split(path):
+    for split, begins in (("dev", DEV), ("test", TEST)):
+        if os.path.basename(path).startswith(tuple(begins.split())):
+            return split
+    return "train"
 
 
 def _cut_lemma(word):

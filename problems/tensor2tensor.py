@@ -127,20 +127,14 @@ _LEFT_OUT = {
     "time series and genes": "(timeseries|genomics)_.*",
     "characters in place of subwords": "translate_.*_characters",
 }
-problems.refuse(
-    {
-        pattern: f"is for {purpose}, which this package does not do"
-        for purpose, pattern in _LEFT_OUT.items()
-    }
-)
-problems.refuse(
-    {
-        "translate_en.._.*(pc|clean|multi|backtranslate|cubbitt).*|tiny_algo|"
-        "translate_ende2018_.*|(dialog|programming|paraphrase_generation|"
-        "program_search|poetry|style_transfer|seq2edits)_.*|(wiki_revision|"
-        "(copy|reverse|flip_bi_gram)_sequence|github_function|text2text_tmpdir|"
-        "text2text_copyable).*|algorithmic_((cipher|math)_.*|identity_vocab.*|"
-        "reverse_(nlplike32k|binary40_test))": "is left out, but "
-        "translate_files learns from any pairs of lines",
-    }
-)
+for _purpose, _pattern in _LEFT_OUT.items():
+    problems.refusals[_pattern] = (
+        f"is for {_purpose}, which this package does not do"
+    )
+problems.refusals[
+    "translate_en.._.*(pc|clean|multi|backtranslate|cubbitt).*|tiny_algo|"
+    "translate_ende2018_.*|(dialog|programming|paraphrase_generation|poetry|"
+    "program_search|style_transfer|seq2edits)_.*|(wiki_revision|text2text_|"
+    "(copy|reverse|flip_bi_gram)_sequence|github_function).*|algorithmic_("
+    "(cipher|math)_.*|identity_vocab.*|reverse_(nlplike32k|binary40_test))"
+] = "is left out, but translate_files learns from any pairs of lines"

@@ -23,7 +23,7 @@ from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.parsing.tree import read_trees
 
 # Names of the files that are read in a directory, plain or with `.gz`.
-SUFFIXES = (".mrg", ".ptb", ".tree", ".trees", ".txt", ".penn", ".fid")
+SUFFIXES = (".mrg", ".psd", ".ptb", ".tree", ".trees", ".txt", ".penn", ".fid")
 
 # Brackets without a word, as Collins' parser, Berkeley's and EVALB write them.
 _FAILED = re.compile(r"\s*\(?\s*(?:TOP|ROOT|S1|VROOT)?[\s()]*")

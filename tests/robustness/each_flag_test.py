@@ -89,10 +89,12 @@ WRONG_VALUES = {
         evalb_files=maybe
         lowercase=TRUE!
         measure=bleurt bleu f1
+        min_steps=-1
         registry_help=2
         split=valid train dev test
         stress=maybe
         tokenize=moses 13a
+        wait_minutes=soon
     """,
     "exporter": """
         alpha=-1
@@ -109,6 +111,10 @@ WRONG_VALUES = {
         registry_help=2
         target_space=-1
         verify=maybe
+    """,
+    "make_tf_configs": """
+        index=-1
+        registry_help=2
     """,
     "plot": """
         registry_help=2

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 import yaml
@@ -12,7 +13,12 @@ from keras_transformer.training.backends.cluster import read_cluster
 
 PAGE = (ROOT / "docs/devices.md").read_text(encoding="utf-8")
 # Slurm's list of the hosts of a job.
-SCONTROL = "#!/bin/sh\ntest \"$*\" = 'show hostnames a[1-2]' && echo a1 a2\n"
+SCONTROL = """#!/bin/sh
+test "$*" = 'show hostnames a[1-2]' && printf 'a1\\na2\\n'
+"""
+MAKE_TF_CONFIGS = f"""#!/bin/sh
+exec {sys.executable} -m keras_transformer.bin.make_tf_configs "$@"
+"""
 
 
 def find_code(title):
@@ -25,6 +31,7 @@ def run_worker(script, tmp_path, **variables):
     """Runs a script; returns the `TF_CONFIG` that kt-trainer gets."""
     for name, text in (
         ("scontrol", SCONTROL),
+        ("kt-make-tf-configs", MAKE_TF_CONFIGS),
         ("kt-trainer", '#!/bin/sh\nprintf %s "$TF_CONFIG"\n'),
     ):
         (tmp_path / name).write_text(text)

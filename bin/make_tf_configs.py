@@ -1,0 +1,43 @@
+"""Prints TF_CONFIG for machines that train together.
+
+    kt-make-tf-configs --hosts=10.0.0.1:2222,10.0.0.2:2222
+
+kt-trainer reads the environment variable TF_CONFIG, which names all machines
+and says which one this is. The command prints a line for each machine, in
+order; the first one writes the run. With --index it prints one of them:
+
+    export TF_CONFIG=$(kt-make-tf-configs --hosts=... --index=0)
+"""
+
+import json
+
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
+from keras_transformer.errors import UserError
+
+FLAGS = flags.define(
+    hosts=flags.text(
+        "Machines, separated by commas. Append :PORT to one whose port is not "
+        "2222."
+    ),
+    index=flags.whole("Number of one machine, from 0. Default: all machines."),
+)
+
+
+def main(argv):
+    flags.require(FLAGS, "hosts")
+    hosts = [host.strip() for host in FLAGS.hosts.split(",")]
+    index = FLAGS.index or 0
+    if "" in hosts or index >= len(hosts):
+        raise UserError(
+            "`--hosts` must name each machine, and `--index` must be the "
+            f"number of one. Received: --hosts={FLAGS.hosts}, --index={index}. "
+            "Separate the machines by commas, and count from 0."
+        )
+    workers = [host if ":" in host else f"{host}:2222" for host in hosts]
+    for index in range(len(workers)) if FLAGS.index is None else [FLAGS.index]:
+        task = {"type": "worker", "index": index}
+        print(json.dumps({"cluster": {"worker": workers}, "task": task}))
+
+
+run = command.make_script(main, FLAGS)

@@ -1,0 +1,31 @@
+"""kt-make-tf-configs, whose output kt-trainer reads."""
+
+import pytest
+from commands import assert_fails
+from commands import call
+
+from keras_transformer.bin import make_tf_configs
+from keras_transformer.training.backends.cluster import Cluster
+from keras_transformer.training.backends.cluster import read_cluster
+
+
+class MakeTfConfigsTest:
+    def test_each_machine_reads_its_line(self, capsys, monkeypatch):
+        assert call(make_tf_configs, "--hosts=10.0.0.1,b:3") == 0
+        for index, line in enumerate(capsys.readouterr().out.splitlines()):
+            monkeypatch.setenv("TF_CONFIG", line)
+            assert read_cluster() == Cluster(2, index, "10.0.0.1:2222")
+        assert index == 1
+        assert call(make_tf_configs, "--hosts=10.0.0.1,b:3", "--index=1") == 0
+        assert capsys.readouterr().out == f"{line}\n"
+
+    @pytest.mark.parametrize(
+        "flags, word",
+        [
+            (["--hosts=a,"], "--hosts=a,"),
+            (["--hosts=a,b", "--index=2"], "--index=2"),
+            ([], "`--hosts` must be given"),
+        ],
+    )
+    def test_a_machine_must_exist(self, capsys, flags, word):
+        assert_fails(capsys, [word], make_tf_configs, *flags)

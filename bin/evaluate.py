@@ -32,6 +32,11 @@ other disturbances, and writes them to stress/SPLIT.json in the run's directory.
 writes it to quality.json in the run's directory, for kt-decoder. Later calls
 report how good the estimate is on other text.
 
+To follow a run in training, whose scores then are curves in TensorBoard:
+
+    kt-evaluate --output_dir=run --source=news.en --references=news.de \\
+        --translations_dir=translations --wait_minutes=60
+
 --output_dir=a,b,c scores an ensemble of runs. No run's directory changes then:
 the scores go only to standard output.
 
@@ -66,6 +71,12 @@ from keras_transformer.scoring.quality import sentence_chrf
 
 def main(argv):
     check_flags()
+    if FLAGS.translations_dir:
+        from keras_transformer.bin.kt_evaluate import every_checkpoint
+
+        return every_checkpoint.score_checkpoints()
+    names = ["source", "wait_minutes", "min_steps"]
+    _refuse(names, "--translations_dir")
     # Scoring files needs neither a run nor the backend, so it starts at once.
     if FLAGS.hypotheses or FLAGS.references:
         of_run = [flag.name for flag in flags.group_by_title(FLAGS)[OF_A_RUN]]
@@ -161,14 +172,9 @@ def _score_files():
         _score_trees()
         return
     path, *further_paths = FLAGS.references
-    rows = text_files.read_rows(path, FLAGS.hypotheses, *further_paths)
-    sides = list(map(list, zip(*rows)))
-    if not sides:
-        raise UserError(
-            f"{FLAGS.hypotheses} and {path} have no lines to score. Check both "
-            "paths."
-        )
-    references, hypotheses, *more_references = sides
+    references, hypotheses, *more_references = text_files.read_sides(
+        path, FLAGS.hypotheses, *further_paths
+    )
     from keras_transformer.scoring.translations import choose_tokenizer
     from keras_transformer.scoring.translations import translation_report
 

@@ -46,6 +46,20 @@ FLAGS = flags.define(
         ),
     ),
     flags.group(
+        "Scoring every checkpoint",
+        translations_dir=flags.path(
+            "Directory for the translations of --source by every checkpoint of "
+            "the run, and for their scores. Default: none."
+        ),
+        source=flags.path("File to translate, one sentence per line."),
+        wait_minutes=flags.amount(
+            "Number of minutes to wait for another checkpoint.", default=0
+        ),
+        min_steps=flags.whole(
+            "Minimum number of steps of a checkpoint.", default=0
+        ),
+    ),
+    flags.group(
         "Scoring files",
         hypotheses=flags.path(
             "File of translations or trees to score, one per line. Default: "

@@ -171,6 +171,16 @@ def read_rows(*paths, exact=False):
         yield row
 
 
+def read_sides(*paths):
+    """Returns the lines of several files of the same text, a list of each."""
+    sides = list(map(list, zip(*read_rows(*paths))))
+    if not sides:
+        raise UserError(
+            f"{' and '.join(paths)} have no lines to score. Check the paths."
+        )
+    return sides
+
+
 def _make_count_error(path, count, other, other_count):
     return UserError(
         "Files of the same text must have the same number of lines. Received: "

@@ -30,6 +30,7 @@ from keras_transformer import fields
 from keras_transformer import registry
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import process
+from keras_transformer.bin.shared import tensor2tensor
 from keras_transformer.bin.shared import usr_dir
 from keras_transformer.errors import UserError
 from keras_transformer.errors import is_out_of_memory
@@ -70,6 +71,7 @@ def run(main, values, argv=None):
     ):
         try:
             try:
+                main, values, argv = _translate(main, values, argv)
                 app.run(
                     functools.partial(_call, main, values),
                     argv,
@@ -83,6 +85,16 @@ def run(main, values, argv=None):
             raise
 
 
+def _translate(main, values, argv):
+    """Puts our names in place of Tensor2Tensor's; may name another command."""
+    program, *arguments = sys.argv if argv is None else argv
+    name, arguments = tensor2tensor.translate(_command(main), values, arguments)
+    if name != _command(main):
+        module = tensor2tensor.find_module(name)
+        main, values = module.main, module.FLAGS
+    return main, values, [program, *arguments]
+
+
 def _parse(main, values, has_output, argv):
     if not has_output:
         _fail(
@@ -93,6 +105,7 @@ def _parse(main, values, has_output, argv):
     # The help of absl lists only its global flags, not those of the command.
     if HELP_FLAGS & set(argv[1:]):
         print(make_manual(_module(main).__doc__, values))
+        print(tensor2tensor.describe(_command(main), values), end="")
         sys.exit(0)
     # A second call in one process starts from the defaults, too.
     for name in values:

@@ -69,7 +69,7 @@ ROWS = [
     row("kt-decoder '\n'", says="must be flags"),
     row("kt-decoder ''", says="must be flags"),
     row("kt-trainer --batch_size=32", says=UNKNOWN),
-    row("kt-datagen --t2t_usr_dir=.", says="--usr_dir"),
+    row("kt-datagen --t2t_usr_dir=.", says="`usr_dir`"),
     row("kt-attention --output_dir={run} A dog runs.", says="must be flags"),
     row("kt-decoder --\udcff=1", says=UNKNOWN),
     # Flags that must be there; the shell makes an unset variable empty.

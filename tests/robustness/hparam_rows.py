@@ -16,7 +16,7 @@ ROWS = [
     row(NEW + "d_model=", says="d_model"),
     row(NEW + "d_modle=64", says="d_model"),
     row(NEW + "D_MODEL=64", says="d_model"),
-    row(NEW + "hidden_size=64", says="hidden_size"),
+    row(NEW + "model_size=64", says="model_size"),
     row(NEW + "d_model=64,d_model=32", says="once"),
     row(NEW + "__class__=1", says="__class__"),
     row(NEW + "d_model=x", says="d_model"),

@@ -21,7 +21,8 @@ from keras_transformer.files.writing import atomic_write
 
 _TAKES = ("output_dir", "source", "references", "translations_dir", "min_steps")
 _TAKES += ("wait_minutes", "beam_size", "alpha", "decode_hparams", "engine")
-_TAKES += ("tokenize", "language", "lowercase", *flags.EVERYWHERE)
+# t2t-translate-all needs the data's directory, too.
+_TAKES += ("tokenize", "language", "lowercase", "data_dir", *flags.EVERYWHERE)
 
 
 def score_checkpoints():

@@ -65,7 +65,7 @@ ROWS = [
     row(NEW + "norm=", says="norm"),
     row(NEW + "norm=POST", says="norm"),
     row(NEW + "positional_encoding=rotary", says="positional_encoding"),
-    row(NEW + "initializer=glorot", says="initializer"),
+    row(NEW + "initializer=xavier", says="initializer"),
     row(NEW + "tied_embeddings=source", says="'target' or 'none'"),
     row(NEW + "neighbourhood_size=-2", says="neighbourhood_size"),
     row(NEW + "max_length=0", says="max_length"),

@@ -58,7 +58,7 @@ def main(argv):
     from keras_transformer.runs.model_card import card
 
     run = model_flags.open_run(FLAGS.output_dir)
-    card.check_model_card(run)
+    card.make_model_card(run)
     path = FLAGS.averaged_dir or run.file("averaged")
     # Fails on unusable data before the average is computed.
     problem, fault = _problem(run)

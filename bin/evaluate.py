@@ -275,7 +275,7 @@ def _plan_runs():
             "--split=train. Use dev or test."
         )
     from keras_transformer.decoding.plan import plan_runs
-    from keras_transformer.runs.model_card.card import check_model_card
+    from keras_transformer.runs.model_card.card import make_model_card
 
     # What is missing or out of range fails here, before the backend loads.
     changes = model_flags.decode_changes(FLAGS)
@@ -287,7 +287,7 @@ def _plan_runs():
     )
     run = plan.runs[0]
     if len(plan.runs) == 1:
-        check_model_card(run)
+        make_model_card(run)
     else:
         names = ["evalb_files", "calibrate"]
         _refuse(names, "a single run, whose directory gets the files")

@@ -135,7 +135,7 @@ def main(argv):
     from keras_transformer.formats import hub
     from keras_transformer.formats import versions
     from keras_transformer.runs.model_card.card import FILE_NAME
-    from keras_transformer.runs.model_card.card import check_model_card
+    from keras_transformer.runs.model_card.card import make_model_card
 
     path = model_flags.single_output_dir(FLAGS, "export")
     run = model_flags.open_run(path, FLAGS.checkpoint_step)
@@ -148,7 +148,7 @@ def main(argv):
             rule = f"must be what the run records, {recorded}"
             flags.refuse(FLAGS, [name], rule)
         run.record[name] = recorded
-    check_model_card(run, FLAGS.checkpoint_step)
+    make_model_card(run, FLAGS.checkpoint_step)
     if FLAGS.push_to_hub:
         hub.check_upload(FLAGS.push_to_hub)
     # Each format has its own directory, since a server takes all folders of one

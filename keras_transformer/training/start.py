@@ -21,7 +21,7 @@ from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.data_record import describe_data
 from keras_transformer.runs.data_record import find_changed_data
 from keras_transformer.runs.metrics_table import METRICS_FILE
-from keras_transformer.runs.model_card.card import check_model_card
+from keras_transformer.runs.model_card.card import make_model_card
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.run_directory import check_new
 from keras_transformer.runs.weights import check_checkpoint
@@ -323,7 +323,7 @@ def check_resumable(run):
         fault = f"with {sum(sizes.values()):,} bytes for a model of {weights:,}"
         raise file_error(path, fault, remedy=_REMEDY)
     read_progress(run.checkpoints)
-    check_model_card(run)
+    make_model_card(run)
 
 
 def read_progress(checkpoints):

@@ -4,7 +4,6 @@ import dataclasses
 import importlib.resources
 import json
 import os
-import re
 
 import jinja2
 
@@ -19,21 +18,9 @@ from keras_transformer.runs import scores
 from keras_transformer.runs.metrics_table import describe_cost
 
 FILE_NAME = "README.md"
-# The beginning of every card, by which a later version recognises it.
+# One of these begins every card; version 0.1 wrote no header.
 _BEGINNING = "---\n# Written by keras_transformer"
-_MARK = (
-    f"{_BEGINNING}, which replaces this file after each training and "
-    "evaluation. Remove this line to keep your own changes."
-)
-# Other formats are opened by this package.
-_LIBRARIES = {"marian": "transformers", "ctranslate2": "ctranslate2"}
-# One of these is at the beginning of every card; version 0.1 wrote no header.
 _BEGINNINGS = (_BEGINNING, "<!-- Written by keras_transformer")
-_EMBEDDINGS = {
-    "all": "one matrix for source, target and softmax",
-    "target": "one matrix for target and softmax, one for the source",
-    "none": "three matrices: source, target and softmax",
-}
 # Languages of the registered problems. A card shows others by their codes.
 LANGUAGES = {
     "cs": "Czech",
@@ -47,12 +34,6 @@ LANGUAGES = {
     "pt": "Portuguese",
     "ro": "Romanian",
     "ru": "Russian",
-}
-_FORMATS = {
-    "saved_model": "TensorFlow SavedModel",
-    "saved_model_ids": "TensorFlow SavedModel that takes and returns ids",
-    "ctranslate2": "CTranslate2",
-    "marian": "Marian, for transformers",
 }
 
 
@@ -78,78 +59,59 @@ def write_model_card(directory, run, step=None, export=None):
     return path
 
 
-def check_model_card(run, step=None):
-    """Raises what `write_model_card` would raise.
-
-    Commands call this first, as they write the card after hours of work.
-    """
-    make_model_card(run, step)
-
-
 def make_model_card(run, step=None, export=None):
-    """Returns the text of a card; see `write_model_card` for the arguments."""
+    """Returns the text of a card; see `write_model_card` for the arguments.
+
+    Commands call it early for its errors, as they write a card after hours.
+    """
     export = export or {}
     format = export.get("format")
     step = run.checkpoints.find(step)
-    data = data_record.get_data(run)
-    training = run.read_training(step)
-    title, task = _describe_task(run, data)
     # The class may be the user's, and missing in this process.
     problem = data_record.find_problem(run)
     purpose = (problem and type(problem).__doc__ or "").strip()
+    codes = data_record.list_language_codes(run)
+    linearization = find_linearization(run.vocabulary)
+    translates = codes and not linearization
+    is_shared = run.vocabularies.is_shared
+    # A card may be published, so it names no directory of the machine.
+    origin = run.imported_from
+    if origin and "://" not in origin:
+        origin = os.path.basename(os.path.normpath(origin))
+    # The card of a run lists all its checkpoints; an export holds one.
+    entries = scores.list_entries(run, step if format else None)
     return _read_template().render(
-        header=_make_header(run, step, title, export),
-        title=title,
-        task=task,
-        purpose=purpose.partition("\n")[0],
+        beginning=_BEGINNING,
+        # The header, which leaves out what is not recorded.
+        codes=list(dict.fromkeys(codes)),
+        # An imported run names a problem only to be evaluated on its data.
+        datasets=run.record.get("datasets")
+        or (not origin and list(getattr(problem, "hub_datasets", ()))),
+        translates=translates,
+        results=_make_results(run, step, export, translates),
         run=run,
+        source_file=VOCABULARY_FILE if is_shared else SOURCE_VOCABULARY_FILE,
+        languages=[LANGUAGES.get(code, code) for code in codes],
+        linearization=linearization,
+        purpose=purpose.partition("\n")[0],
+        origin=origin,
         step=step,
         # Loading takes the newest checkpoint, so only another step is named.
         older_step=not format and step != run.checkpoints.find(),
-        best_step=run.checkpoints.best_step,
-        # A card may be published, so it names no directory of the machine.
-        origin=_shorten_origin(run.imported_from),
-        data=data,
-        training=training,
-        costs=describe_cost(training),
+        data=data_record.get_data(run),
+        training=run.read_training(step),
         export=export,
         format=format,
-        format_name=_FORMATS.get(format),
-        place="model" if format else "run",
         decode=dataclasses.asdict(export.get("decode", run.hparams.decoding)),
         # `metrics.csv` has no signatures of its scores.
         dev_signatures=problem
         and problem.dev_signatures(run.record.get("measure")),
-        **_describe_model(run),
-        **_describe_hparams(run),
-        # The card of a run lists all its checkpoints; an export holds one.
-        **_describe_scores(scores.list_entries(run, step if format else None)),
+        titles=scores.TITLES,
+        entries=entries,
+        measured=[n for n in scores.TITLES if any(n in e for _, e in entries)],
+        hparams=dataclasses.asdict(run.hparams),
+        changed=_list_changes(run),
     )
-
-
-def _describe_model(run):
-    linearization = find_linearization(run.vocabulary)
-    is_shared = run.vocabularies.is_shared
-    return {
-        "model": run.hparams.model,
-        "embeddings": _EMBEDDINGS[run.hparams.model.tied_embeddings],
-        "vocabulary": run.source_vocabulary,
-        "is_shared": is_shared,
-        "source_file": VOCABULARY_FILE if is_shared else SOURCE_VOCABULARY_FILE,
-        "linearization": linearization,
-        "verb": "parse" if linearization else "translate",
-        "results": "trees in brackets" if linearization else "translations",
-    }
-
-
-def _describe_scores(entries):
-    names = [n for n in scores.TITLES if any(n in e for _, e in entries)]
-    return {
-        "titles": scores.TITLES,
-        "entries": entries,
-        "score_names": names,
-        "score_titles": [scores.TITLES[name] for name in names],
-    }
 
 
 def _read_template():
@@ -158,18 +120,20 @@ def _read_template():
     )
     environment.filters.update(
         code=markdown.code,
-        thousands="{:,}".format,
-        duration=_describe_time,
+        code_table=_make_table,
+        costs=describe_cost,
         decoding=scores.describe_decoding,
+        duration=_describe_time,
+        thousands="{:,}".format,
+        yaml=_dump,
     )
     template = importlib.resources.files(__package__).joinpath("card.md")
     return environment.from_string(template.read_text("utf-8"))
 
 
-def _shorten_origin(origin):
-    if origin and "://" not in origin:
-        return os.path.basename(os.path.normpath(origin))
-    return origin
+def _make_table(rows, *head):
+    """Returns a table with all cells as code."""
+    return markdown.table(head, [map(markdown.code, row) for row in rows])
 
 
 def _is_card(path):
@@ -180,27 +144,6 @@ def _is_card(path):
         return file.read(max(map(len, _BEGINNINGS))).startswith(_BEGINNINGS)
 
 
-def _describe_task(run, data):
-    """Describes the model's task for the title and the text of its card."""
-    codes = data_record.list_language_codes(run)
-    languages = [LANGUAGES.get(code, code) for code in codes]
-    if find_linearization(run.vocabulary):
-        task = "that writes the constituency tree of an English sentence"
-        return "that parses English", task
-    several = run.source_vocabulary.language_codes
-    if several:
-        return (f"that translates into any of {len(several)} languages",) * 2
-    if not languages:
-        title = f"for the problem `{run.problem_name}`"
-        return title, "that turns one text into another"
-    if (data or {}).get("both_directions"):
-        return (f"that translates between {' and '.join(languages)}",) * 2
-    return (
-        f"that translates {' into '.join(languages)}",
-        f"that translates from {' to '.join(languages)}",
-    )
-
-
 def _describe_time(seconds):
     hours, minutes = divmod(round(seconds / 60), 60)
     if hours:
@@ -208,33 +151,28 @@ def _describe_time(seconds):
     return f"{minutes} min" if minutes else f"{seconds:.0f} s"
 
 
-def _describe_hparams(run):
-    """Lists all values, and those that differ from the hparams set."""
+def _list_changes(run):
+    """Lists (name, value, value in the set) where they differ, or None."""
     name = run.record.get("hparams_set")
-    hparams = dataclasses.asdict(run.hparams)
-    changed = None
-    if name in registry.hparams_sets.names():
-        # Compared with the set of this installation, which may be newer.
-        of_set = dataclasses.asdict(registry.get_hparams(name))
-        changed = [
-            (field, value, of_set.get(field))
-            for field, value in hparams.items()
-            if value != of_set.get(field)
-        ]
-    return {"hparams": hparams, "hparams_set": name, "changed": changed}
+    if name not in registry.hparams_sets.names():
+        return None
+    # Compared with the set of this installation, which may be newer.
+    of_set = dataclasses.asdict(registry.get_hparams(name))
+    return [
+        (field, value, of_set.get(field))
+        for field, value in dataclasses.asdict(run.hparams).items()
+        if value != of_set.get(field)
+    ]
 
 
-def _make_header(run, step, title, export):
-    """Returns the header of a card with the lines that enclose it.
-
-    It names the languages, licence and data sets, the task and the library, and
-    the scores of the checkpoint with their signatures, as far as they are
-    recorded. `export` is as in `write_model_card`.
-    """
-    languages = data_record.list_language_codes(run)
-    translates = languages and not find_linearization(run.vocabulary)
+def _make_results(run, step, export, translates):
+    """Returns the scores of a checkpoint as model hubs read them."""
     task = "translation" if translates else "text2text-generation"
-    results = [
+    # The scores of approximate arithmetic were not measured.
+    numbers = {export.get("quantization"), export.get("precision")}
+    if numbers - {None, "float32"} or export.get("shortlist"):
+        return []
+    return [
         {
             "task": {"type": task},
             "dataset": {
@@ -243,47 +181,21 @@ def _make_header(run, step, title, export):
                 "split": split,
             },
             "metrics": [
-                _describe_score(entry, *score)
-                for score in scores.list_scores(entry)
+                {
+                    # The hub has one kind of BLEU; the signature says which.
+                    "type": "bleu" if name.startswith("bleu") else name,
+                    "name": scores.TITLES[name],
+                    "value": round(value, 2),
+                    "args": {
+                        "decoding": scores.describe_decoding(entry["decode"]),
+                        **({"signature": signature} if signature else {}),
+                    },
+                }
+                for name, value, signature in scores.list_scores(entry)
             ],
         }
         for split, entry in scores.list_entries(run, step)
     ]
-    # The scores of approximate arithmetic were not measured.
-    numbers = {export.get("quantization"), export.get("precision")}
-    if numbers - {None, "float32"} or export.get("shortlist"):
-        results = []
-    # An imported run names a problem only to be evaluated on its data.
-    problem = None if run.imported_from else data_record.find_problem(run)
-    fields = {
-        "language": list(dict.fromkeys(languages)),
-        "license": run.record.get("licence"),
-        "pipeline_tag": translates and task,
-        "library_name": _LIBRARIES.get(
-            export.get("format"), "keras_transformer"
-        ),
-        "datasets": run.record.get("datasets")
-        or list(getattr(problem, "hub_datasets", ())),
-        "model-index": results
-        and [{"name": f"Transformer {title}", "results": results}],
-    }
-    lines = [
-        f"{name}: {_dump(value)}" for name, value in fields.items() if value
-    ]
-    return "\n".join([_MARK, *lines, "---"])
-
-
-def _describe_score(entry, name, value, signature):
-    args = {"decoding": scores.describe_decoding(entry["decode"])}
-    if signature:
-        args["signature"] = signature
-    return {
-        # The hub has one kind of BLEU; the signature says which it is.
-        "type": "bleu" if name.startswith("bleu") else name,
-        "name": scores.TITLES[name],
-        "value": round(value, 2),
-        "args": args,
-    }
 
 
 def _dump(value):
@@ -291,10 +203,7 @@ def _dump(value):
     # JSON is YAML, except that YAML takes neither the halves of characters that
     # JSON escapes nor unprintable characters as they are.
     text = json.dumps(value, ensure_ascii=False, indent=2)
-    return re.sub(
-        r"[^\n -~]",
-        lambda match: (
-            match[0] if match[0].isprintable() else f"\\U{ord(match[0]):08x}"
-        ),
-        text.replace("\n", "\n  "),
+    return "".join(
+        char if char == "\n" or char.isprintable() else f"\\U{ord(char):08x}"
+        for char in text.replace("\n", "\n  ")
     )

@@ -34,6 +34,7 @@ from keras_transformer.files import markdown
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
 from keras_transformer.training.sweep.rows import SCALES
+from keras_transformer.training.sweep.rows import SPLITS
 from keras_transformer.training.sweep.rows import Variant
 from keras_transformer.training.sweep.rows import make_points
 from keras_transformer.training.sweep.rows import make_rows
@@ -235,27 +236,27 @@ def _make_variants(problem):
     elif FLAGS.table == "3":
         return make_table3(problem)
     else:
-        if problem.measure != "f1":
-            raise UserError(
-                "`--table=4` needs a parsing problem. Received: "
-                f"--problem={problem.name}. Use parsing_wsj or parsing_files."
-            )
-        hparams_set = FLAGS.hparams_set or "transformer_parsing"
-        semi_problem = _find_semi_problem()
-        return make_table4(problem, semi_problem, hparams_set)
+        return _make_table4(problem)
     return make_points(problem, FLAGS.hparams_set, points)
 
 
-def _find_semi_problem():
-    """Returns the problem of Table 4's semi-supervised row, or None."""
-    # Its name ends with `_semi`, or it is the same problem with other data,
-    # which kt-datagen made from parsed text as well.
-    if not FLAGS.semi_data_dir:
-        return None
-    name = f"{FLAGS.problem}_semi"
-    if name not in registry.problems.names():
-        name = FLAGS.problem
-    return registry.get_problem(name, os.path.abspath(FLAGS.semi_data_dir))
+def _make_table4(problem):
+    if problem.measure != "f1":
+        raise UserError(
+            "`--table=4` needs a parsing problem. Received: "
+            f"--problem={problem.name}. Use parsing_wsj or parsing_files."
+        )
+    semi_problem = None
+    if FLAGS.semi_data_dir:
+        # Its name ends with `_semi`, or it is the same problem with other data,
+        # which kt-datagen made from parsed text as well.
+        name = f"{FLAGS.problem}_semi"
+        if name not in registry.problems.names():
+            name = FLAGS.problem
+        data_dir = os.path.abspath(FLAGS.semi_data_dir)
+        semi_problem = registry.get_problem(name, data_dir)
+    hparams_set = FLAGS.hparams_set or "transformer_parsing"
+    return make_table4(problem, semi_problem, hparams_set)
 
 
 def _seeds(name):
@@ -310,8 +311,6 @@ def _make_sweep(problem, rows):
 
 
 def _select_splits(problem):
-    from keras_transformer.training.sweep.results import SPLITS
-
     text_splits = [name for name in SPLITS if name in problem.splits]
     splits = FLAGS.splits.split(",") if FLAGS.splits else text_splits
     rule = "`--splits` must name splits of the problem that kt-evaluate takes"
@@ -331,8 +330,7 @@ def _make_title():
 
 def _repeat_flag(name):
     """Returns a flag as a list for other commands, empty if not given."""
-    value = FLAGS[name].value
-    return [f"--{name}={value}"] if value else []
+    return [flags.show(FLAGS, name)] if FLAGS[name].value else []
 
 
 run = command.make_script(main, FLAGS)

@@ -26,7 +26,7 @@ class GridTest:
         [
             ("dropout", "name=values"),
             ("dropout=", "name=values"),
-            (";", "must name a hyper-parameter"),
+            (";", "name=values"),
             ("dropuot=0.1", "Did you mean: dropout"),
             ("dropout=0.1..0.3", "a finite number"),
             ("dropout=0.1,0.10", "each value once"),

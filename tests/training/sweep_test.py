@@ -6,18 +6,29 @@ import pytest
 
 from keras_transformer import hparam
 from keras_transformer import registry
+from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.fields import parse_changes
+from keras_transformer.hparam import HParams
 from keras_transformer.problem import Problem
 from keras_transformer.runs.data_record import describe_data
 from keras_transformer.runs.metrics_table import MetricsTable
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.scores import record_scores
+from keras_transformer.scoring.translations import bleu_report
+from keras_transformer.search.options import DecodeOptions
 from keras_transformer.training.sweep.rows import make_points
 from keras_transformer.training.sweep.rows import make_rows
 from keras_transformer.training.sweep.sweep import Sweep
 from keras_transformer.training.sweep.sweep import check_settings
-from keras_transformer.training.sweep.sweep import is_finished
+from keras_transformer.training.sweep.sweep import select_scores
 
 COPY = registry.get_problem("copy", "data")
+HPARAMS = HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16, alpha=1.4)
+GOOD = bleu_report(["a b c d e"], ["a b c d e"])
+POOR = bleu_report(["a b c d e"], ["a b c d f"])
+LOWERCASE = bleu_report(["a b c d e"], ["a b c d f"], lowercase=True)
+INTL = bleu_report(["a b c d e"], ["a b c d f"], tokenize="intl")
+OWN = DecodeOptions.from_hparams(HPARAMS)
 
 
 class Repeated(Problem):
@@ -39,6 +50,7 @@ class Commands:
         self.flags = {}  # the flags of the last call of each command
         self.failing = None  # name of a row
         self.record = {"problem": "copy"}
+        self.missing = 0  # updates that the trainer leaves out
 
     def __call__(self, command, path, flags):
         name = os.path.basename(path)
@@ -53,7 +65,7 @@ class Commands:
     def trainer(self, path, flags):
         hparams = registry.get_hparams(flags["hparams_set"])
         changes = parse_changes(hparam.HParams, flags["hparams"], "hparams")
-        step = changes["train_steps"]
+        step = changes["train_steps"] - self.missing
         hparams = hparam.parse_overrides(hparams, flags["hparams"])
         run = RunDirectory.create(path, self.record, hparams, b"")
         run.checkpoints.save(step, {"model/bias": np.zeros(5)})
@@ -135,6 +147,12 @@ class SweepTest:
         assert sweep.run(sweep.rows, commands) == {}
         assert {name for _, name in commands.calls} == {"dropout=0.3"}
 
+    def test_a_row_with_updates_to_do_has_no_figures(self, sweep, commands):
+        commands.missing = 2
+        sweep.run(sweep.rows[:1], commands)
+        assert not sweep.is_finished(sweep.rows[0])
+        assert "dev_perplexity" not in open(sweep.file("table.csv")).read()
+
     def test_data_dir_and_usr_dir_go_to_both_commands(self, sweep, commands):
         sweep.run(
             sweep.rows, commands, ["--usr_dir=mine"], ["--precision=float32"]
@@ -191,9 +209,8 @@ class SweepTest:
             train_steps,
             lambda name: [seed],
         )
-        row, path = others[0], sweep.file("dropout=0.2")
-        assert is_finished(sweep.rows[0], path, ["dev"])
-        assert not is_finished(row, path, ["dev"])
+        assert sweep.is_finished(sweep.rows[0])
+        assert not sweep.is_finished(others[0])
 
 
 class CheckSettingsTest:
@@ -205,3 +222,28 @@ class CheckSettingsTest:
             check_settings(tmp_path, {**settings, "table": None})
         with pytest.raises(ValueError, match="train_steps=4000"):
             check_settings(tmp_path, {**settings, "train_steps": 4000})
+
+
+class SelectScoresTest:
+    def test_other_options_checkpoints_and_texts_do_not_count(self, tmp_path):
+        path = str(tmp_path / "vocab.model")
+        model_bytes = train_subwords(["some words"], 270, path).model_bytes
+        record = {"problem": "copy"}
+        run = RunDirectory.create(
+            str(tmp_path / "run"), record, HPARAMS, model_bytes
+        )
+        for split, step, options, report in (
+            ("dev", 20, OWN, GOOD),
+            ("dev", 20, OWN.replace(beam_size=1), POOR),
+            ("dev", 20, OWN.replace(mbr_samples=2), POOR),
+            ("dev", 20, OWN.replace(temperature=0.8, top_k=10), POOR),
+            ("dev", 20, OWN, LOWERCASE),
+            ("dev", 20, OWN, INTL),
+            ("dev", 10, OWN, POOR),
+            ("wmt14", 20, OWN, POOR),
+            ("test", 20, OWN, INTL),
+        ):
+            record_scores(run, split, step, 1, options, report)
+        scores = select_scores(run, 20, registry.get_problem("copy"))
+        assert scores.keys() == {"dev"}
+        assert scores["dev"]["bleu"] == GOOD.scores["bleu"]

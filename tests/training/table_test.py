@@ -4,18 +4,20 @@ import pytest
 
 from keras_transformer import registry
 from keras_transformer.training.sweep import table
-from keras_transformer.training.sweep.results import Result
 from keras_transformer.training.sweep.rows import Variant
 from keras_transformer.training.sweep.rows import make_rows
 from keras_transformer.training.sweep.rows import make_table3
 from keras_transformer.training.sweep.rows import make_table4
 from keras_transformer.training.sweep.rows import quote_table4
+from keras_transformer.training.sweep.sweep import Result
 
 COPY = registry.get_problem("copy", "data")
 
 
-def result(perplexity, bleu, step=2000):
-    return Result(step, 90.0, 3_790_000, perplexity, {"dev": {"bleu": bleu}})
+def result(perplexity, bleu, is_trained=True):
+    return Result(
+        is_trained, 90.0, 3_790_000, perplexity, {"dev": {"bleu": bleu}}
+    )
 
 
 def table3_lines(**results):
@@ -26,7 +28,9 @@ def table3_lines(**results):
         2000,
         lambda name: range(3 if name == "base" else 1),
     )
-    all_results = {row.directory: results.get(row.directory) for row in rows}
+    all_results = {
+        row.directory: results.get(row.directory, Result()) for row in rows
+    }
     return table.make_lines(rows, all_results, "bleu")
 
 
@@ -54,7 +58,7 @@ class TableTest:
             lambda name: [0],
         )
         lines = table.make_lines(
-            rows, {row.directory: None for row in rows}, "bleu"
+            rows, {row.directory: Result() for row in rows}, "bleu"
         )
         depths = [
             (line["num_layers"], line["num_decoder_layers"]) for line in lines
@@ -64,11 +68,11 @@ class TableTest:
         assert not any("num_decoder_layers" in line for line in table3_lines())
 
     def test_a_row_in_training_has_no_figures_yet(self):
-        lines = table3_lines(base=result(9.0, 1.0, step=1000))
+        lines = table3_lines(base=result(9.0, 1.0, is_trained=False))
         assert "dev_perplexity" not in lines[0]
 
     def test_a_measure_that_is_not_given_is_left_out(self):
-        without = Result(2000, 90.0, 3_790_000, 7.0, {"dev": {"exact": 1.0}})
+        without = Result(True, 90.0, 3_790_000, 7.0, {"dev": {"exact": 1.0}})
         line = table3_lines(base=without)[0]
         assert "dev_bleu" not in line and line["dev_perplexity"] == 7.0
 
@@ -104,7 +108,9 @@ class TableTest:
         alone = make_table4(COPY, None, "transformer_parsing")
         quoted = quote_table4([variant.name for variant in alone])
         rows = make_rows(alone, "none", "", None, lambda name: [0])
-        lines = table.make_lines(rows, {"treebank_only": None}, "f1", quoted)
+        lines = table.make_lines(
+            rows, {"treebank_only": Result()}, "f1", quoted
+        )
         figures = [line["paper_f1"] for line in lines]
         assert sorted(figures) == [
             *(88.3, 90.4, 90.4, 91.3, 91.3, 91.3),

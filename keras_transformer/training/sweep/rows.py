@@ -10,6 +10,7 @@ from keras_transformer.hparam import HParams
 from keras_transformer.hparams import table3
 
 LOG_FILE = "log.txt"  # what the commands of a row print, in its directory
+SPLITS = ("dev", "test")  # those that kt-evaluate takes
 MAX_ROWS = 10_000
 MAX_NAME = 255  # of the directory of a row, in characters
 SCALES = ("none", "tiny")

@@ -86,7 +86,8 @@ def _draw(generator, low, high, is_log):
 def _split(text, flag):
     """Returns the text of the values of each name."""
     values_of_names = {}
-    for item in filter(None, (item.strip() for item in text.split(";"))):
+    items = [item.strip() for item in text.split(";")]
+    for item in list(filter(None, items)) or [text]:
         name, _, values = (part.strip() for part in item.partition("="))
         if not values:
             raise UserError(
@@ -100,11 +101,6 @@ def _split(text, flag):
                 f"{fields.quote(name)} twice. Join the values with commas."
             )
         values_of_names[name] = values
-    if not values_of_names:
-        raise UserError(
-            f"`--{flag}` must name a hyper-parameter. Received: "
-            f"{fields.quote(text)}. Write for example dropout=0.1,0.3."
-        )
     return values_of_names
 
 
@@ -126,17 +122,17 @@ def _parse_range(name, values):
         _parse_value(name, bound, "ranges") for bound in (low.strip(), high)
     )
     is_number = type(low) in (int, float)
-    if not is_number or not low <= high or scale not in ("", "log"):
+    if (
+        not is_number
+        or not low <= high
+        or scale not in ("", "log")
+        or (scale and low <= 0)
+    ):
         raise UserError(
-            "`--ranges` must have ranges from a lower to a higher number. "
-            f"Received: {name}={fields.shorten(values)}. Write for example "
+            "`--ranges` must have ranges from a lower to a higher number, and "
+            "with log they must begin above 0. Received: "
+            f"{name}={fields.shorten(values)}. Write for example "
             "dropout=0.0..0.3, or learning_rate=0.3..3.0 log."
-        )
-    if scale and low <= 0:
-        raise UserError(
-            "A range of --ranges with log must begin above 0. Received: "
-            f"{name}={fields.shorten(values)}. Raise its beginning, or leave "
-            "log out."
         )
     return low, high, bool(scale)
 

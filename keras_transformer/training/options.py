@@ -3,6 +3,7 @@
 import dataclasses
 
 from keras_transformer import fields
+from keras_transformer.training.backends.cost import parse_flops
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +27,8 @@ class TrainingOptions:
 
     def __post_init__(self):
         fields.check_ranges(type(self), vars(self), _RULES)
+        if self.device:
+            parse_flops(self.device)
 
 
 _RULES = (

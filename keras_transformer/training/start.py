@@ -27,7 +27,6 @@ from keras_transformer.runs.run_directory import check_new
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import check_same_architecture
 from keras_transformer.training.backends import memory
-from keras_transformer.training.backends.cost import parse_flops
 
 SECONDS_TO_WAIT = 60  # longest wait for the chief to create the run
 KINDS = ("progress", "log")
@@ -76,7 +75,11 @@ def open_earlier_run(path):
     if not RunDirectory.exists(path):
         return None
     run = RunDirectory(path)
-    check_resumable(run)
+    # Neither an average nor an imported model has a position in the data.
+    # `run.check_same` refuses to resume them.
+    is_made = run.averaged_steps or run.imported_from
+    if run.checkpoints.steps and not is_made:
+        _check_resumable(run)
     return run
 
 
@@ -105,23 +108,14 @@ def check_decay(hparams, train_steps):
         )
 
 
-def check_problem(problem, hparams, measure, options, path):
-    """Checks the data, the metrics, the vocabularies, the memory and the disk.
-
-    `path` is the directory of the run, or None if another machine writes it.
-    """
-    check_data(problem, hparams)
-    check_metrics(problem, measure, options.early_stopping_metric)
-    check_vocabularies(problem, hparams)
-    check_memory(hparams, problem.vocabularies.sizes, path)
-
-
-def check_data(problem, hparams):
-    """Checks that a run can make its batches and its evaluations.
+def check_data(problem, hparams, path=None):
+    """Checks that a run can make its model, its batches and its evaluations.
 
     It raises a `UserError` if data are missing, if a sentence fits into no
     batch, if the vocabulary has no merges to leave out or cannot spell noise,
-    if targets have tags, or if there are no word alignments to be guided by.
+    if targets have tags, if there are no word alignments to be guided by, or if
+    the machine lacks the memory. With the run's `path`, it also checks that its
+    disk can take a checkpoint.
     """
     is_turned = any(targets == "source" for _, targets in problem.directions)
     tags = {corpus.get("tag") for corpus in problem.corpora("train")} - {None}
@@ -146,12 +140,8 @@ def check_data(problem, hparams):
     )
     problem.evaluation_batches(hparams.batch_tokens)
     problem.text_split("dev")
-
-
-def check_device(device):
-    """Raises a `UserError` if the sustained speed of `--device` is unknown."""
-    if device:
-        parse_flops(device)
+    check_vocabularies(problem, hparams)
+    _check_memory(hparams, problem.vocabularies.sizes, path)
 
 
 def check_metrics(problem, measure, early_stopping_metric):
@@ -196,7 +186,7 @@ def check_resumed(run, problem, record, hparams, measure):
 
 
 def check_vocabularies(problem, hparams):
-    """Raises a `UserError` if the model cannot have these vocabularies."""
+    """Checks that the model can have these vocabularies."""
     same_pieces = problem.vocabularies.have_same_pieces
     if same_pieces or hparams.tied_embeddings != "all":
         return
@@ -208,11 +198,8 @@ def check_vocabularies(problem, hparams):
     )
 
 
-def check_memory(hparams, vocab_sizes, path=None):
-    """Checks that this machine has memory for the model and its optimizer.
-
-    With the run's `path`, it also checks that its disk can take a checkpoint.
-    """
+def _check_memory(hparams, vocab_sizes, path):
+    """Checks that this machine has memory for the model and its optimizer."""
     needed = memory.minimum_bytes(hparams, *vocab_sizes)
     available = memory.machine_bytes()
     if needed > available:
@@ -306,13 +293,8 @@ def has_checkpoint(path):
     )
 
 
-def check_resumable(run):
+def _check_resumable(run):
     """Checks the files that a resumed run reads, without a backend."""
-    # Neither an average nor an imported model has a position in the data.
-    # `run.check_same` refuses to resume them.
-    is_made = run.averaged_steps or run.imported_from
-    if not run.checkpoints.steps or is_made:
-        return
     check_checkpoint(run)
     run.checkpoints.timed_steps  # reading the file checks it
     headers = run.checkpoints.headers()

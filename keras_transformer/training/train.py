@@ -81,13 +81,13 @@ def train(
         hparams = _make_hparams(hparams, settings, chosen, run, is_new)
         train_steps = chosen.train_steps or hparams.train_steps
         start.check_decay(hparams, train_steps)
-        start.check_device(chosen.device)
         problem = _open_problem(problem, settings)
         if chosen.tmp_dir is not None:
             problem.generate(chosen.tmp_dir)
         measure = settings["measure"] or problem.measure
         path = output_dir if is_chief else None
-        start.check_problem(problem, hparams, measure, chosen, path)
+        start.check_data(problem, hparams, path)
+        start.check_metrics(problem, measure, chosen.early_stopping_metric)
         record = _make_record(problem, settings)
         if is_new:
             record |= _check_beginning(problem, hparams, chosen, is_chief)

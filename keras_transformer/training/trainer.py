@@ -142,7 +142,11 @@ class Trainer:
                 at_end.callback(signal.signal, number, handler)
             at_end.callback(self.log.close)
             at_end.callback(self.profiler.stop)
-            self._catch_up()
+            if self.backend.is_chief:
+                self._catch_up()
+            # The chief decides about early stopping for all workers.
+            if self.backend.broadcast_from_chief(int(self._asks_to_stop)):
+                self._agreed_last_step = self.step
             while self.step < train_steps and not self._must_stop:
                 self._train_epoch(train_steps)
             # Figures are read one update late, so the last ones are unread.
@@ -162,13 +166,6 @@ class Trainer:
 
     def _catch_up(self):
         """Brings evaluations up to date, and stops if training is over."""
-        if self.backend.is_chief:
-            self._catch_up_evaluations()
-        # The chief decides about early stopping for all workers.
-        if self.backend.broadcast_from_chief(int(self._asks_to_stop)):
-            self._agreed_last_step = self.step
-
-    def _catch_up_evaluations(self):
         if evaluations := self.log.evaluations:
             self.results = {
                 name: float(value)
@@ -288,23 +285,20 @@ class Trainer:
         # and the optimizer skips its update.
         if self.backend.precision == "float16":
             names.remove("gradient_norm")
-        for name in names:
-            if math.isfinite(figures[name]):
-                continue
-            change = "a lower learning_rate, more warmup_steps or "
-            way_out = f"Run the command again with {change}gradient_clip_norm."
-            # The recipe of a run can change until it has a checkpoint.
-            if self.run.checkpoints.steps:
-                way_out = (
-                    f"Start another --output_dir with {change}"
-                    "gradient_clip_norm; --warm_start_from keeps the weights "
-                    "of this run."
-                )
-            raise UserError(
-                f"The run diverged: {name}={figures[name]} at step "
-                f"{at['step'] + 1}, epoch {at['epoch']}, batch {at['batch']}. "
-                f"{way_out}"
-            )
+        name = next((n for n in names if not math.isfinite(figures[n])), None)
+        if not name:
+            return
+        way_out, ending = "Run the command again", ""
+        # The recipe of a run can change until it has a checkpoint.
+        if self.run.checkpoints.steps:
+            way_out = "Start another --output_dir"
+            ending = "; --warm_start_from keeps the weights of this run"
+        raise UserError(
+            f"The run diverged: {name}={figures[name]} at step "
+            f"{at['step'] + 1}, epoch {at['epoch']}, batch {at['batch']}. "
+            f"{way_out} with a lower learning_rate, more warmup_steps or "
+            f"gradient_clip_norm{ending}."
+        )
 
     def _count_time(self, begin, waited=0.0):
         seconds = time.perf_counter() - begin

@@ -1,16 +1,15 @@
 """The memory of the machine, of this process, and of a model."""
 
 import math
-import os
 import sys
+
+import psutil
 
 from keras_transformer.model_config import list_weights
 
 try:
     import resource
 except ModuleNotFoundError:  # on Windows
-    import psutil
-
     resource = None  # type: ignore[assignment]
 
 GROUP_LIMIT = "/sys/fs/cgroup/memory.max"  # the limit of a container
@@ -27,9 +26,7 @@ def process_peak_bytes():
 
 def machine_bytes():
     """Returns the memory of the machine or of the container, in bytes."""
-    if resource is None:
-        return psutil.virtual_memory().total
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    total = psutil.virtual_memory().total
     try:
         with open(GROUP_LIMIT, encoding="utf-8") as file:
             return min(total, int(file.read()))

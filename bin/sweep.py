@@ -170,11 +170,21 @@ def main(argv):
     check_directory(FLAGS.output_dir, "`--output_dir`")
     _check_no_run()
     _check_rows(rows)
-    sweep = _make_sweep(problem, rows)
     # Imported here because it imports NumPy, which would slow --help down.
     from keras_transformer.training.sweep.sweep import MARKDOWN_FILE
+    from keras_transformer.training.sweep.sweep import Sweep
     from keras_transformer.training.sweep.sweep import check_settings
 
+    names = [row.variant.name for row in rows]
+    sweep = Sweep(
+        FLAGS.output_dir,
+        _make_title(),
+        rows,
+        _select_splits(problem),
+        problem.measure,
+        quoted=quote_table4(names) if FLAGS.table == "4" else (),
+        base="base" if FLAGS.table == "3" else None,
+    )
     with lock_directory(FLAGS.output_dir, wait=False):
         settings = {name: FLAGS[name].value for name in SETTINGS}
         check_settings(FLAGS.output_dir, settings)
@@ -290,21 +300,6 @@ def _check_rows(rows):
 
     for row in rows:
         start.check_data(row.variant.problem, row.hparams)
-
-
-def _make_sweep(problem, rows):
-    from keras_transformer.training.sweep.sweep import Sweep
-
-    names = [row.variant.name for row in rows]
-    return Sweep(
-        FLAGS.output_dir,
-        _make_title(),
-        rows,
-        _select_splits(problem),
-        problem.measure,
-        quoted=quote_table4(names) if FLAGS.table == "4" else (),
-        base="base" if FLAGS.table == "3" else None,
-    )
 
 
 def _select_splits(problem):

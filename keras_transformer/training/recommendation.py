@@ -5,8 +5,6 @@ import math
 FEW_PAIRS = 500_000  # for a model as wide as base
 MANY_PAIRS = 2_000_000  # for a narrower one
 WIDE = 512  # d_model of base
-
-
 # The flags of kt-trainer for at most this many pairs of training.
 RECIPES = {
     20_000: (
@@ -21,12 +19,6 @@ RECIPES = {
 
 def recommend(num_pairs, d_model):
     """Returns a message that recommends another set, or None if this one fits.
-
-    Args:
-        num_pairs: Number of training pairs.
-        d_model: Width of the model that is to be trained.
-
-    Example:
 
     >>> print(recommend(29000, 512))
     29,000 pairs are few for a model of d_model 512. Consider \

@@ -61,14 +61,13 @@ JAX_TESTS = jax_backend_test.py training/jax_backend_updates_test.py \
 demo: .venv/installed
 	$(BIN)/kt-trainer --problem=translate_ende_toy --generate_data \
 		--data_dir=demo/data --output_dir=demo/run \
-		--hparams_set=transformer_tiny --hparams=dropout=0.1 \
-		--train_steps=1500 --eval_frequency=250
-	$(BIN)/kt-avg-checkpoints --output_dir=demo/run --num_last_checkpoints=3
+		--hparams_set=transformer_tiny_fast --train_steps=1000 \
+		--hparams=dropout=0.1,warmup_steps=200,decay_steps=1000 --eval_frequency=250
 	@echo "Five sentences of the test set, and their translations:"
 	@head -n 5 demo/data/translate_ende_toy/test.source.txt
 	@head -n 5 demo/data/translate_ende_toy/test.source.txt \
-		| $(BIN)/kt-decoder --output_dir=demo/run/averaged
-	$(BIN)/kt-evaluate --output_dir=demo/run/averaged --split=test
+		| $(BIN)/kt-decoder --output_dir=demo/run
+	$(BIN)/kt-evaluate --output_dir=demo/run --split=test
 	@echo "See demo/run/learning_curve.png for the learning curve and" \
 		"demo/run/samples for sample translations."
 
@@ -171,10 +170,10 @@ tutorials: .venv/installed-test
 pictures: demo
 	$(PIP) -e '.[browser]'
 	cp demo/run/learning_curve.png docs/learning_curve.png
-	$(BIN)/kt-attention --output_dir=demo/run/averaged \
+	$(BIN)/kt-attention --output_dir=demo/run \
 		--picture=docs/cross_attention.png \
 		--text="Tomorrow the old uncle will pick up his sister."
-	$(BIN)/kt-studio --output_dir=demo/run/averaged --port=8600 & \
+	$(BIN)/kt-studio --output_dir=demo/run --port=8600 & \
 		$(BIN)/python docs/site/studio_picture.py \
 		http://localhost:8600 docs/studio.png; kill $$!
 

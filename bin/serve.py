@@ -50,6 +50,14 @@ FLAGS = flags.define(
     host=flags.SHARED,
     port=flags.port("Port of gRPC; 0 turns gRPC off.", default=8500),
     rest_api_port=flags.port("Port of REST; 0 turns REST off.", default=8501),
+    languages=flags.text(
+        "Codes of source and target, such as en-de, for LibreTranslate's "
+        "protocol. Default: those of the export, if it records them."
+    ),
+    allow_origin=flags.text(
+        "Origin of pages in browsers that may ask, such as "
+        "https://example.org, or * for any. Default: none."
+    ),
     tls_certificate=flags.path(
         "Certificate of this server, or a chain of them, in PEM. With it both "
         "protocols are encrypted. Default: neither is."
@@ -108,6 +116,8 @@ def main(argv):
         batch_timeout_micros=FLAGS.batch_timeout_micros,
         open_model=open_model,
         tls=tls,
+        languages=_find_languages(paths),
+        allowed_origin=FLAGS.allow_origin,
     )
     if "saved_model" in formats:
         load_backend("tensorflow")
@@ -135,6 +145,28 @@ def _find_exports(path):
         options = DecodeOptions.from_hparams(run.hparams)
         export_ctranslate2(run, export_dir, options, quantization="int8")
     return export_dir
+
+
+def _find_languages(paths):
+    """Returns the codes of source and target; None if they are unknown."""
+    if FLAGS.languages:
+        codes = FLAGS.languages.split("-")
+        if len(codes) != 2 or not all(codes):
+            raise UserError(
+                "`--languages` must be two codes such as en-de. Received: "
+                f"--languages={FLAGS.languages}. Leave it out where the export "
+                "records them."
+            )
+        return codes
+    from keras_transformer.files.records import read_record
+    from keras_transformer.formats.exported import EXPORT_FILE
+
+    path = os.path.join([*paths][-1], EXPORT_FILE)
+    if not os.path.isfile(path):
+        return None  # a SavedModel of another origin
+    return read_record(path, {"languages?": ([str, str], None)}).get(
+        "languages"
+    )
 
 
 def _announce(server):

@@ -13,6 +13,7 @@ from keras_transformer.files import writing
 from keras_transformer.files.versions import is_version
 from keras_transformer.files.versions import list_versions
 from keras_transformer.formats import exported
+from keras_transformer.runs import data_record
 from keras_transformer.runs.run_directory import RunDirectory
 
 PRECISIONS = ("float32", "bfloat16")  # those that a SavedModel computes in
@@ -48,6 +49,7 @@ def write_record(directory, run, step, options, packages, **more):
         # An averaged run has one checkpoint, made of several.
         "checkpoint_steps": run.averaged_steps or [step],
         **run.vocabularies.hashes,
+        "languages": data_record.find_languages(run),
         "decode": dataclasses.asdict(options),
         **more,
         "versions": {

@@ -14,9 +14,11 @@ from google.protobuf import json_format
 from keras_transformer.scoring.alarms import find_alarms
 from keras_transformer.serving import json_reader
 from keras_transformer.serving import json_tensors
+from keras_transformer.serving import libretranslate
 from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.libretranslate import LibreTranslate
 
 # Case is ignored as in TF Serving. Versions are 64-bit integers, which have at
 # most 19 digits.
@@ -30,10 +32,18 @@ _PATH = re.compile(
 
 
 class RestApp:
-    """Serves a `Service` over HTTP; any ASGI server can run it."""
+    """Serves a `Service` over HTTP; any ASGI server can run it.
 
-    def __init__(self, service):
+    With `languages`, the codes of source and target, it speaks LibreTranslate's
+    protocol as well. Pages of `allowed_origin` may ask; "*" is any page.
+    """
+
+    def __init__(self, service, languages=None, allowed_origin=None):
         self._service = service
+        self._libretranslate = None
+        if languages:
+            self._libretranslate = LibreTranslate(service, languages)
+        self._allowed_origin = allowed_origin
         # For bodies that would keep all other requests waiting.
         self._threads = concurrent.futures.ThreadPoolExecutor(
             limits.MAX_PARSED_AT_ONCE, "rest"
@@ -55,12 +65,26 @@ class RestApp:
         except Exception as error:
             status, content = 500, format_error(f"Internal: {error!r}")
         headers = {"content-type": "application/json"}
+        if self._allowed_origin:
+            headers["access-control-allow-origin"] = self._allowed_origin
+            headers["access-control-allow-headers"] = "content-type"
         if _has_two_lengths(scope):
             headers["connection"] = "close"
         await send_response(send, status, content, headers)
 
     async def _respond(self, scope, body, receive):
         method, path = scope["method"], scope["raw_path"].decode()
+        if method == "OPTIONS" and self._allowed_origin:
+            return b""  # the headers tell a browser that it may ask
+        if self._libretranslate and path in libretranslate.PATHS:
+            if method != "POST" or path != "/translate":
+                response = self._libretranslate.describe(method, path)
+                return json.dumps(response).encode()
+            kind = dict(scope["headers"]).get(b"content-type", b"")
+            read = functools.partial(
+                self._libretranslate.read_translate, kind.decode("latin-1")
+            )
+            return await self._compute(read, body, receive)
         match = _PATH.fullmatch(path)
         expected = match and (["POST"] if match["method"] else ["GET", "HEAD"])
         if not match or method not in expected:

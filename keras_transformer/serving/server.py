@@ -24,7 +24,8 @@ class Server:
     run together, and a batch waits `batch_timeout_micros` for one more request.
     `open_model` takes the path of a version and returns a model like
     `LoadedModel`. `tls` has the paths of a certificate and its private key,
-    which encrypt both protocols.
+    which encrypt both protocols. `languages` and `allowed_origin` are those of
+    `RestApp`.
     """
 
     def __init__(
@@ -38,6 +39,8 @@ class Server:
         batch_timeout_micros=2000,
         open_model=LoadedModel,
         tls=None,
+        languages=None,
+        allowed_origin=None,
     ):
         if tls is not None:
             load_tls(*tls)  # for gRPC, which names no fault
@@ -54,7 +57,7 @@ class Server:
         self._rest = self._grpc = None
         # Ports are taken before the model is loaded, which may take minutes.
         if rest_api_port is not None:
-            app = RestApp(self.service)
+            app = RestApp(self.service, languages, allowed_origin)
             self._rest = HttpServer(app, host, rest_api_port, tls)
             self.rest_api_port = self._rest.port
         if port is not None:

@@ -1,0 +1,224 @@
+"""LibreTranslate's REST interface, which translation tools speak.
+
+It has one pair of languages, and shares models, batches and limits with TF
+Serving's interface. https://docs.libretranslate.com states the protocol.
+"""
+
+import importlib.util
+import json
+import re
+import urllib.parse
+
+import numpy as np
+
+from keras_transformer.documents.document import Document
+from keras_transformer.scoring.alarms import find_alarms
+from keras_transformer.serving.errors import InvalidRequest
+from keras_transformer.serving.errors import RequestError
+
+PATHS = ("/translate", "/languages", "/frontend/settings", "/health", "/detect")
+MAX_ALTERNATIVES = 100
+_FORMATS = ("text", "html")
+
+
+class LibreTranslate:
+    """Answers requests of LibreTranslate's protocol with a `Service`.
+
+    `languages` are the codes of source and target, such as ("en", "de").
+    """
+
+    def __init__(self, service, languages):
+        self._service = service
+        self.source, self.target = languages
+
+    def describe(self, method, path):
+        """Returns the response to a request that needs no model."""
+        if path == "/detect":
+            raise RequestError(
+                "UNIMPLEMENTED",
+                "/detect needs a detector of languages, which this server "
+                f"lacks. It translates from {self.source}. Leave it out.",
+            )
+        if path == "/translate" or method not in ("GET", "HEAD"):
+            expected = "POST" if path == "/translate" else "GET"
+            raise RequestError(
+                "INVALID_ARGUMENT",
+                f"{path} must be asked by {expected}. Received: {method}. "
+                f"Use {expected}.",
+                405,
+            )
+        if path == "/health":
+            self._service.find(self._service.model_name)  # or an error
+            return {"status": "ok"}
+        if path == "/frontend/settings":
+            return {
+                "apiKeys": False,
+                "charLimit": -1,
+                "frontendTimeout": 500,
+                "keyRequired": False,
+                "language": {
+                    "source": {"code": self.source, "name": self.source},
+                    "target": {"code": self.target, "name": self.target},
+                },
+                "suggestions": False,
+                "supportedFilesFormat": [],
+            }
+        codes = dict.fromkeys((self.source, self.target))
+        return [
+            {
+                "code": code,
+                "name": code,
+                "targets": [self.target] if code == self.source else [],
+            }
+            for code in codes
+        ]
+
+    def read_translate(self, content_type, body):
+        """Reads POST /translate, as `RestApp` asks.
+
+        Texts are divided into sentences, and keep what is between them.
+        """
+        request = _read_fields(content_type, body)
+        texts = self._check(request)
+        number = _read_number(request.get("alternatives", 0))
+        format = request.get("format", "text")
+        documents = [_divide(text, format, self.source) for text in texts]
+        sentences = [one for each in documents for one in each.sentences]
+        _, model = self._service.find(self._service.model_name)
+        name, _ = self._service.find_signature(model, None)
+        encoded = [one.encode() for one in sentences or [""]]
+        arrays = {"text": np.array(encoded, object)}
+
+        def write(outputs):
+            rows = [
+                [one.decode(errors="replace") for one in row]
+                for row in outputs["translations"]
+            ]
+            results, warnings = [], []
+            for document in documents:
+                count = len(document.sentences)
+                own, rows[:count] = rows[:count], []
+                results.append(_join(document, own, 1 + number))
+                warnings.append(_find_warnings(document.sentences, own))
+            return _format(results, warnings, request)
+
+        return self._service.submit(model, name, arrays), write
+
+    def _check(self, request):
+        """Returns the texts of a request, whose languages must be ours."""
+        for side, codes in (
+            ("source", (self.source, "auto")),
+            ("target", (self.target,)),
+        ):
+            if request.get(side) not in codes:
+                raise InvalidRequest(
+                    f"`{side}` must be {' or '.join(codes)}. Received: "
+                    f"{side}={request.get(side)!r:.40}. This server translates "
+                    f"from {self.source} to {self.target}."
+                )
+        if request.get("format", "text") not in _FORMATS:
+            raise InvalidRequest(
+                "`format` must be text or html. Received: "
+                f"format={request['format']!r:.40}. Use text."
+            )
+        q = request.get("q")
+        texts = [q] if isinstance(q, str) else q
+        if not isinstance(texts, list) or not all(
+            isinstance(text, str) for text in texts
+        ):
+            raise InvalidRequest(
+                "`q` must be a text or a list of texts. Received: "
+                f"q={q!r:.40}. Send one, such as q=Hello."
+            )
+        return texts
+
+
+class _Lines:
+    """Divides a text into its lines, for which no library is needed."""
+
+    def __init__(self, text):
+        self._parts = re.split(r"((?:\s*[\r\n])+\s*)", text)
+        self.sentences = [one for one in self._parts[::2] if one.strip()]
+
+    def replace_sentences(self, translations):
+        translations = iter(translations)
+        return "".join(
+            next(translations) if not number % 2 and part.strip() else part
+            for number, part in enumerate(self._parts)
+        )
+
+
+def _divide(text, format, language):
+    if format == "html" or importlib.util.find_spec("sentencex"):
+        return Document(text, format, language)
+    return _Lines(text)
+
+
+def _read_fields(content_type, body):
+    """Returns the fields of a form or of JSON, a dictionary."""
+    try:
+        text = bytes(body).decode()
+        if "json" not in content_type:
+            fields = urllib.parse.parse_qs(text, keep_blank_values=True)
+            return {
+                name: values[0] if len(values) == 1 else values
+                for name, values in fields.items()
+            }
+        request = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidRequest(
+            "The body must be a form or JSON in UTF-8. Received: other bytes "
+            f"({error}). Send q, source and target."
+        ) from error
+    if not isinstance(request, dict):
+        raise InvalidRequest(
+            "The body must be an object. Received: "
+            f"{text[:40]!r}. Send q, source and target."
+        )
+    return request
+
+
+def _read_number(value):
+    if str(value).isdecimal() and int(value) <= MAX_ALTERNATIVES:
+        return int(value)
+    raise InvalidRequest(
+        f"`alternatives` must be a number from 0 to {MAX_ALTERNATIVES}. "
+        f"Received: alternatives={value!r:.40}. Leave it out."
+    )
+
+
+def _join(document, rows, number):
+    """Returns up to `number` translations of a document, the best first.
+
+    A model that was exported with one translation has no more to offer.
+    """
+    available = max(map(len, rows), default=1)
+    joined = [
+        document.replace_sentences(
+            [
+                row[min(rank, len(row) - 1)] or sentence
+                for sentence, row in zip(document.sentences, rows)
+            ]
+        )
+        for rank in range(min(number, available))
+    ]
+    return list(dict.fromkeys(joined))
+
+
+def _find_warnings(sentences, rows):
+    pairs = zip(sentences, rows)
+    alarms = [find_alarms(sentence, row[0]) for sentence, row in pairs]
+    return sorted({alarm for each in alarms for alarm in each})
+
+
+def _format(results, warnings, request):
+    """Returns the body of a response, of lists if `q` was a list."""
+    best = [texts[0] for texts in results]
+    others = [texts[1:] for texts in results]
+    is_one = isinstance(request["q"], str)
+    response = {"translatedText": best[0] if is_one else best}
+    if "alternatives" in request:
+        response["alternatives"] = others[0] if is_one else others
+    if any(warnings):
+        response["warnings"] = warnings[0] if is_one else warnings
+    return json.dumps(response, ensure_ascii=False).encode()

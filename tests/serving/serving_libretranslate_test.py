@@ -1,0 +1,176 @@
+"""LibreTranslate's protocol, asked by its own client and by plain requests."""
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import pytest
+
+from keras_transformer.decoding.served_model import open_model
+from keras_transformer.formats import demo
+from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.serving.server import Server
+
+PAIR = ("en", "es")
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("libretranslate")
+    patch = pytest.MonkeyPatch()
+    patch.setenv("XDG_CACHE_HOME", str(folder))
+    run = RunDirectory(demo.find_directory("demo://en-es"))
+    patch.undo()
+    options = DecodeOptions.from_hparams(run.hparams).replace(num_hypotheses=3)
+    export_ctranslate2(run, str(folder / "export"), options)
+    server = Server(
+        str(folder / "export"),
+        rest_api_port=0,
+        open_model=open_model,
+        languages=PAIR,
+        allowed_origin="https://example.org",
+    )
+    server.start()
+    yield f"http://localhost:{server.rest_api_port}"
+    server.stop()
+
+
+def ask(address, path="/translate", data=None, method=None, **headers):
+    """Returns status, headers and JSON of a response; a dict is a form."""
+    if isinstance(data, dict):
+        data = urllib.parse.urlencode(data, doseq=True)
+    request = urllib.request.Request(
+        address + path, data and data.encode(), headers, method=method
+    )
+    try:
+        with urllib.request.urlopen(request) as response:
+            body = response.read()
+            return response.status, response.headers, body and json.loads(body)
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers, json.loads(error.read())
+
+
+def translate(address, q, **more):
+    fields = {"q": q, "source": "en", "target": "es", **more}
+    kind = {"content-type": "application/json"}
+    return ask(address, data=json.dumps(fields), **kind)[2]
+
+
+class ClientTest:
+    def test_its_own_client_translates(self, address):
+        client = pytest.importorskip("libretranslatepy")
+        api = client.LibreTranslateAPI(address + "/")
+        assert api.translate("Good morning.", "en", "es") == "Buenos días."
+        assert [each["code"] for each in api.languages()] == list(PAIR)
+
+    def test_the_calls_of_weblate(self, address):
+        _, _, languages = ask(address, "/languages")
+        assert [each["code"] for each in languages] == list(PAIR)
+        texts = ["Good morning.", "Where is the station?"]
+        response = translate(address, texts, api_key="")
+        assert response["translatedText"] == [
+            "Buenos días.",
+            "¿Dónde está la estación?",
+        ]
+
+
+class TranslateTest:
+    def test_a_form_and_json_give_the_same(self, address):
+        form = {"q": "I love you.", "source": "en", "target": "es"}
+        _, _, response = ask(address, data=form)
+        assert response == translate(address, "I love you.")
+        assert response == {"translatedText": "Te amo."}
+
+    def test_several_texts_of_a_form(self, address):
+        form = {"q": ["I love you.", ""], "source": "auto", "target": "es"}
+        assert ask(address, data=form)[2]["translatedText"] == ["Te amo.", ""]
+
+    def test_lines_and_spaces_between_sentences_stay(self, address):
+        response = translate(address, "Good morning.\n\n  I love you.\n")
+        assert response["translatedText"] == "Buenos días.\n\n  Te amo.\n"
+
+    def test_markup_of_html_stays(self, address):
+        text = "<p>Good <b>morning</b>.</p><p>I love you.</p>"
+        best = translate(address, text, format="html")["translatedText"]
+        assert best.startswith("<p>Buen")
+        assert "<b>" in best
+        assert best.endswith("<p>Te amo.</p>")
+
+    def test_alternatives_are_other_texts(self, address):
+        response = translate(address, "I love you.", alternatives=2)
+        others = response["alternatives"]
+        assert len(others) == 2
+        assert len({response["translatedText"], *others}) == 3
+        assert "alternatives" not in translate(address, "I love you.")
+
+    def test_a_doubtful_translation_has_a_warning(self, address):
+        text = (
+            "The quick brown fox jumps over the lazy dog while seventeen green "
+            "parrots recite the constitution of Liechtenstein in front of an "
+            "astonished audience of retired plumbers and dentists from the "
+            "northern provinces of Finland."
+        )
+        assert translate(address, text)["warnings"] == ["loop"]
+
+    def test_a_text_without_words_stays(self, address):
+        numbers = "1 2 3 4 5 6 7"
+        assert translate(address, numbers)["translatedText"] == numbers
+
+
+class FaultTest:
+    @pytest.mark.parametrize(
+        "changes, says",
+        [
+            ({"source": "klingon"}, "`source` must be en or auto"),
+            ({"target": "de"}, "`target` must be es"),
+            ({"target": None}, "`target` must be es"),
+            ({"format": "pdf"}, "`format` must be text or html"),
+            ({"q": None}, "`q` must be a text"),
+            ({"q": [1]}, "`q` must be a text"),
+            ({"alternatives": -1}, "`alternatives` must be"),
+            ({"alternatives": 10**9}, "`alternatives` must be"),
+        ],
+    )
+    def test_a_wrong_field_is_named(self, address, changes, says):
+        fields = {"q": "a", "source": "en", "target": "es", **changes}
+        kind = {"content-type": "application/json"}
+        status, _, response = ask(address, data=json.dumps(fields), **kind)
+        assert status == 400
+        assert says in response["error"]
+
+    @pytest.mark.parametrize("body", ["[1]", "{", "[" * 5000, "null"])
+    def test_a_wrong_body_is_named(self, address, body):
+        kind = {"content-type": "application/json"}
+        status, _, response = ask(address, data=body, **kind)
+        assert status == 400
+        assert "The body must be" in response["error"]
+
+    @pytest.mark.parametrize(
+        "path, method, status",
+        [
+            ("/translate", "GET", 405),
+            ("/languages", "DELETE", 405),
+            ("/detect", "POST", 501),
+            ("/suggest", "POST", 400),
+        ],
+    )
+    def test_other_requests_are_refused(self, address, path, method, status):
+        found, _, response = ask(address, path, method=method)
+        assert found == status
+        assert response["error"]
+
+
+class PageTest:
+    def test_a_page_of_the_allowed_origin_may_ask(self, address):
+        status, headers, _ = ask(address, method="OPTIONS")
+        assert status == 200
+        assert headers["access-control-allow-origin"] == "https://example.org"
+        assert headers["access-control-allow-headers"] == "content-type"
+
+    def test_health_and_settings(self, address):
+        assert ask(address, "/health")[2] == {"status": "ok"}
+        settings = ask(address, "/frontend/settings")[2]
+        assert settings["language"]["target"]["code"] == "es"

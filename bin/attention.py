@@ -169,6 +169,7 @@ def _draw_all_heads():
 
 
 def _draw_figure():
+    from keras_transformer.visualization import paper_drawing
     from keras_transformer.visualization import paper_figures
 
     plan = _plan_run()
@@ -183,22 +184,18 @@ def _draw_figure():
     (attention,) = _word_attention(_load(plan), [FLAGS.text])
     figure = paper_figures.paper_figure(view, *attention)
     if FLAGS.html:
-        from keras_transformer.visualization import paper_page
-
-        paper_page.write_paper_page(figure, FLAGS.html)
+        paper_drawing.write_paper_page(figure, FLAGS.html)
     if FLAGS.picture:
-        from keras_transformer.visualization import paper_picture
-
-        paper_picture.write_paper_picture(figure, FLAGS.picture)
+        paper_drawing.write_paper_picture(figure, FLAGS.picture)
     print(f"Figure {figure.number}. {figure.caption}")
 
 
 def _rank_heads():
-    from keras_transformer.visualization import head_ranking
     from keras_transformer.visualization import head_report
+    from keras_transformer.visualization import head_scores
 
     plan, problem = _plan_run(), None
-    if FLAGS.find in head_ranking.SPLITS:
+    if FLAGS.find in head_scores.SPLITS:
         (run,) = plan.runs
         problem = registry.get_problem(
             run.problem_name, run.record.get("data_dir")
@@ -206,10 +203,10 @@ def _rank_heads():
         # The sentences of a treebank are words with spaces between them.
         tokenized = plan.linearization is not None
         plan = dataclasses.replace(plan, tokenized=tokenized)
-    sentences, constituents = head_ranking.read_sentences(FLAGS.find, problem)
+    sentences, constituents = head_scores.read_sentences(FLAGS.find, problem)
     plan.checker.check_lengths(sentences, FLAGS.find)
     attention = _word_attention(_load(plan), sentences)
-    scores, example = head_ranking.score_heads(attention, constituents)
+    scores, example = head_scores.score_heads(attention, constituents)
     if FLAGS.html:
         head_report.write_head_page(scores, *example, FLAGS.html, FLAGS.find)
     if FLAGS.picture:

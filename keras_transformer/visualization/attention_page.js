@@ -20,7 +20,7 @@ for (const kind of data.kinds) {
 // The weights of a layer are read when it is first shown: from the page, or, if
 // it has none, from the server that it came from.
 function readLayer(kind, layer) {
-  if (kind.weights) {
+  if (kind.weights.length) {
     unpack(kind, layer, Uint8Array.from(
       atob(kind.weights[layer]), (c) => c.charCodeAt(0)).buffer);
     return null;

@@ -1,39 +1,33 @@
 """Writes attention weights as an interactive page for a browser."""
 
 import base64
-import html
 
 import numpy as np
 
-from keras_transformer.files.writing import atomic_write
 from keras_transformer.visualization import page
 
+PREDICTED = "token to predict"
 # The titles of each kind of attention, and of its queries and keys.
 LABELS = {
-    "encoder": {
-        "title": "Encoder",
-        "long": "Encoder self-attention",
-        "query": "source",
-        "key": "source",
-    },
-    "decoder": {
-        "title": "Decoder",
-        "long": "Decoder self-attention",
-        "query": "token to predict",
-        "key": "tokens before it",
-    },
-    "cross": {
-        "title": "Cross",
-        "long": "Cross-attention",
-        "query": "token to predict",
-        "key": "source",
-    },
+    "encoder": ("Encoder", "Encoder self-attention", "source", "source"),
+    "decoder": (
+        "Decoder",
+        "Decoder self-attention",
+        PREDICTED,
+        "tokens before it",
+    ),
+    "cross": ("Cross", "Cross-attention", PREDICTED, "source"),
 }
 SCALE = 65535  # weights are stored as 16-bit integers
 
 
 def write_attention_page(attention, path, title="Attention"):
-    """Writes a page that shows the attention weights of all layers and heads.
+    """Writes the page of `attention_page` as a file."""
+    page.write_page(path, "attention", **_parts(attention, title))
+
+
+def attention_page(attention, title="Attention", on_demand=False):
+    """Returns HTML that shows the attention weights of all layers and heads.
 
     The page is a single HTML file that needs no other file and no network. As
     in figures 3 to 5 of Vaswani et al. (2017), lines connect two columns of
@@ -42,29 +36,12 @@ def write_attention_page(attention, path, title="Attention"):
     because they come later are hatched. Mouse and keyboard select tokens,
     heads, layers and the kind of attention; the address of the page stores the
     selection and the theme. Weights are rounded to multiples of 1 / 65535.
-    """
-    text = attention_page(attention, title)
-    with atomic_write(path) as file:
-        file.write(text)
-
-
-def attention_page(attention, title="Attention", on_demand=False):
-    """Returns the HTML that `write_attention_page` writes.
 
     With `on_demand` the page holds no weights. To show a layer, it asks its
     server for the weights at its own address plus `KIND/NUMBER`; see
     `pack_layer`.
     """
-    parts = {
-        "title": html.escape(title),
-        "data": page.embeddable_json(_data(attention, on_demand)),
-    }
-    scripts = ["elements", "attention_views", "attention_page"]
-    if on_demand:
-        scripts.insert(0, "attention_on_demand")
-    return page.make_page(
-        "attention", parts, ["attention_page"], scripts, connects=on_demand
-    )
+    return page.make_page("attention", **_parts(attention, title, on_demand))
 
 
 def pack_layer(attention, kind, number):
@@ -78,31 +55,26 @@ def pack_layer(attention, kind, number):
     return _pack(attention.select(kind)[2][number - 1])
 
 
-def _data(attention, on_demand):
-    num_heads = attention.cross.shape[1]
-    kinds = []
+def _parts(attention, title, on_demand=False):
+    num_heads, kinds = attention.cross.shape[1], []
     for kind, labels in LABELS.items():
         queries, keys, weights = attention.select(kind)
+        layers = [] if on_demand else map(_pack, weights)
         kinds.append(
             {
                 "name": kind,
-                **labels,
+                **dict(zip(("title", "long", "query", "key"), labels)),
                 # Each token is predicted only from those before it.
                 "causal": kind == "decoder",
                 # A decoder may have fewer or more layers than its encoder.
                 "layers": len(weights),
                 "queries": queries,
                 "keys": keys,
-                # One text for each layer.
-                "weights": None
-                if on_demand
-                else [
-                    base64.b64encode(_pack(layer)).decode("ascii")
-                    for layer in weights
-                ],
+                "weights": [base64.b64encode(b).decode() for b in layers],
             }
         )
-    return {"heads": num_heads, "kinds": kinds}
+    data = {"heads": num_heads, "kinds": kinds}
+    return {"title": title, "data": data, "connects": on_demand}
 
 
 def _pack(weights):

@@ -52,7 +52,7 @@ def write_attention_picture(attention, path, kind="cross"):
                 )
     _add_bar(figure, image, font_size)
     figure.suptitle(
-        f"{LABELS[kind]['long']}\n{QUERIES[kind]} tokens, from top to bottom,\n"
+        f"{LABELS[kind][1]}\n{QUERIES[kind]} tokens, from top to bottom,\n"
         "attend to those named below",
         fontsize=font_size + 1,
         y=1 - 0.1 / figure.get_figheight(),

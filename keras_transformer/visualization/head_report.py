@@ -1,12 +1,10 @@
 """The scores of attention heads as a text table, a page and a picture."""
 
-import html
-
 import numpy as np
 
 from keras_transformer.visualization import page
+from keras_transformer.visualization.paper_drawing import draw_panel
 from keras_transformer.visualization.paper_figures import Panel
-from keras_transformer.visualization.paper_page import lines_svg
 from keras_transformer.visualization.picture import write_picture
 
 NUM_ROWS = 10  # of the text table
@@ -14,11 +12,6 @@ NEIGHBOURS = {-1: "previous", 0: "itself", 1: "next"}
 # Of the picture, in inches.
 CELL = 0.45
 MARGIN = 0.6
-
-
-def head_name(layer, head):
-    """Returns the name of a head, such as "5.8" for head 8 of layer 5."""
-    return f"{layer + 1}.{head + 1}"
 
 
 def rank_heads(values):
@@ -30,12 +23,15 @@ def rank_heads(values):
     return [divmod(int(place), values.shape[1]) for place in order]
 
 
-def head_notes(scores, head):
-    """Returns notes that explain scores of a head, by the scores' names."""
-    return {
+def _describe(scores, name, head):
+    """Returns the name of a head, such as "5.8", its score and a note."""
+    notes = {
         "diagonal": NEIGHBOURS[int(scores.offset[head])],
         "local": f"{scores.distance[head]:.1f} words",
     }
+    layer, number = head
+    label = f"{layer + 1}.{number + 1}"
+    return label, float(getattr(scores, name)[head]), notes.get(name, "")
 
 
 def head_table(scores):
@@ -43,17 +39,12 @@ def head_table(scores):
     columns = []
     for name, values in scores.to_dictionary().items():
         best = rank_heads(values)[:NUM_ROWS]
-        columns.append([name, *(_cell(scores, name, head) for head in best)])
-    lines = zip(*columns)
+        cells = [_describe(scores, name, head) for head in best]
+        columns.append([name, *("{} {:z6.3f} {}".format(*c) for c in cells)])
     return "\n".join(
-        "  ".join(cell.ljust(22) for cell in line).rstrip() for line in lines
+        "  ".join(cell.ljust(22) for cell in line).rstrip()
+        for line in zip(*columns)
     )
-
-
-def _cell(scores, name, head):
-    score = getattr(scores, name)[head]
-    note = head_notes(scores, head).get(name, "")
-    return f"{head_name(*head)} {score:z6.3f} {note}"
 
 
 def write_head_page(scores, words, weights, path, text_name):
@@ -66,42 +57,22 @@ def write_head_page(scores, words, weights, path, text_name):
     num_heads, num_words, num_words)`.
     """
     names = list(scores.to_dictionary())
-    heads = rank_heads(scores.to_dictionary()[names[0]])
-    parts = {
-        "title": "Attention heads of the encoder",
-        "counts": f"{scores.num_words:,} words of {scores.num_sentences:,} "
-        f"sentences of {html.escape(text_name)}",
-        "titles": "".join(
-            f'<th><button type="button" data-score="{name}">{name}</button>'
-            "</th>"
-            for name in names
-        ),
-        "rows": "\n".join(_row(scores, head) for head in heads),
-        "pictures": "\n".join(
-            _picture(words, weights, *head) for head in sorted(heads)
-        ),
-    }
-    files = ["paper_page", "head_page"]
-    page.write_page(path, "head", parts, files, files)
-
-
-def _row(scores, head):
-    name = head_name(*head)
-    notes = head_notes(scores, head)
-    cells = "".join(
-        f'<td data-score="{score}" style="--score:{values[head]:.4f}">'
-        f"{values[head]:z.3f} <small>{notes.get(score, '')}</small></td>"
-        for score, values in scores.to_dictionary().items()
-    )
-    return f'<tr><th><a href="#head-{name}">{name}</a></th>{cells}</tr>'
-
-
-def _picture(words, weights, layer, head):
-    name = head_name(layer, head)
-    panel = Panel([head], weights[layer, [head]])
-    return (
-        f'<section id="head-{name}"><h3>Layer {layer + 1}, head {head + 1}</h3>'
-        f'<div class="scroll">{lines_svg(panel, words)}</div></section>'
+    rows = []
+    for head in rank_heads(scores.diagonal):
+        cells = [_describe(scores, name, head) for name in names]
+        rows.append((cells[0][0], [(n, *c[1:]) for n, c in zip(names, cells)]))
+    pictures = []
+    for layer, head in np.ndindex(scores.diagonal.shape):
+        panel = Panel([head], weights[layer, [head]])
+        pictures.append((layer + 1, head + 1, draw_panel(panel, words)))
+    page.write_page(
+        path,
+        "head",
+        scores=scores,
+        text_name=text_name,
+        names=names,
+        rows=rows,
+        pictures=pictures,
     )
 
 
@@ -118,9 +89,7 @@ def write_head_picture(scores, path):
     axes = figure.subplots(1, len(maps), squeeze=False)[0]
     for axis, (name, values) in zip(axes, maps.items()):
         axis.imshow(values, "Blues", vmin=0, vmax=1)
-        axis.set_title(name)
-        axis.set_xlabel("head")
-        axis.set_ylabel("layer")
+        axis.set(title=name, xlabel="head", ylabel="layer")
         axis.set_xticks(range(num_heads), range(1, num_heads + 1))
         axis.set_yticks(range(num_layers), range(1, num_layers + 1))
         axis.tick_params(length=0)

@@ -6,15 +6,24 @@ score below 0 is possible: a head that attends to distant words alone is less
 local than uniform attention.
 """
 
+import itertools
 import typing
 
 import numpy as np
 
+from keras_transformer.data.generation.token_arrays import text_path
+from keras_transformer.data.text import text_files
 from keras_transformer.errors import UserError
+from keras_transformer.files.progress import Progress
+from keras_transformer.parsing.tree import find_smallest_constituents
+from keras_transformer.parsing.tree import parse_tree
 
 SCORES = ("diagonal", "local", "sharp", "brackets")
 OFFSETS = (-1, 0, 1)  # to the previous word, the word itself, the next word
 TINY = 1e-12
+SPLITS = ("dev", "test")
+NUM_SENTENCES = 200
+EXAMPLE_WORDS = range(8, 17)  # so that a picture is neither empty nor crowded
 
 
 class HeadScores(typing.NamedTuple):
@@ -23,7 +32,7 @@ class HeadScores(typing.NamedTuple):
     diagonal: np.ndarray
     local: np.ndarray
     sharp: np.ndarray
-    brackets: np.ndarray  # None without trees
+    brackets: np.ndarray | None  # None without trees
     offset: np.ndarray  # of the best diagonal, one of OFFSETS
     distance: np.ndarray  # mean distance in words
     num_sentences: int
@@ -35,8 +44,40 @@ class HeadScores(typing.NamedTuple):
         return {name: s for name, s in scores.items() if s is not None}
 
 
-class HeadScorer:
-    """Scores the heads of a model over many sentences.
+def read_sentences(source, problem=None):
+    """Returns the first sentences to score heads over, and their constituents.
+
+    The `source` is one of the `SPLITS` of a problem, or the path of a text
+    file. Both lists have at most `NUM_SENTENCES` items. Constituents are those
+    of `find_smallest_constituents`, or empty tuples if there are no trees.
+    """
+    if problem:
+        pairs = _read_split(problem, source)
+    else:
+        pairs = ((text, ()) for text in text_files.read_lines(source))
+    pairs = (pair for pair in pairs if pair[0].strip())
+    pairs = list(itertools.islice(pairs, NUM_SENTENCES))
+    if not pairs:
+        raise UserError(
+            f"{source} has no sentences. Name a split, or a file with one "
+            "sentence per line."
+        )
+    return tuple(map(list, zip(*pairs)))
+
+
+def _read_split(problem, split):
+    sources, references = problem.text_split(split)
+    if problem.measure != "f1":
+        return ((source, ()) for source in sources)
+    path = text_path(problem.directory, split, "target")
+    return (
+        (source, find_smallest_constituents(parse_tree(tree, path, number)))
+        for number, (source, tree) in enumerate(zip(sources, references), 1)
+    )
+
+
+def score_heads(attention, constituents):
+    """Returns the `HeadScores` over sentences, and a pair to show.
 
     In a sentence of n words, `A[i, j]` is the weight from word i to word j. For
     uniform attention it is 1 / n. Each quantity q below is a mean over all
@@ -54,66 +95,63 @@ class HeadScorer:
       often share a constituent, so a diagonal head scores above 0, too.
 
     A sentence of a single word counts for nothing.
+
+    Args:
+        attention: Iterable of pairs: the words of a sentence, and the attention
+            between them, `(num_layers, num_heads, num_words, num_words)`. The
+            pair to show is the first of medium length, or the first.
+        constituents: For each sentence, the spans `(start, stop)` of the
+            smallest constituent of two words or more around each word except
+            the end of the sentence; empty without a tree.
     """
-
-    def __init__(self):
-        self._heads = self._uniform = 0
-        self._num_sentences = self._num_words = 0
-
-    def add(self, weights, constituents=()):
-        """Adds the attention of a sentence.
-
-        The weights have the shape `(num_layers, num_heads, num_words,
-        num_words)`. For each word except the end of the sentence,
-        `constituents` holds the span `(start, stop)` of the smallest
-        constituent of two words or more around it. Text without trees has none.
-        """
-        num_words = weights.shape[-1]
-        if num_words < 2:
-            return
-        weights = weights.astype("float64")
-        self._num_sentences += 1
-        self._num_words += num_words
-        uniform = np.full((num_words, num_words), 1 / num_words)
-        self._heads = self._heads + _sums(weights, constituents)
-        self._uniform = self._uniform + _sums(uniform, constituents)
-
-    def scores(self):
-        """Returns the `HeadScores` of the sentences so far."""
-        if not self._num_sentences:
-            raise UserError(
-                "There is no sentence of two words or more to score heads on. "
-                "Use other sentences."
-            )
-        *at_offsets, distances, entropies, inside, others = np.moveaxis(
-            self._heads, -1, 0
+    heads, uniform, example = 0, 0, None
+    num_sentences = num_words = 0
+    with Progress("sentences", len(constituents)) as progress:
+        for (words, weights), spans in zip(attention, constituents):
+            progress.add(1)
+            length = len(words)
+            if example is None or (
+                length in EXAMPLE_WORDS and len(example[0]) not in EXAMPLE_WORDS
+            ):
+                example = words, weights
+            if length > 1:
+                num_sentences += 1
+                num_words += length
+                heads = heads + _sums(weights.astype("float64"), spans)
+                evenly = np.full((length, length), 1 / length)
+                uniform = uniform + _sums(evenly, spans)
+    if not num_sentences:
+        raise UserError(
+            "There is no sentence of two words or more to score heads on. "
+            "Use other sentences."
         )
-        *by_chance, far, blurred, uniform_inside, uniform_others = self._uniform
-        # Words that have the neighbour, for each offset.
-        ends = self._num_words - self._num_sentences
-        possible = ends, self._num_words, ends
-        diagonals = np.stack(
-            [
-                (q - u) / (n - u)
-                for q, u, n in zip(at_offsets, by_chance, possible)
-            ]
-        )  # (offset, num_layers, num_heads)
-        brackets = None
-        if uniform_inside < uniform_others:
-            chance = uniform_inside / uniform_others
-            # A head that attends to no other word has no share.
-            share = inside / np.maximum(others, TINY)
-            brackets = (share - chance) / (1 - chance)
-        return HeadScores(
-            diagonals.max(axis=0),
-            1 - distances / far,
-            1 - entropies / blurred,
-            brackets,
-            np.take(OFFSETS, diagonals.argmax(axis=0)),
-            distances / self._num_words,
-            self._num_sentences,
-            self._num_words,
-        )
+    *at_offsets, distances, entropies, inside, others = np.moveaxis(
+        heads, -1, 0
+    )
+    *by_chance, far, blurred, uniform_inside, uniform_others = uniform
+    # Words that have the neighbour, for each offset.
+    ends = num_words - num_sentences
+    possible = ends, num_words, ends
+    diagonals = np.stack(
+        [(q - u) / (n - u) for q, u, n in zip(at_offsets, by_chance, possible)]
+    )  # (offset, num_layers, num_heads)
+    brackets = None
+    if uniform_inside < uniform_others:
+        chance = uniform_inside / uniform_others
+        # A head that attends to no other word has no share.
+        share = inside / np.maximum(others, TINY)
+        brackets = (share - chance) / (1 - chance)
+    scores = HeadScores(
+        diagonals.max(axis=0),
+        1 - distances / far,
+        1 - entropies / blurred,
+        brackets,
+        np.take(OFFSETS, diagonals.argmax(axis=0)),
+        distances / num_words,
+        num_sentences,
+        num_words,
+    )
+    return scores, example
 
 
 def entropy(weights):
@@ -131,19 +169,14 @@ def _sums(weights, constituents):
     for word, (start, stop) in enumerate(constituents):
         is_inside[word, start:stop] = True
     # The end of the sentence, which no constituent holds, is not counted.
-    is_counted = (places < len(constituents)) & (distances > 0)
-    is_counted &= places[:, None] < len(constituents)
-
-    def total(factors):
-        return (weights * factors).sum(axis=(-2, -1))
-
-    return np.stack(
-        [
-            *(total(places == places[:, None] + o) for o in OFFSETS),
-            total(distances),
-            entropy(weights).sum(axis=-1),
-            total(is_inside & is_counted),
-            total(is_counted),
-        ],
-        axis=-1,
-    )
+    is_word = places < len(constituents)
+    is_counted = is_word & is_word[:, None] & (distances > 0)
+    factors = [
+        *(places == places[:, None] + offset for offset in OFFSETS),
+        distances,
+        is_inside & is_counted,
+        is_counted,
+    ]
+    sums = [(weights * factor).sum(axis=(-2, -1)) for factor in factors]
+    sums.insert(-2, entropy(weights).sum(axis=-1))
+    return np.stack(sums, axis=-1)

@@ -14,7 +14,6 @@ from keras_transformer.errors import UserError
 from keras_transformer.token_ids import END_LABEL
 from keras_transformer.visualization.head_scores import entropy
 
-FIGURES = ("3", "4", "5")
 MIN_WEIGHT = 0.01  # of a line that is drawn
 # The paper's colours for heads 1 to 10, then lighter ones for 11 to 20.
 PALETTE = (
@@ -24,13 +23,12 @@ PALETTE = (
     *("#c49c94", "#f7b6d2", "#c7c7c7", "#dbdb8d", "#9edae5"),
 )
 DISTANT = 4  # words apart, from "making" to "more difficult" in figure 3
-NUM_HEADS = {"4": 2, "5": 2}  # figure 3 takes any number
 
 
 class View(typing.NamedTuple):
     """The choices of a user, where None stands for a default."""
 
-    figure: str  # one of FIGURES
+    figure: str  # "3", "4" or "5"
     layer: int | None = None  # from 1
     heads: list | None = None  # of int, from 1
     word: str | None = None
@@ -86,8 +84,7 @@ def check_view(view, words, num_layers, num_heads):
             "`heads` must be heads of the model. Received: "
             f"heads={_join(heads)}. Use 1 to {num_heads}."
         )
-    needed = NUM_HEADS.get(view.figure)
-    if heads and needed and len(heads) != needed:
+    if heads and view.figure != "3" and len(heads) != 2:
         raise UserError(
             f"`heads` must be two heads for figure {view.figure}. Received: "
             f"heads={_join(heads)}. Name two, such as 1,2."
@@ -120,57 +117,43 @@ def paper_figure(view, words, weights):
     num_layers = len(weights)
     layer = view.layer or max(1, num_layers - 1)
     weights = weights[layer - 1]
-    where = f"in layer {layer} of {num_layers}"
-    return {"3": _figure_3, "4": _figure_4, "5": _figure_5}[view.figure](
-        view, words, weights, where
-    )
+    query, strengths = None, -entropy(weights).mean(axis=-1)
+    if view.figure != "5":
+        query = _query(view, words, weights)
+        strengths = _strongest(weights, words, 1)[:, query]
+    heads = list(range(len(weights)))
+    if view.heads:
+        heads = [head - 1 for head in view.heads]
+    elif view.figure != "3":
+        heads = _two_largest(strengths)
+    first, second, *_ = heads * 2
+    attention = f"encoder self-attention in layer {layer} of {num_layers}"
+    if view.figure == "3":
+        panels = [(heads, query)]
+        caption = (
+            f"{attention.capitalize()}, shown only for the word "
+            f"“{words[query]}”. Different colours represent different heads."
+        )
+    elif view.figure == "4":
+        panels = [([first], None), (heads, query)]
+        caption = (
+            f"Two heads of {attention}. Top: the full attention of head "
+            f"{first + 1}. Bottom: the attention of the word “{words[query]}” "
+            f"alone, in heads {first + 1} and {second + 1}."
+        )
+    else:
+        panels = [([first], None), ([second], None)]
+        caption = (
+            f"Two heads of {attention}. Top: head {first + 1}. Bottom: head "
+            f"{second + 1}."
+        )
+    panels = [Panel(heads, weights[heads], query) for heads, query in panels]
+    return PaperFigure(view.figure, caption, words, panels)
 
 
 def head_colour(head):
     """Returns the colour of a head, which counts from 0."""
     return PALETTE[head % len(PALETTE)]
-
-
-def _figure_3(view, words, weights, where):
-    query = _query(view, words, weights)
-    heads = _heads(view, range(len(weights)))
-    caption = (
-        f"Encoder self-attention {where}, shown only for the word "
-        f"“{words[query]}”. Different colours represent different heads."
-    )
-    return PaperFigure("3", caption, words, [_panel(weights, heads, query)])
-
-
-def _figure_4(view, words, weights, where):
-    query = _query(view, words, weights)
-    strengths = _strongest(weights, words, 1)[:, query]
-    first, second = _heads(view, _two_largest(strengths))
-    caption = (
-        f"Two heads of encoder self-attention {where}. Top: the full attention "
-        f"of head {first + 1}. Bottom: the attention of the word "
-        f"“{words[query]}” alone, in heads {first + 1} and {second + 1}."
-    )
-    panels = [_panel(weights, [first]), _panel(weights, [first, second], query)]
-    return PaperFigure("4", caption, words, panels)
-
-
-def _figure_5(view, words, weights, where):
-    blur = entropy(weights).mean(axis=-1)
-    first, second = _heads(view, _two_largest(-blur))
-    caption = (
-        f"Two heads of encoder self-attention {where}. Top: head {first + 1}. "
-        f"Bottom: head {second + 1}."
-    )
-    panels = [_panel(weights, [first]), _panel(weights, [second])]
-    return PaperFigure("5", caption, words, panels)
-
-
-def _panel(weights, heads, query=None):
-    return Panel(heads, weights[heads], query)
-
-
-def _heads(view, default):
-    return [head - 1 for head in view.heads] if view.heads else list(default)
 
 
 def _query(view, words, weights):

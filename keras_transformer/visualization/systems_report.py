@@ -6,9 +6,7 @@ from keras_transformer.files.directories import shorten_paths
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.scoring import analysis
 from keras_transformer.scoring import comparison
-from keras_transformer.visualization.systems_page import Example
-from keras_transformer.visualization.systems_page import Translation
-from keras_transformer.visualization.systems_page import make_systems_page
+from keras_transformer.visualization.page import make_page
 
 # Sentences of the training text whose words are counted. More would take
 # minutes and hardly move a word into another group.
@@ -65,44 +63,36 @@ def compare_systems(systems, tokenize, lowercase, path=None, problem=None):
 
 
 def make_systems_report(systems, differences, words=None, training_text=None):
-    """Returns a page that compares two systems; see `make_systems_page`.
+    """Returns the HTML of a page that compares two systems.
 
-    Words are counted in `training_text`, an iterable of its targets, or by
-    default in the references. `words` defaults to those of BLEU 13a.
+    The page is a single HTML file that needs neither another file nor a network
+    nor JavaScript. It follows the light or dark theme of the system. Words are
+    counted in `training_text`, an iterable of its targets, or by default in the
+    references. `words` defaults to those of BLEU 13a.
     """
     words = words or analysis.Words()
-    this, other = systems.names
-    sources = systems.sources
-    texts = systems.references if training_text is None else training_text
-    examples = [
-        [_example(sentence, systems, words) for sentence in sentences]
-        for sentences in analysis.find_greatest_differences(
-            systems.outputs, systems.references, words.lowercase
-        )
-    ]
-    return make_systems_page(
-        {
-            "text_name": systems.text_name,
-            "this": this,
-            "other": other,
-            "meaning": comparison.MEANING,
-            "side": "reference" if sources is None else "source",
-            "counted_text": "references"
-            if training_text is None
-            else "training text",
-        },
-        num_sentences=len(systems.references),
+    outputs, references = systems.outputs, systems.references
+    counted = references if training_text is None else training_text
+    return make_page(
+        "systems",
+        systems=systems,
         differences=differences,
+        meaning=comparison.MEANING,
+        side="reference" if systems.sources is None else "source",
+        counted_text="references" if training_text is None else "training text",
         by_length=analysis.score_by_length(
-            sources or systems.references,
-            systems.outputs,
-            systems.references,
-            words,
+            systems.sources or references, outputs, references, words
         ),
         by_frequency=analysis.score_by_frequency(
-            systems.outputs, systems.references, words, words.count(texts)
+            outputs, references, words, words.count(counted)
         ),
-        examples=examples,
+        # Those on which this system is better, and those on which the other is.
+        examples=[
+            [_describe_example(sentence, systems, words) for sentence in some]
+            for some in analysis.find_greatest_differences(
+                outputs, references, words.lowercase
+            )
+        ],
     )
 
 
@@ -115,21 +105,27 @@ def read_training_targets(problem):
         yield from problem.vocabulary.decode([targets[n] for n in numbers])
 
 
-def _example(sentence, systems, words):
+def _describe_example(sentence, systems, words):
+    """Returns the texts of a sentence, with each word's longest match."""
     place = sentence.number - 1
     reference = systems.references[place]
     texts = [reference, *(outputs[place] for outputs in systems.outputs)]
     compared, *translations = words.tokenize_all(texts)
     # Words are shown as they are written, even if case is ignored.
     _, *shown = dataclasses.replace(words, lowercase=False).tokenize_all(texts)
-    return Example(
-        sentence.number,
-        systems.sources[place] if systems.sources else None,
-        reference,
-        *(
-            Translation(written, analysis.match_orders(tokens, compared), score)
-            for written, tokens, score in zip(
-                shown, translations, (sentence.this, sentence.other)
+    return {
+        "number": sentence.number,
+        "difference": sentence.difference,
+        "source": systems.sources and systems.sources[place],
+        "reference": reference,
+        "translations": [
+            (*row, zip(written, analysis.match_orders(tokens, compared)))
+            for *row, written, tokens in zip(
+                ("this", "other"),
+                systems.names,
+                (sentence.this, sentence.other),
+                shown,
+                translations,
             )
-        ),
-    )
+        ],
+    }

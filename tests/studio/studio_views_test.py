@@ -213,7 +213,7 @@ class AttentionTest:
             translator.encode_targets(["x y"]),
         )
         for kind in page.data["kinds"]:
-            assert kind["weights"] is None
+            assert not kind["weights"]
             layer = np.frombuffer(frame.read_part(f"{kind['name']}/1"), "<u2")
             weights = attention.select(kind["name"])[2][0]
             np.testing.assert_allclose(

@@ -6,8 +6,8 @@ from keras_transformer.visualization.head_report import head_table
 from keras_transformer.visualization.head_report import rank_heads
 from keras_transformer.visualization.head_report import write_head_page
 from keras_transformer.visualization.head_report import write_head_picture
-from keras_transformer.visualization.head_scores import HeadScorer
 from keras_transformer.visualization.head_scores import entropy
+from keras_transformer.visualization.head_scores import score_heads
 
 # The words of ((a b) (c d e)), and the end of the sentence.
 SPANS = [(0, 2), (0, 2), (2, 5), (2, 5), (2, 5)]
@@ -16,10 +16,10 @@ SIZE = len(SPANS) + 1
 
 def scores_of(*heads, spans=(), times=1):
     """Returns the scores of heads, each an array of weights, in one layer."""
-    scorer = HeadScorer()
-    for _ in range(times):
-        scorer.add(np.array([heads], "float32"), spans)
-    return scorer.scores()
+    weights = np.array([heads], "float32")
+    words = [""] * weights.shape[-1]
+    scores, _ = score_heads([(words, weights)] * times, [spans] * times)
+    return scores
 
 
 def shifted(offset, size=SIZE):
@@ -40,7 +40,7 @@ def random_heads(seed=0):
     return np.random.default_rng(seed).dirichlet(np.ones(SIZE), (3, SIZE))
 
 
-class HeadScorerTest:
+class ScoreHeadsTest:
     @pytest.mark.parametrize("name", ["diagonal", "local", "sharp", "brackets"])
     def test_uniform_attention_scores_zero(self, name):
         scores = scores_of(uniform(), spans=SPANS)

@@ -2,13 +2,14 @@ import numpy as np
 import pytest
 from attention_examples import Page
 
+from keras_transformer.visualization.paper_drawing import HEADING
+from keras_transformer.visualization.paper_drawing import INCH
+from keras_transformer.visualization.paper_drawing import write_paper_page
+from keras_transformer.visualization.paper_drawing import write_paper_picture
 from keras_transformer.visualization.paper_figures import View
 from keras_transformer.visualization.paper_figures import check_view
 from keras_transformer.visualization.paper_figures import head_colour
 from keras_transformer.visualization.paper_figures import paper_figure
-from keras_transformer.visualization.paper_page import write_paper_page
-from keras_transformer.visualization.paper_picture import HEADING
-from keras_transformer.visualization.paper_picture import write_paper_picture
 
 WORDS = "It is making the long process more difficult . (end)".split()
 
@@ -167,7 +168,7 @@ class WritePaperPictureTest:
             View("3"), ["Yes", "(end)"], np.full((2, 16, 2, 2), 0.5)
         )
         write_paper_picture(figure, str(path))
-        heading = imread(path)[: int(200 * HEADING), :, :3]
+        heading = imread(path)[: int(200 * HEADING / INCH), :, :3]
         for head in range(16):
             colour = to_rgb(head_colour(head))
             assert np.isclose(heading, colour, atol=0.01).all(-1).any(), head

@@ -55,6 +55,21 @@ _RULES = {
     ),
     "user_symbols": (_are_texts, "a tuple of texts", '("<num>", "<url>")'),
     "normalize_text": (lambda v: isinstance(v, bool), "a bool", "False"),
+    "vocabulary_type": (
+        subwords.VOCABULARY_TYPES.__contains__,
+        f"one of {', '.join(subwords.VOCABULARY_TYPES)}",
+        '"words"',
+    ),
+    "source_vocabulary_type": (
+        (None, *subwords.VOCABULARY_TYPES).__contains__,
+        f"one of {', '.join(subwords.VOCABULARY_TYPES)}, or None",
+        '"characters"',
+    ),
+    "character_coverage": (
+        lambda value: value is None or 0 < value <= 1,
+        "a number above 0 and at most 1, or None",
+        "0.9995",
+    ),
 }
 
 

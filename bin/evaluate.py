@@ -195,12 +195,8 @@ def _score_files():
     if measure in SYMBOL_MEASURES:
         _refuse(OF_BLEU, f"BLEU, not {measure}")
     tokenize = FLAGS.tokenize or choose_tokenizer(FLAGS.language, references)
-    report = _score_text(
-        measure,
-        (hypotheses, references, more_references),
-        FLAGS.language,
-        tokenize,
-    )
+    texts = hypotheses, references, more_references
+    report = _score_text(measure, texts, FLAGS.language, tokenize)
     both = (hypotheses, others)
     comparison = _compare(
         [FLAGS.hypotheses],
@@ -363,18 +359,10 @@ def _score(problem, measure, texts, hypotheses, tokenize):
 
 def _score_text(measure, texts, language, tokenize, origin=()):
     """Returns the `Report` of outputs, references and further references."""
-    hypotheses, references, more_references = texts
     if measure in SYMBOL_MEASURES:
         return symbol_report(*texts, origin)
-    return translation_report(
-        hypotheses,
-        references,
-        language,
-        tokenize,
-        FLAGS.lowercase,
-        dict(origin),
-        more_references,
-    )
+    options = language, tokenize, FLAGS.lowercase, dict(origin)
+    return translation_report(*texts[:2], *options, texts[2])
 
 
 def _record(plan, report, texts, options):

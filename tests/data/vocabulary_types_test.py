@@ -93,7 +93,7 @@ class Rote(Problem):
 class WarningTest:
     def test_a_vocabulary_that_knows_its_words_by_heart(self, tmp_path, caplog):
         Rote(str(tmp_path / "subwords")).generate(None)
-        assert "by heart. Use a smaller --vocab_size" in caplog.text
+        assert "330 knows its training words by heart" in caplog.text
         caplog.clear()
         characters = Rote(str(tmp_path / "characters"))
         characters.vocabulary_type = "characters"

@@ -142,10 +142,7 @@ def _rank_spellings(rows, vocabulary):
     encoded = vocabulary.encode(list(cores))
     return {
         # Without the end id. What is unknown is the last choice.
-        core: (
-            MANY if UNKNOWN_ID in ids else len(ids) - 1,
-            max(ids[:-1], default=0),
-        )
+        core: (len(ids) - 1 + MANY * (UNKNOWN_ID in ids), max([0, *ids[:-1]]))
         for core, ids in zip(cores, encoded)
     }
 

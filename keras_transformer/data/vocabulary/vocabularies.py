@@ -116,17 +116,10 @@ def train(problem, pairs, tmp_dir, directory):
 
     def train_one(texts, vocab_size, name, kind, size_name="vocab_size"):
         start = time.monotonic()
-        result = subwords.train_subwords(
-            texts,
-            vocab_size,
-            os.path.join(directory, name),
-            symbols,
-            problem.user_symbols,
-            problem.normalize_text,
-            kind,
-            problem.character_coverage,
-            size_name,
-        )
+        path = os.path.join(directory, name)
+        options = symbols, problem.user_symbols, problem.normalize_text
+        options += kind, problem.character_coverage, size_name
+        result = subwords.train_subwords(texts, vocab_size, path, *options)
         _logger.info(
             f"Trained a vocabulary of {result.vocab_size:,} on {len(pairs):,} "
             f"pairs in {time.monotonic() - start:.1f} s."
@@ -146,14 +139,10 @@ def train(problem, pairs, tmp_dir, directory):
         shared = train_one(texts, size, VOCABULARY_FILE, kind)
         return Vocabularies(shared, shared)
     sources, targets = zip(*pairs)
+    source_size = problem.source_vocab_size or size
+    source = problem.source_vocabulary_type or kind, "source_vocab_size"
     return Vocabularies(
-        train_one(
-            sources,
-            problem.source_vocab_size or size,
-            SOURCE_VOCABULARY_FILE,
-            problem.source_vocabulary_type or kind,
-            "source_vocab_size",
-        ),
+        train_one(sources, source_size, SOURCE_VOCABULARY_FILE, *source),
         train_one(targets, size, VOCABULARY_FILE, kind),
     )
 
@@ -164,22 +153,18 @@ def warn_of_rote(both, train_pairs, dev_pairs):
     They then have learnt the words of a small training text by heart, and the
     model sees few of the pieces that it needs for other words.
     """
-    for name, vocabulary, *sides in zip(
-        ("source_vocab_size", "vocab_size"),
-        both,
-        zip(*train_pairs),
-        zip(*dev_pairs),
-    ):
+    sides = zip(both, zip(*train_pairs), zip(*dev_pairs))
+    for vocabulary, *texts in sides:
         train, dev = (
-            sum(map(len, vocabulary.encode(texts))) / sum(map(len, texts))
-            for texts in sides
+            sum(map(len, vocabulary.encode(each))) / sum(map(len, each))
+            for each in texts
         )
         if dev > ROTE * train:
             _logger.warning(
-                f"A character of dev takes {dev:.2f} pieces of the vocabulary, "
-                f"one of train {train:.2f}: the vocabulary knows its training "
-                f"words by heart. Use a smaller --{name}, or "
-                "--vocabulary_type=characters."
+                f"The vocabulary of {vocabulary.vocab_size:,} knows its "
+                f"training words by heart: a character takes {dev:.2f} pieces "
+                f"in dev and {train:.2f} in train. Use a smaller vocab_size, "
+                "or vocabulary_type=characters."
             )
 
 

@@ -14,7 +14,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.writing import atomic_write
 
 # Pieces per character of dev, divided by those of train, that cause a warning.
-ROTE = 1.4
+ROTE = 1.25
 FILES = (VOCABULARY_FILE, SOURCE_VOCABULARY_FILE)
 
 _logger = logging.getLogger(__name__)
@@ -156,7 +156,8 @@ def warn_of_rote(both, train_pairs, dev_pairs):
     sides = zip(both, zip(*train_pairs), zip(*dev_pairs))
     for vocabulary, *texts in sides:
         train, dev = (
-            sum(map(len, vocabulary.encode(each))) / sum(map(len, each))
+            sum(len(ids) - 1 for ids in vocabulary.encode(each))
+            / sum(map(len, each))
             for each in texts
         )
         if dev > ROTE * train:

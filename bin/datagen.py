@@ -35,17 +35,20 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.data.generation.corpora import format_corpus_name
 from keras_transformer.errors import UserError
 from keras_transformer.parsing.linearization import LINEARIZATIONS
+from keras_transformer.token_ids import VOCABULARY_TYPES
 
 # Flags that are arguments of `use_files`, by the first of a problem's sides.
 SETTINGS = {
     "source": ("source_vocab_size", "shared_vocabulary", "tokenized")
-    + ("vocabulary_temperature",),
+    + ("vocabulary_temperature", "vocabulary_type", "source_vocabulary_type")
+    + ("character_coverage",),
     "trees": ("parsed_trees", "treebank_weight", "linearization")
     + ("augmentation_rounds", "skip_bad"),
 }
 EITHER_SETTINGS = ("vocab_size", "vocabulary", "normalize_text")
 TRAINED = ("vocab_size", "source_vocab_size", "shared_vocabulary", "symbols")
-TRAINED += ("vocabulary_temperature", "normalize_text")
+TRAINED += ("vocabulary_temperature", "normalize_text", "vocabulary_type")
+TRAINED += ("source_vocabulary_type", "character_coverage")
 # A problem may have further reasons, which are shown as they are.
 REASONS = {
     "empty_side": "dropped for an empty side",
@@ -69,6 +72,22 @@ VOCABULARY_GROUP = flags.group(
     source_vocab_size=flags.count(
         "Number of subwords in the source's vocabulary. Default: vocab_size.",
         maximum=flags.MAX_VOCAB_SIZE,
+    ),
+    vocabulary_type=flags.choice(
+        VOCABULARY_TYPES,
+        "What has an id in the vocabulary of both sides, or of the target: "
+        "words are whatever spaces separate. vocab_size is only a maximum "
+        "for characters and words. Default: that of the problem.",
+    ),
+    source_vocabulary_type=flags.choice(
+        VOCABULARY_TYPES,
+        "What has an id in the source's vocabulary. Default: vocabulary_type.",
+    ),
+    character_coverage=flags.amount(
+        "Share of the training text whose characters have an id. Subwords "
+        "spell the others in bytes; elsewhere they are unknown and left out. "
+        "Default: 0.9999 for subwords, or else 1.",
+        maximum=1,
     ),
     symbols=flags.text(
         "Texts that are one subword each wherever they occur, separated by "

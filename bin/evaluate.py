@@ -41,6 +41,10 @@ To follow a run in training, whose scores then are curves in TensorBoard:
 the scores go only to standard output.
 
 F1 follows the rules of EVALB.
+
+--measure=exact_match gives the share of lines that are all right, and the error
+rates of symbols and characters. Symbols are what spaces separate: the words of
+a sentence, or the phones of a word. They are the scores of g2p_files.
 """
 
 import dataclasses
@@ -51,6 +55,7 @@ import sys
 from keras_transformer import registry
 from keras_transformer.bin.kt_evaluate.evaluate_flags import FLAGS
 from keras_transformer.bin.kt_evaluate.evaluate_flags import OF_A_RUN
+from keras_transformer.bin.kt_evaluate.evaluate_flags import OF_BLEU
 from keras_transformer.bin.kt_evaluate.evaluate_flags import OF_TEXT
 from keras_transformer.bin.kt_evaluate.evaluate_flags import check_flags
 from keras_transformer.bin.shared import command
@@ -61,12 +66,17 @@ from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.data.text import text_files
 from keras_transformer.errors import UserError
 from keras_transformer.scoring import stress
+from keras_transformer.scoring.measures import SYMBOL_MEASURES
+from keras_transformer.scoring.measures import TRANSLATION_MEASURES
 from keras_transformer.scoring.quality import QUALITY_FILE
 from keras_transformer.scoring.quality import Quality
 from keras_transformer.scoring.quality import check_number
 from keras_transformer.scoring.quality import describe_quality
 from keras_transformer.scoring.quality import measure_features
 from keras_transformer.scoring.quality import sentence_chrf
+from keras_transformer.scoring.symbol_scores import symbol_report
+from keras_transformer.scoring.translations import choose_tokenizer
+from keras_transformer.scoring.translations import translation_report
 
 
 def main(argv):
@@ -114,13 +124,14 @@ def _score_runs(plan, problem, texts):
     if output_dir:
         outputs.write(texts, hypotheses, output_dir, FLAGS.evalb_files)
     tokenize = FLAGS.tokenize or problem.bleu_tokenizer
-    report = _score(problem, texts, hypotheses, tokenize)
+    measure = FLAGS.measure or problem.measure
+    report = _score(problem, measure, texts, hypotheses, tokenize)
     # Recorded first: the scores survive a reader that closes the pipe.
     costs = _record(plan, report, texts, options) if output_dir else []
     print("\n".join([report.text, "", *costs] if costs else [report.text]))
     both = (hypotheses, others)
     comparison = _compare(
-        plan.paths, both, texts.references, tokenize, texts, problem
+        plan.paths, both, texts.references, tokenize, measure, texts, problem
     )
     print(comparison, end="")
     make = make_report(problem, tokenize, FLAGS.lowercase)
@@ -175,29 +186,24 @@ def _score_files():
     references, hypotheses, *more_references = text_files.read_sides(
         path, FLAGS.hypotheses, *further_paths
     )
-    from keras_transformer.scoring.translations import choose_tokenizer
-    from keras_transformer.scoring.translations import translation_report
-
     others = []
     if FLAGS.compare:
         others = text_files.read_parallel_lines(
             FLAGS.compare, len(references), path
         )
+    measure = FLAGS.measure or "bleu"
+    if measure in SYMBOL_MEASURES:
+        _refuse(OF_BLEU, f"BLEU, not {measure}")
     tokenize = FLAGS.tokenize or choose_tokenizer(FLAGS.language, references)
-    report = translation_report(
-        hypotheses,
-        references,
-        FLAGS.language,
-        tokenize,
-        FLAGS.lowercase,
-        more_references=more_references,
-    )
+    texts = hypotheses, references, more_references
+    report = _score_text(measure, texts, FLAGS.language, tokenize)
     both = (hypotheses, others)
     comparison = _compare(
         [FLAGS.hypotheses],
         both,
         references,
         tokenize,
+        measure,
         more_references=more_references,
     )
     # Printed last: the page survives a reader that closes the pipe.
@@ -238,6 +244,7 @@ def _compare(
     outputs,
     references,
     tokenize,
+    measure,
     texts=None,
     problem=None,
     more_references=(),
@@ -259,7 +266,7 @@ def _compare(
         name, names, outputs, references, sources, more_references
     )
     text = compare_systems(
-        systems, tokenize, FLAGS.lowercase, FLAGS.html, problem
+        systems, tokenize, FLAGS.lowercase, FLAGS.html, problem, measure
     )
     if FLAGS.html:
         print(f"Page: {FLAGS.html}", file=sys.stderr)
@@ -294,12 +301,15 @@ def _plan_runs():
     problem = registry.get_problem(
         run.problem_name, FLAGS.data_dir or run.record.get("data_dir")
     )
-    _refuse(["measure"], "--hypotheses")
-    if problem.measure == "bleu":
+    measure = FLAGS.measure or problem.measure
+    is_text = problem.measure in ("bleu", *SYMBOL_MEASURES)
+    if is_text:
         _refuse(["evalb_files"], "a parsing run")
-    else:
-        names = [*OF_TEXT, "stress", "calibrate"]
-        _refuse(names, f"BLEU, not {problem.measure}")
+    if not is_text or measure == "f1":
+        _refuse(["measure"], "a run that translates, and no f1")
+    if measure != "bleu":
+        names = [*(OF_BLEU if is_text else OF_TEXT), "stress", "calibrate"]
+        _refuse(names, f"BLEU, not {measure}")
     if problem.is_tokenized and FLAGS.tokenize not in (None, "none"):
         _refuse(["tokenize"], "text that is not tokenised already")
     if plan.change_options(**changes).mbr_samples:
@@ -339,20 +349,20 @@ def _read_texts(plan, problem):
     return text
 
 
-def _score(problem, texts, hypotheses, tokenize):
-    if problem.measure != "bleu":
+def _score(problem, measure, texts, hypotheses, tokenize):
+    if measure not in (*TRANSLATION_MEASURES, *SYMBOL_MEASURES):
         return problem.report(hypotheses, texts.references)
-    from keras_transformer.scoring.translations import translation_report
+    sides = hypotheses, texts.references, texts.more_references
+    language = FLAGS.language or texts.language
+    return _score_text(measure, sides, language, tokenize, texts.origin)
 
-    return translation_report(
-        hypotheses,
-        texts.references,
-        FLAGS.language or texts.language,
-        tokenize,
-        FLAGS.lowercase,
-        texts.origin,
-        texts.more_references,
-    )
+
+def _score_text(measure, texts, language, tokenize, origin=()):
+    """Returns the `Report` of outputs, references and further references."""
+    if measure in SYMBOL_MEASURES:
+        return symbol_report(*texts, origin)
+    options = language, tokenize, FLAGS.lowercase, dict(origin)
+    return translation_report(*texts[:2], *options, texts[2])
 
 
 def _record(plan, report, texts, options):

@@ -18,6 +18,8 @@ from keras_transformer.errors import UserError
 from keras_transformer.scoring import translations
 from keras_transformer.scoring.report import Report
 from keras_transformer.scoring.report import check_scores
+from keras_transformer.scoring.symbol_scores import further_scores
+from keras_transformer.scoring.symbol_scores import make_report
 
 if typing.TYPE_CHECKING:
     import tensorflow as tf
@@ -41,6 +43,10 @@ class Problem(GeneratedData):
             not, each has a separate one. Defaults to True.
         source_vocab_size: Size of the source's vocabulary. Defaults to
             None, which means `vocab_size`.
+        vocabulary_type: "subwords", "characters" or "words"; see
+            `train_subwords`. Defaults to "subwords".
+        source_vocabulary_type: That of the source. Defaults to None, the same.
+        character_coverage: See `train_subwords`. Defaults to None.
         vocabulary_path: Path of a vocabulary file to use instead of training
             one, or of a directory with `vocab.model` for the target and
             `vocab.source.model` for the source. Defaults to None.
@@ -84,6 +90,9 @@ class Problem(GeneratedData):
     vocab_size: int | None = 32000
     shared_vocabulary = True
     source_vocab_size: int | None = None
+    vocabulary_type = "subwords"
+    source_vocabulary_type: str | None = None
+    character_coverage: float | None = None
     vocabulary_path: str | None = None
     vocabulary_temperature: float = 1
     user_symbols: tuple[str, ...] = ()
@@ -349,9 +358,8 @@ class Problem(GeneratedData):
             names to floats; `text`, a report of a few lines to print; and
             `lines`, a list of strings to keep in the run's directory.
         """
-        return translations.bleu_report(
-            hypotheses, references, self.bleu_tokenizer
-        )
+        texts = hypotheses, references
+        return make_report(self.measure, *texts, self.bleu_tokenizer)
 
     def score(
         self, hypotheses: list[str], references: list[str]
@@ -364,9 +372,8 @@ class Problem(GeneratedData):
     ) -> dict[str, float]:
         """Returns the scores that are logged during training, by name.
 
-        They are the scores of `score`, which must be finite. TER takes longer
-        than all of them together, so it is added only if it is the `measure`
-        that decides which checkpoint is best.
+        They are the scores of `score`, which must be finite, and the `measure`
+        that decides which checkpoint is best, even if it is TER, which is slow.
         """
         scores = check_scores(self.score(hypotheses, references), self.name)
         further = self._further_scores(hypotheses, references, measure)
@@ -387,7 +394,7 @@ class Problem(GeneratedData):
         return [line.partition(" = ")[0] for line in lines]
 
     def _further_scores(self, hypotheses, references, measure):
-        if measure != "ter" or self.measure != Problem.measure:
+        if self.measure != Problem.measure:
             return []
         texts = hypotheses, references
-        return [translations.ter_score(*texts, self.bleu_tokenizer)]
+        return further_scores(measure, *texts, self.bleu_tokenizer)

@@ -14,3 +14,5 @@ UNSPACED = "\u0e00-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\ua980-\ua9ff"
 UNSPACED += "\uaa60-\uaadf\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3040-\u312f"
 UNSPACED += "\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
 UNSPACED += "\U00020000-\U0003ffff"
+# What a vocabulary can give ids to; words are whatever spaces separate.
+VOCABULARY_TYPES = ("subwords", "characters", "words")

@@ -29,20 +29,14 @@ class FilesProblem(Problem):
         super().__init__(data_dir, reverse)
         self.files = {}
 
-    def use_files(
-        self,
-        files,
-        vocab_size=None,
-        shared_vocabulary=None,
-        source_vocab_size=None,
-        normalize_text=None,
-    ):
+    def use_files(self, files, vocab_size=None, **attributes):
         """Sets the files to generate the data from.
 
         `files` is a dictionary of split to a tuple of paths, one for each of
         `sides`. A split without any path is left out. Half a split is an error,
-        and so is the lack of "train" or "dev". The other arguments are class
-        attributes of `Problem`, which keep their values by default.
+        and so is the lack of "train" or "dev". The other arguments are
+        attributes of `Problem` about the vocabulary, such as
+        `shared_vocabulary`, which keep their values if they are None.
         """
         files = {split: paths for split, paths in files.items() if any(paths)}
         for split in ("train", "dev", *files):
@@ -51,12 +45,9 @@ class FilesProblem(Problem):
                 if not path:
                     raise self._missing_file_error(split, side, files)
         self.files = files
-        self.vocab_size = vocab_size or self.vocab_size
-        if shared_vocabulary is not None:
-            self.shared_vocabulary = shared_vocabulary
-        if normalize_text is not None:
-            self.normalize_text = normalize_text
-        self.source_vocab_size = source_vocab_size or self.source_vocab_size
+        for name, value in {"vocab_size": vocab_size, **attributes}.items():
+            if value is not None:
+                setattr(self, name, value)
         vocabularies.check_problem(self)
 
     def check_files(self):

@@ -74,7 +74,6 @@ class TranslateFiles(FilesProblem):
         languages=(None, None),
         vocabulary=None,
         symbols=(),
-        vocabulary_temperature=1,
         tokenized=False,
         alignments=None,
         **vocabularies,
@@ -90,8 +89,7 @@ class TranslateFiles(FilesProblem):
             languages: Tuple of the codes of the source and target language,
                 which TMX files need. Defaults to none.
             vocabulary: See `Problem.vocabulary_path`. Defaults to training one.
-            symbols, vocabulary_temperature, tokenized: `user_symbols`,
-                `vocabulary_temperature` and `is_tokenized` of `Problem`.
+            symbols, tokenized: `user_symbols` and `is_tokenized` of `Problem`.
             alignments: Path of the word alignments of the training text, one
                 line for each pair. Defaults to None.
             **vocabularies: See `FilesProblem.use_files`.
@@ -127,7 +125,6 @@ class TranslateFiles(FilesProblem):
         self._languages = languages
         self.vocabulary_path = vocabulary
         self.user_symbols = tuple(symbols)
-        self.vocabulary_temperature = vocabulary_temperature
         self._is_tokenized = tokenized
         self._set_alignments(alignments)
 

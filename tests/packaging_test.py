@@ -65,7 +65,7 @@ MAY_IMPORT = {
     "token_ids": "",
     "training": "data decoding decoding.engines fields files hparam hparams "
     "layers losses masks metrics model_config optimizers parsing "
-    "processor registry runs runs.model_card search visualization",
+    "processor registry runs runs.model_card scoring search visualization",
     "transformer": "layers masks serialization",
     "visualization": "data fields files parsing runs scoring token_ids",
 }

@@ -6,13 +6,15 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.text_io import check_output
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import check_reachable
+from keras_transformer.scoring.measures import MEASURES
 from keras_transformer.scoring.translations import check_tokenizer
 from keras_transformer.scoring.translations import is_language
 
 OF_A_RUN = "Scoring a run or an ensemble"  # a group of flags
 TOKENIZERS = ["13a", "none", "intl", "char", "zh", "ja-mecab", "ko-mecab"]
 TOKENIZERS += ["flores200", "spm"]
-OF_TEXT = ("tokenize", "language", "lowercase", "compare")
+OF_BLEU = ("tokenize", "language", "lowercase")
+OF_TEXT = (*OF_BLEU, "compare")
 FLAGS = flags.define(
     flags.group(
         OF_A_RUN,
@@ -71,9 +73,10 @@ FLAGS = flags.define(
             "split."
         ),
         measure=flags.choice(
-            ["bleu", "f1"],
-            "Scores to compute: bleu for text, f1 for trees.",
-            default="bleu",
+            MEASURES,
+            "Scores to compute: f1 for trees; exact_match or an error rate for "
+            "all three of these; bleu, chrf or ter for these three. Default: "
+            "bleu, or for a run the problem's measure.",
         ),
     ),
     flags.group(

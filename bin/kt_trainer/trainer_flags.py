@@ -1,10 +1,10 @@
 """The flags of kt-trainer, and the arguments of `train` that they state."""
 
 from keras_transformer.bin.shared import flags
+from keras_transformer.scoring.measures import MEASURES
 from keras_transformer.training.options import TrainingOptions
 from keras_transformer.training.profiler import parse_steps
 
-MEASURES = ["bleu", "chrf", "ter", "f1", "loss"]
 FLAGS = flags.define(
     flags.group(
         "Getting started",
@@ -74,10 +74,10 @@ FLAGS = flags.define(
             default=TrainingOptions.timed_checkpoint_minutes,
         ),
         measure=flags.choice(
-            MEASURES,
-            "Figure on dev that decides which checkpoint is best: bleu, chrf, "
-            "ter, f1 or loss. Default: the measure of the run in output_dir, "
-            "or the problem's, which is bleu or f1.",
+            [*MEASURES, "loss"],
+            "Figure on dev that decides which checkpoint is best. Default: the "
+            "measure of the run in output_dir, or the problem's, which is "
+            "bleu, exact_match or f1.",
         ),
         keep_checkpoint_max=flags.count(
             "Number of newest evaluated checkpoints to keep, and of newest "
@@ -98,10 +98,10 @@ FLAGS = flags.define(
     flags.group(
         "Stopping",
         early_stopping_metric=flags.choice(
-            ["none", "measure", *MEASURES],
+            ["none", "measure", *MEASURES, "loss"],
             "Metric on dev that must improve for the training to continue: "
-            "measure for that of --measure, loss, a score of the problem (ter "
-            "only with --measure=ter), or none to train for all train_steps.",
+            "measure for that of --measure, loss, another score of the "
+            "problem, or none to train for all train_steps.",
             default=TrainingOptions.early_stopping_metric,
         ),
         early_stopping_patience=flags.count(

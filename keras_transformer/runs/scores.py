@@ -20,6 +20,8 @@ TITLES = {
     "ter": "TER",
     "f1": "F1",
     "exact_match": "exact",
+    "symbol_error_rate": "symbol errors",
+    "character_error_rate": "character errors",
 }
 
 # How a card names the options of decoding, and the values that change nothing.

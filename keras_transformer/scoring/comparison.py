@@ -4,7 +4,10 @@ import dataclasses
 import logging
 import os
 
+from keras_transformer.scoring.measures import LOWER_IS_BETTER
+from keras_transformer.scoring.measures import SYMBOL_MEASURES
 from keras_transformer.scoring.report import align_columns
+from keras_transformer.scoring.symbol_scores import make_metric
 from keras_transformer.scoring.translations import bleu_metric
 from keras_transformer.scoring.translations import ter_metric
 
@@ -19,6 +22,7 @@ MEANING = (
     f"Significant means p < {LEVEL}."
 )
 INTERVAL = "95% interval"
+_LOWER_IS_BETTER = [SYMBOL_MEASURES.get(n, "TER") for n in LOWER_IS_BETTER]
 MAX_NAME = 24  # characters of a system's name above a column
 
 
@@ -51,8 +55,7 @@ class Difference:
         """Returns what the figures mean for two systems, as a sentence."""
         if self.this == self.other:
             return f"{self.title}: both are equal."
-        is_ter = self.title == "TER"
-        if is_ter and self.is_cut:
+        if self.title == "TER" and self.is_cut:
             return (
                 "TER: no judgement, because TER favours outputs that are too "
                 "short, as some are."
@@ -60,8 +63,7 @@ class Difference:
         if self.p_value >= LEVEL:
             return f"{self.title}: the difference is not significant."
         better, worse = names
-        # TER is the only score where lower is better.
-        if (self.this < self.other) != is_ter:
+        if (self.this < self.other) != (self.title in _LOWER_IS_BETTER):
             better, worse = worse, better
         return f"{self.title}: {better} is significantly better than {worse}."
 
@@ -73,22 +75,27 @@ def compare(
     tokenize="13a",
     lowercase=False,
     more_references=(),
+    measure="bleu",
 ):
     """Tests whether one set of translations scores better than another.
 
     This is sacreBLEU's paired bootstrap with 1,000 samples of the sentences,
-    for BLEU, chrF and TER. Its seed is fixed, so the same texts give the same
-    figures. `more_references` are lists of further ones. The environment
-    variable SACREBLEU_SEED is replaced.
+    for BLEU, chrF and TER, or for all `SYMBOL_MEASURES` if `measure` is one of
+    them. Its seed is fixed, so the same texts give the same figures.
+    `more_references` are lists of further ones. The environment variable
+    SACREBLEU_SEED is replaced.
     """
     from sacrebleu.metrics import CHRF
     from sacrebleu.significance import PairedTest
 
-    metrics = {
-        f"BLEU {tokenize}": bleu_metric(tokenize, lowercase),
-        "chrF2": CHRF(lowercase=lowercase),
-        "TER": ter_metric(tokenize),
-    }
+    if measure in SYMBOL_MEASURES:
+        metrics = {t: make_metric(name) for name, t in SYMBOL_MEASURES.items()}
+    else:
+        metrics = {
+            f"BLEU {tokenize}": bleu_metric(tokenize, lowercase),
+            "chrF2": CHRF(lowercase=lowercase),
+            "TER": ter_metric(tokenize),
+        }
     # sacreBLEU reads its seed from there, and reports each step of its work.
     os.environ["SACREBLEU_SEED"] = str(SEED)
     logging.getLogger("sacrebleu").setLevel(logging.WARNING)

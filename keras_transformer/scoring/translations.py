@@ -54,7 +54,7 @@ def bleu_report(hypotheses, references, tokenize="13a", lowercase=False):
     from sacrebleu.metrics import CHRF
 
     _check(hypotheses, references, tokenize)
-    score = functools.partial(_score, [hypotheses, references], {})
+    score = functools.partial(make_score, [hypotheses, references], {})
     bleu = bleu_metric(tokenize, lowercase)
     return Report(
         (
@@ -71,7 +71,7 @@ def ter_score(hypotheses, references, tokenize="13a"):
     `tokenize` is that of BLEU.
     """
     metric = ter_metric(tokenize)
-    return _score([hypotheses, references], {}, "ter", "TER", metric)
+    return make_score([hypotheses, references], {}, "ter", "TER", metric)
 
 
 def translation_report(
@@ -101,7 +101,7 @@ def translation_report(
         _check(hypotheses, others, tokenize)
     texts = [hypotheses, references, *more_references]
     origin = origin or {}
-    score = functools.partial(_score, texts, origin)
+    score = functools.partial(make_score, texts, origin)
     bleu = bleu_metric(tokenize, lowercase)
     rows = [score("bleu", f"BLEU {tokenize}", bleu)]
     is_tokenized = tokenize == "none"
@@ -117,7 +117,8 @@ def translation_report(
         ]
         origin = {**origin, **_paper_signature(language, is_tokenized)}
         bleu = bleu_metric("none", lowercase, smooth_method="none")
-        rows.append(_score(tokens, origin, "bleu_paper", "BLEU paper", bleu))
+        names = "bleu_paper", "BLEU paper"
+        rows.append(make_score(tokens, origin, *names, bleu))
     rows.append(score("chrf", "chrF2", CHRF(lowercase=lowercase)))
     # TER ignores case by default, as its signature says.
     if is_spaced or tokenize in _DIVIDES_TER:
@@ -221,7 +222,7 @@ def bleu_metric(tokenize, lowercase, **options):
     return BLEU(tokenize=tokenize, lowercase=lowercase, force=True, **options)
 
 
-def _score(texts, origin, name, title, metric):
+def make_score(texts, origin, name, title, metric):
     """Returns the `Score` of hypotheses, which come first in the texts.
 
     The others are their references. The `origin` is added to the signature.
@@ -254,13 +255,18 @@ def _reason_to_leave_out(language, is_tokenized):
     return ""
 
 
-def _check(hypotheses, references, tokenize):
+def check_texts(hypotheses, references):
+    """Raises a `UserError` unless each output has a reference."""
     if len(hypotheses) != len(references) or not references:
         raise UserError(
             "There must be as many hypotheses as references, and at least "
             f"one. Received: {len(hypotheses)} hypotheses and "
             f"{len(references)} references. Provide one line for each sentence."
         )
+
+
+def _check(hypotheses, references, tokenize):
+    check_texts(hypotheses, references)
     from sacrebleu.metrics import BLEU
 
     if tokenize not in BLEU.TOKENIZERS:

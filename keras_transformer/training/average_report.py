@@ -6,8 +6,8 @@ import sys
 
 from keras_transformer.runs import variables
 from keras_transformer.runs.weights import read_weights
+from keras_transformer.scoring.measures import LOWER_IS_BETTER
 from keras_transformer.training.backends.make_backend import make_backend
-from keras_transformer.training.evaluator import LOWER_IS_BETTER
 from keras_transformer.training.evaluator import Evaluator
 
 

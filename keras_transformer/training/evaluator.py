@@ -8,9 +8,9 @@ from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.runs import variables
+from keras_transformer.scoring.measures import LOWER_IS_BETTER
 
 NUM_SAMPLES = 5  # number of translations that are returned
-LOWER_IS_BETTER = ("loss", "ter")
 MAX_EXPONENT = 700.0  # exp of a greater number overflows a float
 
 

@@ -169,6 +169,11 @@ def _draw(curves, x_unit, y_unit, path, is_log):
 
 def _read_run(run):
     path = os.path.join(run, METRICS_FILE)
+    if run and not os.path.lexists(path) and RunDirectory.exists(run):
+        raise UserError(
+            f"The run in {run} has no figures yet, because it stopped before "
+            "its first 100 updates and its first evaluation. Resume it."
+        )
     if not run or not os.path.isfile(path):
         raise UserError(
             "`output_dir` must name directories of kt-trainer. Received: "

@@ -37,7 +37,9 @@ def name_systems(paths, other):
     return this, f"earlier {other}" if other == this else other
 
 
-def compare_systems(systems, tokenize, lowercase, path=None, problem=None):
+def compare_systems(
+    systems, tokenize, lowercase, path=None, problem=None, measure="bleu"
+):
     """Tests which of two systems is better, and may write a page to `path`.
 
     The page counts the frequencies of words in the training text of the
@@ -49,6 +51,7 @@ def compare_systems(systems, tokenize, lowercase, path=None, problem=None):
         tokenize,
         lowercase,
         systems.more_references,
+        measure,
     )
     if path:
         page = make_systems_report(

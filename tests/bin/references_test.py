@@ -31,6 +31,16 @@ class ReferencesTest:
         assert f"{expected.score:.2f}" in out
         assert out.count("nrefs:2") >= 6
 
+    def test_all_count_for_lines_that_are_right(self, tmp_path, capsys):
+        flags = [write(tmp_path), "--measure=exact_match"]
+        flags.append(f"--references={tmp_path / 'a'},{tmp_path / 'b'}")
+        assert call(evaluate, *flags, f"--compare={tmp_path / 'a'}") == 0
+        out = capsys.readouterr().out
+        assert "exact match        50.00" in out and "BLEU" not in out
+        assert "symbol errors" in out.split("95% interval")[-1]
+        words = ["`--lowercase` needs BLEU, not exact_match"]
+        assert_fails(capsys, words, evaluate, *flags, "--lowercase")
+
     def test_trees_have_one(self, tmp_path, capsys):
         flags = [write(tmp_path), "--measure=f1"]
         flags.append(f"--references={tmp_path / 'a'},{tmp_path / 'b'}")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from keras_transformer.data.text.normalization import normalize
 from keras_transformer.data.vocabulary import subwords
 from keras_transformer.data.vocabulary.subwords import Subwords
+from keras_transformer.data.vocabulary.vocabularies import sample_evenly
 
 TEXTS = ["the cat sees the dog", "der Hund sieht die Katze"] * 20
 # "▁" stands for a space in SentencePiece.
@@ -159,10 +160,10 @@ class SampleEvenlyTest:
         for limit, num_items in itertools.product(range(1, 9), range(40)):
             items = list(range(num_items))
             fits = (2**k for k in range(9) if len(items[:: 2**k]) <= limit)
-            sample = subwords.sample_evenly(iter(items), limit)
+            sample = sample_evenly(iter(items), limit)
             assert sample == items[:: next(fits)]
 
     def test_it_keeps_more_than_half_of_the_limit(self):
         for limit, num_items in itertools.product(range(1, 9), range(40)):
-            sample = subwords.sample_evenly(range(num_items), limit)
+            sample = sample_evenly(range(num_items), limit)
             assert len(sample) >= min(num_items, limit / 2)

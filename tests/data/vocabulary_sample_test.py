@@ -4,8 +4,8 @@ import collections
 
 import pytest
 
-from keras_transformer.data.vocabulary.subwords import sample_evenly
 from keras_transformer.data.vocabulary.vocabularies import sample_corpora
+from keras_transformer.data.vocabulary.vocabularies import sample_evenly
 
 
 def corpora(*sizes):

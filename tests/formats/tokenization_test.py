@@ -18,6 +18,7 @@ from tensor2tensor_examples import SUBTOKENS
 from tensor2tensor_examples import make_random_texts
 from tensor2tensor_examples import write_subtokens
 
+from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.formats.marian.vocabulary_files import (
     read_marian_vocabularies,
 )
@@ -54,6 +55,15 @@ def check_ids(vocabulary, texts):
     assert ids.to_list() == vocabulary.encode(texts)
     assert blank.numpy().tolist() == [not text.strip() for text in texts]
     assert encode(tf.constant([], tf.string))[0].to_list() == []
+
+
+@pytest.mark.parametrize("kind", ["characters", "words"])
+def test_a_graph_reads_characters_and_words(tmp_path, kind):
+    vocabulary = train_subwords(
+        ["s aː lː oː", "z ɒ"], 80, str(tmp_path / "v"), vocabulary_type=kind
+    )
+    check_ids(vocabulary, ["s aː", "z ʔ ɒ", "zɒx oː", " "])
+    check_texts(vocabulary)
 
 
 def check_texts(vocabulary, num_rows=200):

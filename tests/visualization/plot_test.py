@@ -179,6 +179,12 @@ class PlotTest:
         assert err.count("\n") == 1
         assert path.read_text() == "earlier"
 
+    def test_a_run_without_figures_is_no_wrong_path(self, tmp_path, capsys):
+        (tmp_path / "run.json").write_text("{}")
+        picture = f"--picture={tmp_path / 'a.png'}"
+        assert run_plot(f"--output_dir={tmp_path}", picture) == 2
+        assert "stopped before" in capsys.readouterr().err
+
     @pytest.mark.parametrize("x_axis", ["seconds", "epoch"])
     def test_a_table_without_the_axis_is_one_line(
         self, tmp_path, capsys, x_axis

@@ -6,6 +6,7 @@ from keras_transformer import fields
 from keras_transformer.data.generation.corpora import MAX_WEIGHT
 from keras_transformer.data.vocabulary import subwords
 from keras_transformer.errors import UserError
+from keras_transformer.token_ids import VOCABULARY_TYPES
 
 
 def at_least(minimum, allows_none=False, rest=""):
@@ -30,6 +31,7 @@ _LANGUAGE = (
     "a text, the code of a language",
     '"en"',
 )
+_TYPES = f"one of {', '.join(VOCABULARY_TYPES)}"
 # By attribute: whether a value follows its rule, the rule, and such a value.
 _RULES = {
     "inputs_language": _LANGUAGE,
@@ -55,6 +57,17 @@ _RULES = {
     ),
     "user_symbols": (_are_texts, "a tuple of texts", '("<num>", "<url>")'),
     "normalize_text": (lambda v: isinstance(v, bool), "a bool", "False"),
+    "vocabulary_type": (VOCABULARY_TYPES.__contains__, _TYPES, '"words"'),
+    "source_vocabulary_type": (
+        (None, *VOCABULARY_TYPES).__contains__,
+        f"None, or {_TYPES}",
+        '"characters"',
+    ),
+    "character_coverage": (
+        lambda value: value is None or 0 < value <= 1,
+        "None, or a number above 0 and at most 1",
+        "0.9995",
+    ),
 }
 
 

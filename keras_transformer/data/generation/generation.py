@@ -1,5 +1,6 @@
 """Generation of a problem's data: its vocabulary and its token arrays."""
 
+import itertools
 import json
 import logging
 import os
@@ -48,6 +49,15 @@ _MANIFEST = {
 # Largest number of training pairs that the vocabulary is trained on. They are
 # spread evenly over the text; more of them change the vocabulary little.
 MAX_VOCABULARY_PAIRS = 500_000
+
+# Attributes of a problem that the manifest names if they are unusual.
+_VOCABULARY_SETTINGS = {
+    "normalize_text": True,
+    "vocabulary_temperature": 1,
+    "vocabulary_type": "subwords",
+    "source_vocabulary_type": None,
+    "character_coverage": None,
+}
 
 _logger = logging.getLogger(__name__)
 
@@ -124,10 +134,9 @@ def _describe_settings(problem):
     settings = {}
     if problem.user_symbols:
         settings["symbols"] = problem.user_symbols
-    if not problem.normalize_text:
-        settings["normalize_text"] = False
-    if problem.vocabulary_temperature != 1:
-        settings["vocabulary_temperature"] = problem.vocabulary_temperature
+    for name, usual in _VOCABULARY_SETTINGS.items():
+        if (value := getattr(problem, name)) != usual:
+            settings[name] = value
     settings.update(problem.settings())
     try:
         # JSON turns a tuple into a list, which is not equal to it.
@@ -187,7 +196,16 @@ def _make_vocabularies(problem, tmp_dir, directory):
         corpora, MAX_VOCABULARY_PAIRS, temperature
     )
     check_number(len(pairs), problem, "train")
-    return vocabularies.train(problem, pairs, tmp_dir, directory)
+    both = vocabularies.train(problem, pairs, tmp_dir, directory)
+    if "dev" in problem.splits:
+        dev = itertools.chain(*problem.text_corpora("dev", tmp_dir))
+        dev = select_complete_pairs(problem, dev)
+        samples = [
+            [(source, problem.target_text(target)) for source, target in some]
+            for some in (pairs[:1000], itertools.islice(dev, 1000))
+        ]
+        vocabularies.warn_of_rote(both, *samples)
+    return both
 
 
 def _check_symbols(vocabulary, problem, tmp_dir):

@@ -10,6 +10,7 @@ from keras_transformer.data.text.disturbances import CODE
 from keras_transformer.data.text.disturbances import LETTER
 from keras_transformer.data.text.disturbances import WORD
 from keras_transformer.data.text.disturbances import capitalize
+from keras_transformer.token_ids import UNKNOWN_ID
 
 MIN_WORDS = 2  # of a text in capitals; a single one can be an acronym
 MIN_TITLE_WORDS = 4  # of a text in title case; fewer can be a name
@@ -22,6 +23,8 @@ MAX_FIRST_ID = 2_000
 # A spelling with capitals counts as this many times rarer than it is. In a
 # vocabulary of English and German, "Hand" may be more frequent than "hand".
 CAPITAL_FACTOR = 2
+
+MANY = 1_000_000  # subwords
 
 # A word without the punctuation around it.
 _CORE = re.compile(r"[^\W\d_](?:.*[^\W\d_])?")
@@ -38,6 +41,7 @@ def restore_case(texts, vocabulary):
       titles do not capitalise.
     - All words are in small letters, the text ends with a full stop or the
       like, and its first word often begins with a capital.
+    - The vocabulary has no capitals, and the words begin with them.
 
     Each word is then written in small letters, with a first capital or as it
     was, whichever takes the fewest subwords and, among these, the most frequent
@@ -81,7 +85,9 @@ def _find_words(text, has_capitals):
             return []
     if not matches:
         return []
-    if _are_all(matches, str.islower):
+    if not has_capitals:
+        is_enough = True
+    elif _are_all(matches, str.islower):
         is_enough = is_sentence and len(matches) >= MIN_SENTENCE_WORDS
     elif _are_all(matches, str.isupper):
         is_enough = len(matches) >= MIN_WORDS
@@ -105,8 +111,10 @@ def _ends_sentence(text):
 
 def _has_lost_case(matches, ranks, vocabulary):
     if not _are_all(matches, str.islower):
-        return _are_all(matches, str.isupper) or _has_frequent_word(
-            matches, ranks
+        return (
+            not vocabulary.has_capitals
+            or _are_all(matches, str.isupper)
+            or _has_frequent_word(matches, ranks)
         )
     # For "I've", the part before the apostrophe is looked up.
     first = capitalize(re.split("['’]", _CORE.search(matches[0][0])[0])[0])
@@ -133,7 +141,8 @@ def _rank_spellings(rows, vocabulary):
     }
     encoded = vocabulary.encode(list(cores))
     return {
-        core: (len(ids) - 1, max(ids[:-1], default=0))  # without the end id
+        # Without the end id. What is unknown is the last choice.
+        core: (len(ids) - 1 + MANY * (UNKNOWN_ID in ids), max([0, *ids[:-1]]))
         for core, ids in zip(cores, encoded)
     }
 

@@ -18,6 +18,7 @@ from keras_transformer.token_ids import FIRST_BYTE
 from keras_transformer.token_ids import FIRST_SYMBOL_ID
 from keras_transformer.token_ids import PAD_ID
 from keras_transformer.token_ids import UNKNOWN_ID
+from keras_transformer.token_ids import VOCABULARY_TYPES
 from keras_transformer.token_ids import WORD_START
 
 VOCABULARY_FILE = "vocab.model"  # of both sides, or only of the target
@@ -29,6 +30,8 @@ CLEAN_UP = "<clean_up>"
 # The piece after the ids of a vocabulary of Tensor2Tensor; see
 # `tensor2tensor_vocabulary`.
 TENSOR2TENSOR = "<tensor2tensor>"
+# SentencePiece's names of the types in `VOCABULARY_TYPES`.
+_MODEL_TYPES = dict(zip(VOCABULARY_TYPES, ("bpe", "char", "word")))
 # Pieces that mean something to SentencePiece.
 _RESERVED = re.compile("<pad>|<unk>|</?s>|<0x[0-9A-Fa-f]{2}>")
 
@@ -42,9 +45,10 @@ class Subwords:
     writes it, with three exceptions. Runs of spaces become one space, leading
     and trailing spaces disappear, and `▁`, which SentencePiece itself uses,
     becomes a space. A vocabulary may instead leave the text as it is, as in
-    earlier versions. A vocabulary of given symbols differs, see
-    `bpe_symbols.write_symbols`, and so do the vocabularies of Marian and
-    Tensor2Tensor; see `marian_files` and `tensor2tensor_vocabulary`.
+    earlier versions. In a vocabulary of characters or words, whatever else
+    occurs is unknown, and decoding leaves it out. A vocabulary of given symbols
+    differs, see `bpe_symbols.write_symbols`, and so do the vocabularies of
+    Marian and Tensor2Tensor; see `marian_files` and `tensor2tensor_vocabulary`.
 
     `model_path` leads to a SentencePiece model with these ids, such as
     `train_subwords` writes. Raises a `UserError` for any other file, and for
@@ -162,7 +166,14 @@ class Subwords:
     @functools.cached_property
     def normalizes_text(self):
         """Whether encoding replaces special spaces, as a normalisation does."""
-        return self.encode(["a\u00a0a"]) == self.encode(["a a"])
+        return self._processor.normalize("\u00a0a") == WORD_START + "a"
+
+    def find_missing(self, texts):
+        """Returns the characters of texts that no piece has, a sorted list."""
+        pieces = set().union(*self.all_pieces())
+        characters = "".join(sorted(set().union(*texts)))
+        normal = self._processor.normalize(characters)
+        return sorted(set(normal) - pieces - {WORD_START, " "})
 
     @property
     def sha256(self):
@@ -246,14 +257,23 @@ def train_subwords(
     symbols=(),
     user_symbols=(),
     normalize_text=True,
+    vocabulary_type="subwords",
+    character_coverage=None,
+    size_name="vocab_size",
 ):
-    """Trains a byte-pair encoding on texts and writes it to a file.
+    """Trains a vocabulary on texts and writes it to a file.
 
-    Upper and lower case stay. With `normalize_text` the file holds the
-    normalisation of `normalization.make_replacements`, which all readers apply.
-    The rarest characters, which make up 0.01 % of the text, get no id and are
-    spelled in bytes. The same texts give the same file.
+    The `vocabulary_type` "subwords" is a byte-pair encoding. "characters" and
+    "words" give an id to each character, or to whatever spaces separate, up to
+    `vocab_size`. Upper and lower case stay. With `normalize_text` the
+    file holds the normalisation of `normalization.make_replacements`, which all
+    readers apply. The same texts give the same file.
     `vocab_size` includes 3 ids for padding, end and unknown, and 256 for bytes.
+    Errors call it `size_name`.
+
+    Characters beyond the share `character_coverage` of the text, the rarest
+    ones, get no id. Subwords spell them in bytes, and their default is 0.9999;
+    elsewhere they are unknown, and the default is 1.
 
     `symbols` are words that get one id each, however often they occur; a longer
     word that begins with one of them begins with its id. `user_symbols` are
@@ -264,31 +284,44 @@ def train_subwords(
     # The mark lets a symbol be recognised only where a word begins.
     marked_symbols = [WORD_START + word for word in symbols]
     all_symbols = *marked_symbols, *user_symbols
-    model = _train(tuple(texts), vocab_size, all_symbols, normalize_text)
+    options = normalize_text, vocabulary_type, character_coverage, size_name
+    model = _train(tuple(texts), vocab_size, all_symbols, *options)
     return save(model, model_path)
 
 
-def _train(texts, vocab_size, symbols, normalize_text):
-    rules = {"normalization_rule_name": "identity"}
+def _train(
+    texts, vocab_size, symbols, normalize_text, kind, coverage, size_name
+):
+    has_bytes = kind == "subwords"
+    options = {
+        "model_type": _MODEL_TYPES[kind],
+        "byte_fallback": has_bytes,  # so any text can be encoded
+        "hard_vocab_limit": has_bytes,
+        "character_coverage": coverage or (0.9999 if has_bytes else 1.0),
+        "max_sentence_length": 1 << 16,  # bytes; longer ones are skipped
+        "user_defined_symbols": list(symbols),
+        "normalization_rule_name": "identity",
+    }
+    if not has_bytes:
+        options["unk_surface"] = ""  # so decoding leaves it out
     with tempfile.TemporaryDirectory() as directory:
         if normalize_text:
             is_wide = normalization.uses_wide_punctuation(texts)
             replacements = normalization.make_replacements(is_wide)
             path = normalization.write_rules(directory, "rules", replacements)
-            rules = {"normalization_rule_tsv": path}
+            del options["normalization_rule_name"]
+            options["normalization_rule_tsv"] = path
         try:
-            return train_model(
-                texts,
-                vocab_size,
-                model_type="bpe",
-                byte_fallback=True,  # so any text can be encoded
-                character_coverage=0.9999,
-                max_sentence_length=1 << 16,  # bytes; longer ones are skipped
-                user_defined_symbols=list(symbols),
-                **rules,
-            )
+            return train_model(texts, vocab_size, **options)
         except RuntimeError as error:
-            raise _vocab_size_error(vocab_size, str(error)) from error
+            message = str(error)
+            if "too high" in message:
+                # The error about too small a size comes at once.
+                try:
+                    train_model(texts, FIRST_SYMBOL_ID + 1, **options)
+                except RuntimeError as other:
+                    message += str(other)
+            raise _vocab_size_error(size_name, vocab_size, message) from error
 
 
 def train_model(texts, vocab_size, **options):
@@ -339,25 +372,6 @@ def check_user_symbols(
         seen.add(symbol)
 
 
-def sample_evenly(items, limit):
-    """Returns every k-th item, with the smallest k = 1, 2, 4, ... that fits.
-
-    One pass is enough, and the number of items need not be known. If there are
-    at least `limit` items, the sample holds at least half of `limit`.
-
-    >>> sample_evenly(range(10), 4)
-    [0, 4, 8]
-    """
-    sample, step = [], 1
-    for number, item in enumerate(items):
-        if number % step == 0 and len(sample) == limit:
-            # Drop every second one and sample half as densely from here on.
-            sample, step = sample[::2], 2 * step
-        if number % step == 0:
-            sample.append(item)
-    return sample
-
-
 def _ids_before_end(sequence):
     ids = [int(id_) for id_ in sequence]
     if END_ID in ids:
@@ -365,22 +379,21 @@ def _ids_before_end(sequence):
     return [id_ for id_ in ids if id_ != PAD_ID]
 
 
-def _vocab_size_error(vocab_size, message):
-    """Returns an error that explains SentencePiece's message to the user."""
-    received = f"Received: vocab_size={vocab_size}."
+def _vocab_size_error(name, vocab_size, message):
+    """Returns an error that explains SentencePiece's messages to the user."""
     # SentencePiece gives the limits only as text.
-    if limit := re.search(r"too high.*<= (\d+)", message):
+    most = re.search(r"too high.*<= (\d+)", message)
+    least = re.search(r"required_chars\. \d+ vs (\d+)", message)
+    if most or least:
+        limits = [f"at most {most[1]}"] if most else []
+        limits += [f"at least {least[1]}"] if least else []
         return UserError(
-            "`vocab_size` must not exceed what the training text supports. "
-            f"{received} Use at most {limit[1]}, or more text."
-        )
-    if limit := re.search(r"required_chars\. \d+ vs (\d+)", message):
-        return UserError(
-            "`vocab_size` must leave room for bytes and characters. "
-            f"{received} Use at least {limit[1]}."
+            f"`{name}` must leave room for bytes and characters, and not "
+            "exceed what the training text supports. Received: "
+            f"{name}={vocab_size}. Use {', '.join(limits)}."
         )
     report = " ".join(message.split()).rstrip(".")
     return UserError(
         f"SentencePiece cannot train a vocabulary of {vocab_size} on this "
-        f"text: {report}. Use more text, or another vocab_size."
+        f"text: {report}. Use more text, or another {name}."
     )

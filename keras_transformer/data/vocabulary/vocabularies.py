@@ -13,6 +13,8 @@ from keras_transformer.data.vocabulary.subwords import Subwords
 from keras_transformer.errors import UserError
 from keras_transformer.files.writing import atomic_write
 
+# Pieces per character of dev, divided by those of train, that cause a warning.
+ROTE = 1.25
 FILES = (VOCABULARY_FILE, SOURCE_VOCABULARY_FILE)
 
 _logger = logging.getLogger(__name__)
@@ -112,39 +114,71 @@ def train(problem, pairs, tmp_dir, directory):
     pairs = [(source, problem.target_text(target)) for source, target in pairs]
     symbols = problem.symbols(tmp_dir)
 
-    def train_one(texts, vocab_size, name):
+    def train_one(texts, vocab_size, name, kind, size_name="vocab_size"):
         start = time.monotonic()
         path = os.path.join(directory, name)
         options = symbols, problem.user_symbols, problem.normalize_text
+        options += kind, problem.character_coverage, size_name
         result = subwords.train_subwords(texts, vocab_size, path, *options)
         _logger.info(
             f"Trained a vocabulary of {result.vocab_size:,} on {len(pairs):,} "
             f"pairs in {time.monotonic() - start:.1f} s."
         )
+        if missing := result.find_missing(texts):
+            way = "spelled in bytes" if result.has_bytes else "unknown"
+            _logger.warning(
+                f"{len(missing):,} rare characters of the training text have "
+                f"no id and are {way}, such as {' '.join(missing[:10])}. "
+                "--character_coverage=1 keeps them."
+            )
         return result
 
+    size, kind = problem.vocab_size, problem.vocabulary_type
     if problem.shared_vocabulary:
-        texts = itertools.chain.from_iterable(pairs)
-        shared = train_one(texts, problem.vocab_size, VOCABULARY_FILE)
+        texts = list(itertools.chain.from_iterable(pairs))
+        shared = train_one(texts, size, VOCABULARY_FILE, kind)
         return Vocabularies(shared, shared)
     sources, targets = zip(*pairs)
-    source_size = problem.source_vocab_size or problem.vocab_size
+    source_size = problem.source_vocab_size or size
+    source = problem.source_vocabulary_type or kind, "source_vocab_size"
     return Vocabularies(
-        train_one(sources, source_size, SOURCE_VOCABULARY_FILE),
-        train_one(targets, problem.vocab_size, VOCABULARY_FILE),
+        train_one(sources, source_size, SOURCE_VOCABULARY_FILE, *source),
+        train_one(targets, size, VOCABULARY_FILE, kind),
     )
+
+
+def warn_of_rote(both, train_pairs, dev_pairs):
+    """Warns if the vocabularies spell dev with far more pieces than train.
+
+    They then have learnt the words of a small training text by heart, and the
+    model sees few of the pieces that it needs for other words.
+    """
+    sides = zip(both, zip(*train_pairs), zip(*dev_pairs))
+    for vocabulary, *texts in sides:
+        train, dev = (
+            sum(len(ids) - 1 for ids in vocabulary.encode(each))
+            / sum(map(len, each))
+            for each in texts
+        )
+        if dev > ROTE * train:
+            _logger.warning(
+                f"The vocabulary of {vocabulary.vocab_size:,} knows its "
+                f"training words by heart: a character takes {dev:.2f} pieces "
+                f"in dev and {train:.2f} in train. Use a smaller vocab_size, "
+                "or vocabulary_type=characters."
+            )
 
 
 def check_problem(problem):
     """Raises a `UserError` if a problem asks for contradictory vocabularies."""
     if problem.shared_vocabulary:
-        if problem.source_vocab_size:
-            raise UserError(
-                "`source_vocab_size` needs a separate vocabulary of the "
-                f"source. Received: source_vocab_size="
-                f"{problem.source_vocab_size} and shared_vocabulary=True. Set "
-                "shared_vocabulary to false, or leave source_vocab_size out."
-            )
+        for name in ("source_vocab_size", "source_vocabulary_type"):
+            if value := getattr(problem, name):
+                raise UserError(
+                    f"`{name}` needs a separate vocabulary of the source. "
+                    f"Received: {name}={value} and shared_vocabulary=True. "
+                    f"Set shared_vocabulary to false, or leave {name} out."
+                )
         return
     check_one_direction(problem)
     if problem.vocabulary_path:
@@ -180,7 +214,7 @@ def sample_corpora(corpora, limit, temperature=1):
     ['a', 'a', 'a', 'a', 'a', 'b', 'b', 'b', 'b', 'b']
     """
     if temperature == 1:
-        return subwords.sample_evenly(itertools.chain(*corpora), limit)
+        return sample_evenly(itertools.chain(*corpora), limit)
     counted = [_sample_and_count(pairs, limit) for pairs in corpora]
     # Cleaning can drop all pairs of a corpus.
     counted = [(sample, size) for sample, size in counted if size]
@@ -193,9 +227,28 @@ def sample_corpora(corpora, limit, temperature=1):
     return mixture
 
 
+def sample_evenly(items, limit):
+    """Returns every k-th item, with the smallest k = 1, 2, 4, ... that fits.
+
+    One pass is enough, and the number of items need not be known. If there are
+    at least `limit` items, the sample holds at least half of `limit`.
+
+    >>> sample_evenly(range(10), 4)
+    [0, 4, 8]
+    """
+    sample, step = [], 1
+    for number, item in enumerate(items):
+        if number % step == 0 and len(sample) == limit:
+            # Drop every second one and sample half as densely from here on.
+            sample, step = sample[::2], 2 * step
+        if number % step == 0:
+            sample.append(item)
+    return sample
+
+
 def _sample_and_count(pairs, limit):
     """Returns an even sample of pairs, and the number of all of them."""
     counter = itertools.count()
     # `zip` draws a pair first, so the end of the pairs uses up no number.
     counted = (pair for pair, _ in zip(pairs, counter))
-    return subwords.sample_evenly(counted, limit), next(counter)
+    return sample_evenly(counted, limit), next(counter)

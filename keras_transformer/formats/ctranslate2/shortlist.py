@@ -13,7 +13,7 @@ import numpy as np
 
 from keras_transformer.data.text import parallel_files
 from keras_transformer.data.text.tags import make_tag_word
-from keras_transformer.data.vocabulary.subwords import sample_evenly
+from keras_transformer.data.vocabulary.vocabularies import sample_evenly
 from keras_transformer.errors import UserError
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.formats.exported import SHORTLIST_FILE

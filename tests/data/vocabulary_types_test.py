@@ -1,0 +1,114 @@
+"""Vocabularies of characters, words and subwords, and what they leave out."""
+
+import re
+
+import pytest
+
+from keras_transformer.data.text.letter_case import restore_case
+from keras_transformer.data.vocabulary import subwords
+from keras_transformer.problem import Problem
+
+WORDS = ["házból", "házak", "boltból", "szálló"]
+PHONES = ["h aː z b oː l", "h aː z ɒ k", "b o l t b oː l", "s aː lː oː"]
+
+
+def train(tmp_path, texts, kind, size=8000, **options):
+    path = str(tmp_path / "vocab.model")
+    options["normalize_text"] = False
+    return subwords.train_subwords(
+        texts, size, path, vocabulary_type=kind, **options
+    )
+
+
+class VocabularyTypesTest:
+    def test_each_character_has_an_id(self, tmp_path):
+        vocabulary = train(tmp_path, WORDS, "characters")
+        assert vocabulary.vocab_size == 4 + len(set("".join(WORDS)))
+        (ids,) = vocabulary.encode(["szól"])
+        assert vocabulary.pieces(ids) == ["▁", *"szól", "</s>"]
+        assert vocabulary.decode([ids]) == ["szól"]
+
+    def test_each_phone_has_an_id_even_with_its_length(self, tmp_path):
+        vocabulary = train(tmp_path, PHONES, "words")
+        assert vocabulary.vocab_size == 3 + len(set(" ".join(PHONES).split()))
+        (ids,) = vocabulary.encode(["z aː lː"])
+        assert vocabulary.pieces(ids) == ["▁z", "▁aː", "▁lː", "</s>"]
+        assert vocabulary.decode([ids]) == ["z aː lː"]
+
+    def test_a_size_is_a_maximum_that_keeps_what_is_frequent(self, tmp_path):
+        vocabulary = train(tmp_path, ["aː aː aː b b c"], "words", 5)
+        assert vocabulary.all_pieces()[3:] == ["▁aː", "▁b"]
+
+    @pytest.mark.parametrize(
+        "kind, text, expected",
+        [("characters", "xszól漢", "szól"), ("words", "z ʔ aː", "z aː")],
+    )
+    def test_what_is_unknown_is_left_out(self, tmp_path, kind, text, expected):
+        texts = WORDS if kind == "characters" else PHONES
+        vocabulary = train(tmp_path, texts, kind)
+        assert vocabulary.decode(vocabulary.encode([text])) == [expected]
+
+    @pytest.mark.parametrize("kind", ["characters", "words"])
+    def test_text_stays_as_it_is(self, tmp_path, kind):
+        texts = ["e\u0301 \u00e9 \ufb01"]
+        vocabulary = train(tmp_path, texts, kind)
+        assert vocabulary.decode(vocabulary.encode(texts)) == texts
+        assert not vocabulary.normalizes_text
+
+    def test_characters_without_an_id_are_found(self, tmp_path):
+        texts = [*WORDS * 20, "x"]
+        full = train(tmp_path, texts, "characters")
+        assert not full.find_missing(texts)
+        partial = train(tmp_path, texts, "characters", character_coverage=0.99)
+        assert partial.find_missing(texts) == ["x"]
+
+    def test_an_error_names_the_limits_and_the_flag(self, tmp_path):
+        with pytest.raises(ValueError, match="source_vocab_size=9999") as error:
+            train(
+                tmp_path, WORDS, "subwords", 9999, size_name="source_vocab_size"
+            )
+        for limit in map(int, re.findall(r"at \w+ (\d+)", str(error.value))):
+            assert train(tmp_path, WORDS, "subwords", limit)
+
+    @pytest.mark.parametrize("word", ["HÁZAK", "Házak", "Bolt HÁZ"])
+    def test_capitals_that_it_lacks_become_small_letters(self, tmp_path, word):
+        vocabulary = train(tmp_path, [*WORDS, "bolt ház"], "characters")
+        assert restore_case([word], vocabulary) == [word.lower()]
+
+
+class Rote(Problem):
+    name = "rote"
+    vocab_size = 330
+    splits = ("train", "dev")
+    words = {
+        "train": ["calendar", "telephone", "umbrella", "daffodil"] * 30,
+        "dev": ["elephant", "cardinal", "blade"],
+    }
+
+    def text_pairs(self, split, tmp_dir):
+        for word in self.words[split]:
+            yield word, word
+
+
+class WarningTest:
+    def test_a_vocabulary_that_knows_its_words_by_heart(self, tmp_path, caplog):
+        Rote(str(tmp_path / "subwords")).generate(None)
+        assert "330 knows its training words by heart" in caplog.text
+        caplog.clear()
+        characters = Rote(str(tmp_path / "characters"))
+        characters.vocabulary_type = "characters"
+        characters.generate(None)
+        assert "by heart" not in caplog.text
+
+    def test_characters_that_fall_out_are_named(self, tmp_path, caplog):
+        problem = Rote(str(tmp_path))
+        problem.words = {s: [*w, "ø"] for s, w in Rote.words.items()}
+        problem.character_coverage = 0.99
+        problem.generate(None)
+        assert "spelled in bytes, such as ø." in caplog.text
+
+    def test_a_type_that_does_not_exist_is_an_error(self, tmp_path):
+        problem = Rote(str(tmp_path))
+        problem.vocabulary_type = "letters"
+        with pytest.raises(ValueError, match="one of subwords, characters"):
+            problem.generate(None)

@@ -1,0 +1,69 @@
+"""Grapheme to phoneme, from TSV files of words and phones."""
+
+import pytest
+
+from keras_transformer import registry
+from keras_transformer.data.generation.corpora import Corpus
+
+WORDS = {
+    "train": "ház\th aː z\nszáz\ts aː z\nBéla\tb eː l ɒ\n",
+    "dev": "láz\tl aː z\nsáł\tʃ aː l\n",
+}
+
+
+@pytest.fixture
+def corpora(tmp_path):
+    for split, text in WORDS.items():
+        (tmp_path / f"{split}.tsv").write_text(text, encoding="utf-8")
+    return {
+        split: [Corpus((str(tmp_path / f"{split}.tsv"),), tag="hun")]
+        for split in WORDS
+    }
+
+
+@pytest.fixture
+def problem(tmp_path, corpora):
+    problem = registry.get_problem("g2p_files", str(tmp_path / "data"))
+    problem.use_files({}, corpora=corpora)
+    problem.generate(None)
+    return registry.get_problem("g2p_files", str(tmp_path / "data"))
+
+
+class G2pFilesTest:
+    def test_letters_and_phones_have_ids(self, problem):
+        sources, targets = problem.token_pairs("train")
+        pieces = problem.source_vocabulary.pieces(sources[2])
+        assert pieces == ["▁<hun>", "▁", *"Béla", "</s>"]
+        pieces = problem.vocabulary.pieces(targets[2])
+        assert pieces == ["▁b", "▁eː", "▁l", "▁ɒ", "</s>"]
+
+    def test_words_that_are_all_right_decide(self, problem):
+        assert problem.measure == "exact_match"
+        _, references = problem.text_split("dev")
+        outputs = [references[0], "ʃ a"]
+        assert problem.score(outputs, references) == pytest.approx(
+            {
+                "exact_match": 50,
+                "symbol_error_rate": 100 * 2 / 6,
+                "character_error_rate": 100 * 3 / 12,
+            }
+        )
+
+    def test_the_reverse_direction_spells(self, problem):
+        reverse = registry.get_problem("g2p_files_rev", problem.data_dir)
+        assert reverse.vocabulary.sha256 == problem.source_vocabulary.sha256
+        assert reverse.measure == "exact_match"
+
+    def test_another_type_needs_other_data(self, problem, corpora):
+        problem.use_files({}, corpora=corpora, vocabulary_type="characters")
+        with pytest.raises(ValueError, match="vocabulary_type=characters"):
+            problem.generate(None)
+
+
+class MeasureTest:
+    @pytest.mark.parametrize("measure", ["exact_match", "ter"])
+    def test_a_translation_has_the_score_that_decides(self, measure, problem):
+        translate = registry.get_problem("translate_files", problem.data_dir)
+        translate.bleu_tokenizer = "none"
+        scores = translate.dev_scores(["a b"], ["a c"], measure)
+        assert list(scores) == ["bleu", "chrf", measure]

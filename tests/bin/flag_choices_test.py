@@ -3,7 +3,6 @@
 The commands repeat them so that `--help` imports no slow module.
 """
 
-from keras_transformer.bin import attention
 from keras_transformer.bin import datagen
 from keras_transformer.bin import evaluate
 from keras_transformer.bin import exporter
@@ -13,7 +12,6 @@ from keras_transformer.formats import versions
 from keras_transformer.formats.ctranslate2 import shortlist
 from keras_transformer.formats.ctranslate2 import writer as ctranslate2
 from keras_transformer.scoring.measures import MEASURES
-from keras_transformer.visualization import paper_figures
 
 
 def choices(command, name):
@@ -37,6 +35,3 @@ class FlagChoicesTest:
     def test_trainer_and_evaluate_have_the_same_measures(self):
         assert choices(trainer, "measure") == (*MEASURES, "loss")
         assert choices(evaluate, "measure") == MEASURES
-
-    def test_attention_draws_the_figures_of_the_paper(self):
-        assert choices(attention, "figure") == paper_figures.FIGURES

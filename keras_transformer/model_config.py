@@ -47,8 +47,9 @@ class ModelConfig:
     norm_epsilon: float = 1e-6  # added to the variance by normalisations
     activation: str = "relu"  # inside the feed-forward; or "gelu", "silu"
     attention_bias: bool = False  # whether attention's projections have biases
-    positional_encoding: str = "sinusoidal"  # or "tensor2tensor", "learned"
+    positional_encoding: str = "sinusoidal"  # tensor2tensor, learned, none
     neighbourhood_size: int = 0  # positions that one attends to (r); 0 = all
+    max_relative_position: int = 0  # k of Shaw et al. (2018); 0 = no vectors
     tied_embeddings: str = "all"  # shared matrix; or "target", "none"
     scale_embeddings: bool = True  # by sqrt(d_model), as in the paper
     output_bias: bool = False  # whether the logits have a bias
@@ -74,7 +75,8 @@ class ModelConfig:
                 f"span_labels={self.span_labels} and "
                 f"{self.model_class.__name__}. Leave it out."
             )
-        if self.d_model % 2 and self.positional_encoding != "learned":
+        sinusoids = "sinusoidal", "tensor2tensor"
+        if self.d_model % 2 and self.positional_encoding in sinusoids:
             raise UserError(
                 "`d_model` must be even with sinusoidal positions. Received: "
                 f"d_model={self.d_model}. Add 1 to it, or use "
@@ -117,6 +119,7 @@ _RULES = (
     fields.between(0, 65_536, "d_k", "d_v"),
     fields.between(1, 1_000_000, "d_ff", "max_length"),
     fields.between(0, 1_000_000, "neighbourhood_size"),
+    fields.between(0, 10_000, "max_relative_position"),
     fields.between(0, 10_000, "span_labels"),
     fields.between(
         0, MAX_FRACTION, *("dropout", "attention_dropout", "activation_dropout")
@@ -126,7 +129,8 @@ _RULES = (
     fields.one_of(("relu", "gelu", "silu"), "activation"),
     fields.one_of(("zero", "padding"), "decoder_start"),
     fields.one_of(
-        ("sinusoidal", "tensor2tensor", "learned"), "positional_encoding"
+        ("sinusoidal", "tensor2tensor", "learned", "none"),
+        "positional_encoding",
     ),
     fields.one_of(
         ("small_branch_ends", "tensor2tensor", "glorot"), "initializer"
@@ -228,6 +232,10 @@ def _attention(name, config):
     }
     if config.attention_bias:
         shapes |= {f"{n}_bias": (shape[-1],) for n, shape in shapes.items()}
+    if config.max_relative_position and name.endswith("/self_attention"):
+        num_distances = 2 * config.max_relative_position + 1
+        for kind, width in zip(("keys", "values"), config.head_widths):
+            shapes[f"{name}/relative_{kind}"] = (num_distances, width)
     return shapes
 
 

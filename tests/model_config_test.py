@@ -35,6 +35,7 @@ DIFFERENT = {
     "attention_bias": True,
     "positional_encoding": "learned",
     "neighbourhood_size": 3,
+    "max_relative_position": 2,
     "tied_embeddings": "none",
     "scale_embeddings": False,
     "output_bias": True,

@@ -9,11 +9,14 @@ from keras_transformer.layers.cache import make_slots
 from keras_transformer.layers.dropout import make_inner_dropout
 from keras_transformer.layers.local_attention import attend_to_neighbours
 from keras_transformer.layers.projection import SMALL_BRANCH_ENDS
+from keras_transformer.layers.projection import check_heads
 from keras_transformer.layers.projection import check_initializer
 from keras_transformer.layers.projection import make_branch_end_initializer
 from keras_transformer.layers.projection import make_projection_initializer
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.projection import project_to_heads
+from keras_transformer.layers.relative_positions import Distances
+from keras_transformer.layers.relative_positions import add_tables
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_masks
 from keras_transformer.layers.sequence_layer import check_sequence
@@ -65,6 +68,9 @@ class MultiHeadAttention(SequenceLayer):
             Defaults to "small_branch_ends".
         attention_bias: Boolean, whether the four projections have a bias.
             Defaults to False.
+        max_relative_position: Integer, k, the distance up to which each one has
+            a learned vector in self-attention, one for keys and one for values
+            (Shaw et al., 2018). Defaults to 0, no vectors.
 
     Call arguments:
         query: Tensor of shape `(batch, query_len, d_model)`.
@@ -105,10 +111,11 @@ class MultiHeadAttention(SequenceLayer):
         neighbourhood_size=0,
         initializer=SMALL_BRANCH_ENDS,
         attention_bias=False,
+        max_relative_position=0,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        _check_heads(d_model, num_heads, d_k, d_v)
+        check_heads(d_model, num_heads, d_k, d_v)
         if neighbourhood_size < 0:
             raise ValueError(
                 "`neighbourhood_size` must be 0 or more. Received: "
@@ -123,6 +130,7 @@ class MultiHeadAttention(SequenceLayer):
         self.neighbourhood_size = neighbourhood_size
         self.initializer = check_initializer(initializer)
         self.attention_bias = attention_bias
+        self.max_relative_position = max_relative_position
         self.dropout_layer = make_inner_dropout(
             attention_dropout, self.dtype_policy
         )
@@ -161,6 +169,8 @@ class MultiHeadAttention(SequenceLayer):
             for name in ("query", "key", "value", "output"):
                 width = getattr(self, f"{name}_kernel").shape[-1]
                 self.biases[name] = self.add_bias(f"{name}_bias", width)
+        if self.max_relative_position and memory_shape is None:
+            self.relative_tables = add_tables(self)
 
     def compute_output_shape(self, query_shape, memory_shape=None):
         return query_shape
@@ -225,6 +235,7 @@ class MultiHeadAttention(SequenceLayer):
 
         Section 3.2.1 of Vaswani et al. (2017). The softmax is always computed
         in float32. A query that may attend to no key attends equally to all.
+        Vectors of `max_relative_position` are added where there are positions.
 
         Override this method to attend in another way. It serves teacher forcing
         and step-by-step decoding alike. In a step, the beams are on the axis
@@ -260,6 +271,12 @@ class MultiHeadAttention(SequenceLayer):
         keys = ops.swapaxes(keys, -1, -2)  # (batch, num_heads, d_k, key_len)
         # A softmax in low precision would not sum to one.
         scores = ops.cast(ops.matmul(queries, keys), "float32")
+        distances = None
+        if self.max_relative_position and query_positions is not None:
+            distances = Distances(query_positions, key_positions)
+            key_table, value_table = map(self._cast, self.relative_tables)
+            products = distances.score(queries, key_table)
+            scores = scores + ops.cast(products, "float32")
         if bias is not None:
             scores = scores + ops.cast(bias, "float32")
         if attention_mask is not None:
@@ -270,7 +287,10 @@ class MultiHeadAttention(SequenceLayer):
         weights = ops.softmax(scores, axis=-1)
         dropped = ops.cast(weights, values.dtype)
         dropped = self.dropout_layer(dropped, training=training)
-        return ops.matmul(dropped, values), weights
+        heads = ops.matmul(dropped, values)
+        if distances is not None:
+            heads = heads + distances.sum(dropped, value_table)
+        return heads, weights
 
     def project_memory(self, memory):
         """Computes keys and values once, to be attended to many times.
@@ -319,7 +339,8 @@ class MultiHeadAttention(SequenceLayer):
             visible: Boolean tensor of shape `(batch, beam, num_slots)`, the
                 slots that each beam may attend to (`ancestor_mask`).
             key_positions: Integer tensor of shape `(1, num_slots)`, each slot's
-                position. Only subclasses need it. Defaults to None.
+                position. Only relative positions and subclasses need it.
+                Defaults to None.
 
         Returns:
             Tensor of the shape of `query`, and the cache with its keys and
@@ -370,18 +391,3 @@ class MultiHeadAttention(SequenceLayer):
     def _cast(self, weight):
         # `step` runs outside `__call__`, where Keras does not cast weights.
         return ops.cast(weight, self.compute_dtype)
-
-
-def _check_heads(d_model, num_heads, d_k, d_v):
-    if num_heads < 1:
-        raise ValueError(
-            f"`num_heads` must be 1 or more. Received: num_heads={num_heads}. "
-            f"Use a divisor of d_model={d_model}, such as 1."
-        )
-    if d_model % num_heads and not (d_k and d_v):
-        divisor = max(n for n in range(1, num_heads) if d_model % n == 0)
-        raise ValueError(
-            "`d_model` must be divisible by `num_heads`. Received: "
-            f"d_model={d_model}, num_heads={num_heads}. Use a divisor of "
-            f"d_model such as {divisor}, or set d_k and d_v."
-        )

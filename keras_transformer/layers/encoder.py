@@ -61,9 +61,7 @@ class EncoderLayer(TransformerLayer):
 
     def __init__(self, d_model, num_heads, d_ff, *args, **options):
         super().__init__(d_model, num_heads, d_ff, *args, **options)
-        self.self_attention = self.make_attention(
-            "self_attention", self.options.neighbourhood_size
-        )
+        self.self_attention = self.make_attention("self_attention")
         self.feed_forward = self.make_feed_forward()
         # Files of version 0.1 contain the names of these attributes.
         self.attention_residual = self.make_residual("self_attention")

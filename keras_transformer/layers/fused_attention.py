@@ -15,8 +15,8 @@ class FusedAttention(MultiHeadAttention):
     with TensorFlow it is slower than `MultiHeadAttention`. Weights, arguments
     and results are the same, up to rounding in the precision of the layer.
 
-    The kernel supports no dropout of weights, no bias and no neighbourhood, so
-    with these `MultiHeadAttention` does the work itself.
+    The kernel supports no dropout of weights, no bias, no neighbourhood and no
+    relative positions, so with these `MultiHeadAttention` does the work itself.
     """
 
     def compute_attention(
@@ -35,6 +35,7 @@ class FusedAttention(MultiHeadAttention):
         )
         drops = training and self.attention_dropout
         has_bias = options.get("bias") is not None
+        has_bias = has_bias or self.max_relative_position
         if drops or has_bias or len(queries.shape) > 4:
             return heads, weights
         if attention_mask is not None:

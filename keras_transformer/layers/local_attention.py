@@ -77,7 +77,7 @@ class _Blocks:
         x = self._cut(x, axis, blocks_before=1, num_blocks=num_blocks)
         return ops.concatenate(
             [
-                _slice_axis(x, axis, first, self.num_blocks)
+                slice_axis(x, axis, first, self.num_blocks)
                 for first in range(self.blocks_seen)
             ],
             axis=axis + 1,
@@ -109,7 +109,7 @@ class _Blocks:
         heads = ops.reshape(
             heads, (batch, num_heads, num_blocks * block_len, width)
         )  # (batch, num_heads, num_blocks x block_len, d_v)
-        return _slice_axis(heads, 2, 0, self.length)
+        return slice_axis(heads, 2, 0, self.length)
 
     def _cut(self, x, axis, blocks_before, num_blocks):
         start = blocks_before * self.block_len
@@ -123,7 +123,7 @@ class _Blocks:
         )  # (..., num_blocks, block_len, ...)
 
 
-def _slice_axis(x, axis, start, size):
+def slice_axis(x, axis, start, size):
     """Returns the entries from `start` on of one axis."""
     starts, sizes = [0] * len(x.shape), [*ops.shape(x)]
     starts[axis], sizes[axis] = start, size

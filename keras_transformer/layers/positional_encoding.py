@@ -8,7 +8,7 @@ from keras_transformer.layers.sequence_layer import check_choice
 from keras_transformer.layers.sequence_layer import check_vectors
 from keras_transformer.serialization import serializable
 
-POSITIONAL_ENCODINGS = ("sinusoidal", "tensor2tensor", "learned")
+POSITIONAL_ENCODINGS = ("sinusoidal", "tensor2tensor", "learned", "none")
 
 
 @serializable
@@ -129,6 +129,13 @@ class LearnedPositionalEncoding(SequenceLayer):
         return x + ops.cast(vectors, x.dtype)
 
 
+class NoPositionalEncoding(SequenceLayer):
+    """Adds nothing, for a model with relative positions."""
+
+    def call(self, x, start=0, positions=None):
+        return x
+
+
 def make_positions(positional_encoding, max_length, d_model, **options):
     """Makes the layer that one of `POSITIONAL_ENCODINGS` stands for."""
     check_choice(
@@ -139,5 +146,7 @@ def make_positions(positional_encoding, max_length, d_model, **options):
     )
     if positional_encoding == "learned":
         return LearnedPositionalEncoding(max_length, d_model, **options)
+    if positional_encoding == "none":
+        return NoPositionalEncoding(**options)
     tensor2tensor = positional_encoding == "tensor2tensor"
     return SinusoidalPositionalEncoding(tensor2tensor, **options)

@@ -48,6 +48,7 @@ class LayerOptions:
     activation: str = "relu"  # inside the feed-forward; or "gelu", "silu"
     attention_bias: bool = False  # whether attention's projections have biases
     norm_epsilon: float = NORM_EPSILON  # added to the variance
+    max_relative_position: int = 0  # clipped distance (k); 0 = no vectors
 
     def __post_init__(self):
         name = _find_registered_name(self.attention)
@@ -65,12 +66,13 @@ class TransformerLayer(SequenceLayer):
         super().__init__(**kwargs)
         self.options = self.options_class(*args, **options)
 
-    def make_attention(self, name, neighbourhood_size=0):
+    def make_attention(self, name):
         """Makes an attention sub-layer of the class that the options name.
 
-        It is restricted to `neighbourhood_size` positions, or to none if 0.
+        Only "self_attention" is restricted, and has relative positions.
         """
         options, cls = self.options, MultiHeadAttention
+        is_self = name == "self_attention"
         if options.attention:
             cls = keras.saving.get_registered_object(options.attention)
         # Another attention need not take these arguments, so they are left out
@@ -78,9 +80,13 @@ class TransformerLayer(SequenceLayer):
         optional = {
             "d_k": (options.d_k, None),
             "d_v": (options.d_v, None),
-            "neighbourhood_size": (neighbourhood_size, 0),
+            "neighbourhood_size": (is_self * options.neighbourhood_size, 0),
             "initializer": (options.initializer, SMALL_BRANCH_ENDS),
             "attention_bias": (options.attention_bias, False),
+            "max_relative_position": (
+                is_self * options.max_relative_position,
+                0,
+            ),
         }
         return cls(
             d_model=options.d_model,

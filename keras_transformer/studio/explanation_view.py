@@ -40,10 +40,15 @@ def explain_head(
     model = translator.engine.model
     _check_number("layer", layer, model.encoder.num_layers)
     attention = model.encoder.stack[layer - 1].self_attention
+    other = None
     if not hasattr(attention, "query_kernel"):
+        other = type(attention).__name__
+    elif limit := attention.max_relative_position:
+        other = f"max_relative_position={limit}"
+    if other:
         raise UserError(
             "`run` must have the attention of the paper. Received: one with "
-            f"{type(attention).__name__}. Inspect another run."
+            f"{other}. Inspect another run."
         )
     _check_number("head", head, attention.num_heads)
     vectors = ops.convert_to_numpy(_read_inputs(model, ids, layer - 1))

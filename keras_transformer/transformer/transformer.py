@@ -45,7 +45,8 @@ class Transformer(Quantizable, keras.Model):
         dropout: Float, P_drop, for the outputs of sub-layers and for embeddings
             plus positions. Defaults to 0.1.
         positional_encoding: String, "sinusoidal", "tensor2tensor" for its
-            sinusoids, or "learned" (table 3, row E). Defaults to "sinusoidal".
+            sinusoids, "learned" (table 3, row E), or "none". Defaults to
+            "sinusoidal".
         max_length: Integer number of learned positions. Defaults to 256.
         packed: Boolean, whether a row may hold several sequences, one after
             another, each with the end id 1 at its end. Every sequence then

@@ -33,6 +33,7 @@ HPARAMS = HParams(
     extra_length=4,
     positional_encoding="learned",
     max_length=40,
+    max_relative_position=3,
     tied_embeddings="none",
 )
 OPTIONS = DecodeOptions(beam_size=3, num_hypotheses=2, extra_length=4)

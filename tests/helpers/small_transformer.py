@@ -22,6 +22,7 @@ VARIANTS = pytest.mark.parametrize(
         {"norm": "post", "positional_encoding": "sinusoidal"},
         {"norm": "pre", "positional_encoding": "learned"},
         {"neighbourhood_size": 3, "d_k": 3, "d_v": 5},
+        {"max_relative_position": 2, "positional_encoding": "none"},
         {"num_layers": 3, "num_decoder_layers": 1},
         {"tied_embeddings": "target", "input_vocab_size": 13},
         {"activation": "silu", "norm_epsilon": 1e-5, **MARIAN},

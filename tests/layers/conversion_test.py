@@ -54,6 +54,7 @@ MODELS = {
     "encoder": make_encoder,
     "causal": lambda: make_encoder(causal=True),
     "neighbourhood": lambda: make_encoder(neighbourhood_size=3),
+    "relative": lambda: make_encoder(max_relative_position=3),
     "decoder": make_decoder,
     "packed": make_packed,
 }

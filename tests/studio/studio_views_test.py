@@ -284,6 +284,15 @@ class ExplanationTest:
         with pytest.raises(UserError, match="must be from 1 to"):
             explanation_view.explain_head(studio, TEXT, **choice)
 
+    def test_relative_positions_are_refused(self, studio, monkeypatch):
+        model = studio.get_model().exact.engine.model
+        attention = model.encoder.stack[0].self_attention
+        monkeypatch.setattr(attention, "max_relative_position", 20)
+        with pytest.raises(
+            UserError, match="one with max_relative_position=20"
+        ):
+            explanation_view.explain_head(studio, TEXT)
+
 
 class TreeTest:
     def test_a_tree_is_drawn_by_the_steps_through_it(self, parsing_studio):

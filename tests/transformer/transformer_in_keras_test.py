@@ -93,8 +93,8 @@ class SavingTest:
             )
 
     def test_unknown_positions_are_an_error_with_the_choices(self):
-        with pytest.raises(ValueError, match="sinusoidal, .*learned.*'none'"):
-            make_transformer(positional_encoding="none")
+        with pytest.raises(ValueError, match="sinusoidal, .*learned.*'rotary'"):
+            make_transformer(positional_encoding="rotary")
 
     @pytest.mark.parametrize(
         "frozen", ["encoder", ["encodr"], ["target_positions"]]
@@ -122,6 +122,7 @@ class BuildTest:
             norm="pre",
             positional_encoding="learned",
             neighbourhood_size=6,
+            max_relative_position=2,
             initializer="tensor2tensor",
             max_length=7,
             packed=True,
@@ -137,7 +138,7 @@ class BuildTest:
         arrived = build_transformer(config, vocab_size=11).get_config()
         fields = dataclasses.asdict(config)
         shared = fields.keys() & arrived.keys()
-        assert len(shared) == 24
+        assert len(shared) == 25
         assert {name: arrived[name] for name in shared} == {
             name: fields[name] for name in shared
         }

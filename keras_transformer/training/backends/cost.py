@@ -28,9 +28,9 @@ def count_training_flops(config, vocab_size, lengths, num_passes=1):
     A product of a matrix with a vector takes two operations for each entry, and
     the backward pass takes twice as many as the forward pass. Attention counts
     every pair of a query and a key, including pairs that the causal mask hides,
-    but only pairs within `neighbourhood_size` if that is set. The embedding is
-    a lookup. It does not count, and neither do biases, normalisation, softmax
-    and the optimizer.
+    but only pairs within `neighbourhood_size` if that is set. With relative
+    positions, a pair counts three times. The embedding is a lookup. It does not
+    count, and neither do biases, normalisation, softmax and the optimizer.
 
     The lengths `(pairs, 2)` are those of the source and the target. An update
     runs the model `num_passes` times on each pair.
@@ -42,6 +42,8 @@ def count_training_flops(config, vocab_size, lengths, num_passes=1):
     size = config.neighbourhood_size
     compared = config.num_layers * _num_pairs(source, source, size)
     compared += config.decoder_depth * _num_pairs(target, target, size)
+    if config.max_relative_position:
+        compared *= 3
     compared += config.decoder_depth * _num_pairs(target, source)
     # A query is multiplied with a key, and the weight with a value.
     products += config.num_heads * sum(config.head_widths) * compared
@@ -59,9 +61,10 @@ def _entries_per_token(config, vocab_size):
     }
     for name, shape in weights.items():
         _, stack, *place = name.split("/")
-        if len(shape) < 2 or stack not in ("encoder", "decoder"):
-            continue
         kernel = "/".join(place[1:])
+        is_stack = stack in ("encoder", "decoder")
+        if len(shape) < 2 or not is_stack or "/relative_" in kernel:
+            continue
         reads_source = stack == "encoder" or kernel in SOURCE_KERNELS
         side = "source" if reads_source else "target"
         entries[side] += math.prod(shape)

@@ -267,10 +267,10 @@ def _find_obstacle(runs, precision, request, is_automatic):
     capabilities = AUTOMATIC if is_automatic else ON_CTRANSLATE2
     if others:
         return "CTranslate2 translates with a single run, not an ensemble"
-    if field := exported.find_unknown_field(
-        run.hparams.model, conversion.UNDERSTOOD
-    ):
-        value = getattr(run.hparams.model, field.name)
+    model = run.hparams.model
+    understood = conversion.find_understood(model)
+    if field := exported.find_unknown_field(model, understood):
+        value = getattr(model, field.name)
         return f"CTranslate2 lacks {field.name}={value}"
     if precision not in ("auto", "float32", "int8"):
         return f"CTranslate2 does not compute in {precision} here"

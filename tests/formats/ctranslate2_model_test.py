@@ -33,6 +33,7 @@ TEXTS = ["a dog runs over the street", "two women read a book"]
 HPARAMS = HParams(num_layers=2, d_model=16, d_ff=24, num_heads=2)
 PRE_NORM = dataclasses.replace(HPARAMS, norm="pre")
 LEARNED = {"positional_encoding": "learned", "max_length": 9}
+RELATIVE = {"positional_encoding": "none", "max_relative_position": 2}
 MARIAN = {
     "activation": "silu",
     "attention_bias": True,
@@ -63,6 +64,10 @@ HPARAMS_OF = {
     ),
     "source_untied": dataclasses.replace(HPARAMS, tied_embeddings="target"),
     "all_untied": dataclasses.replace(PRE_NORM, tied_embeddings="none"),
+    "relative": dataclasses.replace(HPARAMS, **RELATIVE),
+    "relative_narrow_keys": dataclasses.replace(
+        *(PRE_NORM,), d_k=3, d_v=8, **RELATIVE
+    ),
     "odd_heads": dataclasses.replace(HPARAMS, num_heads=3, d_k=4, d_v=4),
 }
 SOURCES = [[270, 265, 268, 1], [262, 1], list(range(260, 280)) + [1]]
@@ -140,6 +145,7 @@ def as_float(weight):
 KINDS = (
     *("marian_started", "wide_heads_and_biases", "post", "pre_learned"),
     *("narrow_keys", "deep_shallow", "source_untied", "all_untied"),
+    "relative_narrow_keys",
 )
 
 
@@ -294,6 +300,15 @@ class RefusalTest:
         run = make_run(tmp_path / "run", hparams, model_bytes)
         self.refused(
             run, tmp_path, "neighbourhood_size=3.*--format=saved_model"
+        )
+
+    def test_relative_with_absolute_positions_is_refused(
+        self, tmp_path, model_bytes
+    ):
+        hparams = dataclasses.replace(HPARAMS, max_relative_position=3)
+        run = make_run(tmp_path / "run", hparams, model_bytes)
+        self.refused(
+            run, tmp_path, "`positional_encoding` must be 'none'.*sinusoidal"
         )
 
     def test_absent_step_is_refused(self, run, tmp_path):

@@ -26,7 +26,7 @@ UNDERSTOOD = dict.fromkeys(
         *TRAINING_ONLY,
         *("num_layers", "num_decoder_layers", "d_model", "d_ff"),
         *("num_heads", "d_k", "d_v", "max_length", "norm_epsilon"),
-        "span_labels",
+        *("span_labels", "max_relative_position"),
         *("attention_bias", "output_bias", "scale_embeddings"),
     ),
     exported.ANY,
@@ -36,6 +36,14 @@ UNDERSTOOD["activation"] = ("relu", "gelu", "silu")
 UNDERSTOOD["decoder_start"] = ("zero", "padding")
 UNDERSTOOD["positional_encoding"] = ("sinusoidal", "tensor2tensor", "learned")
 UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
+
+
+def find_understood(config):
+    """Returns the values of `UNDERSTOOD` that go with those of a model."""
+    # CTranslate2 has either relative or absolute positions.
+    is_relative = config.max_relative_position
+    kinds = ("none",) if is_relative else UNDERSTOOD["positional_encoding"]
+    return {**UNDERSTOOD, "positional_encoding": kinds}
 
 
 def find_or_convert(run, step):

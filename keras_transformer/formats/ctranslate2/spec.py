@@ -55,6 +55,7 @@ class RunConverter:
         options = {
             "pre_norm": config.norm == "pre",
             "activation": ACTIVATIONS[config.activation],
+            "relative_position": bool(config.max_relative_position),
         }
         # By default, the heads divide d_model among them.
         if self.head_width * config.num_heads != config.d_model:
@@ -107,9 +108,9 @@ class RunConverter:
         """Fills in the layers of the encoder or the decoder."""
         # The factor is sqrt(d_model), as in section 3.4 of the paper.
         spec.scale_embeddings = self.config.scale_embeddings
-        spec.position_encodings.encodings = Weight(
-            self._make_positions(positions)
-        )
+        if not self.config.max_relative_position:
+            table = Weight(self._make_positions(positions))
+            spec.position_encodings.encodings = table
         for i, layer in enumerate(spec.layer):
             place = f"{name}/layer_{i}"
             self._fill_attention(layer, place, "self_attention")
@@ -143,6 +144,17 @@ class RunConverter:
         # By default, CTranslate2 divides by the root of the padded width.
         spec.queries_scale = np.float32(self.d_k**-0.5)
         self._fill_norm(spec.layer_norm, f"{name}_residual/norm")
+        if kind == "self_attention" and self.config.max_relative_position:
+            spec.relative_position_keys, spec.relative_position_values = (
+                self._pad_table(f"{name}/relative_{part}")
+                for part in ("keys", "values")
+            )
+
+    def _pad_table(self, name):
+        """Pads vectors of distances with zeros to the width of a head."""
+        table = self._get_array(name)
+        missing = self.head_width - table.shape[1]
+        return Weight(np.pad(table, [(0, 0), (0, missing)]))
 
     def _fill_feed_forward(self, spec, place):
         name = f"{place}/feed_forward"

@@ -1,8 +1,8 @@
 """Writes a run's model for CTranslate2, a fast inference engine."""
 
 from keras_transformer.formats import versions
-from keras_transformer.formats.ctranslate2.conversion import UNDERSTOOD
 from keras_transformer.formats.ctranslate2.conversion import convert_run
+from keras_transformer.formats.ctranslate2.conversion import find_understood
 from keras_transformer.formats.exported import check_understood
 from keras_transformer.formats.exported import require_ctranslate2
 from keras_transformer.runs.model_card.card import write_model_card
@@ -38,7 +38,7 @@ def export_ctranslate2(
     require_ctranslate2()
     check_understood(
         run.hparams.model,
-        UNDERSTOOD,
+        find_understood(run.hparams.model),
         "in a model for CTranslate2",
         "Export it with --format=saved_model.",
     )

@@ -16,6 +16,7 @@ from keras_transformer.registry import register_hparams
 _BIG = "d_model=1024,d_ff=4096,num_heads=16"
 _TPU = "optimizer=adafactor,learning_rate=1,warmup_steps=10000,max_length=64"
 _TPU += ",batch_tokens=2048"
+_RELATIVE = "max_relative_position=20,positional_encoding=none"
 _UNTIED = "tied_embeddings=none"
 _ALL = "positional_encoding=tensor2tensor,initializer=glorot"
 _ALL += ",batch_tokens=4096,train_steps=250000,extra_length=100"
@@ -64,6 +65,12 @@ SETS: dict[str, tuple[str, str]] = {
     ),
     "parsing_big": ("big_t2t", "dropout=0.1,max_length=512,warmup_steps=4000"),
     "parsing_ice": ("base_single_gpu", f"batch_tokens=4096,{_UNTIED}"),
+    "relative": ("base_v3", _RELATIVE),
+    "relative_tiny": (
+        "relative",
+        "num_layers=2,d_model=128,d_ff=512,num_heads=4",
+    ),
+    "relative_big": ("big_t2t", _RELATIVE),
     "tpu": ("base_v3", _TPU),
     # The rows of its packed problems have 256 positions.
     "packed_tpu": ("tpu", "max_length=256,packed=true"),
@@ -96,9 +103,6 @@ for _purpose, _pattern in _LEFT_OUT.items():
     hparams_sets.refusals[_pattern] = (
         f"is for {_purpose}, which this package does not do"
     )
-hparams_sets.refusals["transformer_relative(_tiny|_big)?"] = (
-    "needs relative positions"
-)
 
 
 def make_set(name):

@@ -66,9 +66,7 @@ def make_table():
         groups, left_out = {}, {}
         for pattern in names.split():
             (place,) = {find_place(entries, name) for name in expand(pattern)}
-            purpose = re.fullmatch(
-                "(?:is for|needs) (.*?)(?:, which .*)?", place
-            )
+            purpose = re.fullmatch("is for (.*?)(?:, which .*)?", place)
             if purpose:
                 left_out[purpose[1]] = pattern
             else:

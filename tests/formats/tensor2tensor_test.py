@@ -33,12 +33,13 @@ from keras_transformer.search.options import DecodeOptions
 
 NUM_ROWS = len(SUBTOKENS) + 2
 HEADS = {"num_heads": 2}
+RELATIVE = {"self_attention_type": "dot_product_relative", "pos": None, **HEADS}
 TEXTS = ["the cats", "the dog, the cat.", "漢字", "a cat_s 'dog'", ""]
 
 
-def write_model(directory, norm="pre", shared=True, hparams=HEADS):
+def write_model(directory, norm="pre", shared=True, hparams=HEADS, relative=0):
     directory.mkdir(exist_ok=True)
-    variables = make_variables(norm, NUM_ROWS, shared)
+    variables = make_variables(norm, NUM_ROWS, shared, relative)
     write_checkpoint(directory / "model.ckpt-250000", variables)
     write_subtokens(directory / "vocab.translate_ende.64.subwords")
     if hparams is not None:
@@ -52,9 +53,10 @@ def pad(rows):
 
 
 MODELS = {
-    "base_v1": ("post", True),
-    "base_v3": ("pre", True),
-    "separate_embeddings": ("pre", False),
+    "base_v1": ("post", True, HEADS),
+    "base_v3": ("pre", True, HEADS),
+    "separate_embeddings": ("pre", False, HEADS),
+    "relative": ("pre", True, RELATIVE, 3),
 }
 
 
@@ -72,9 +74,9 @@ DECODED = [
 @pytest.fixture(scope="module", params=MODELS.values(), ids=MODELS)
 def model(request, tmp_path_factory):
     """The norm, the variables and the imported run."""
-    norm, shared = request.param
+    norm, *options = request.param
     directory = tmp_path_factory.mktemp("t2t")
-    variables = write_model(directory / "model", norm, shared)
+    variables = write_model(directory / "model", norm, *options)
     run = import_tensor2tensor(str(directory / "model"), str(directory / "run"))
     return norm, variables, run
 
@@ -151,7 +153,7 @@ class ImportedModelTest:
         assert run.hparams.norm == norm
         assert run.checkpoints.steps == [250000]
         assert run.record["imported"]["origin"].endswith("model")
-        assert run.hparams.positional_encoding == "tensor2tensor"
+        assert run.hparams.positional_encoding in ("tensor2tensor", "none")
 
 
 class CommandTest:
@@ -210,7 +212,7 @@ class HparamsTest:
         ("name", "value"),
         [
             ("pos", "emb"),
-            ("self_attention_type", "dot_product_relative"),
+            ("self_attention_type", "dot_product_relative_v2"),
             ("layer_preprocess_sequence", "none"),
             ("num_heads", 3),
         ],

@@ -116,12 +116,16 @@ class PublishedRules:
         return text
 
 
-def make_variables(norm, num_rows, shared=True, seed=1, d_model=8, depth=2):
+RELATIVE = "dot_product_attention_relative/relative_positions"
+
+
+def make_variables(norm, num_rows, shared=True, relative=0, d_model=8, depth=2):
     """Returns random variables with the names of Tensor2Tensor's model.
 
     `norm` is "post", as in transformer_base_v1, or "pre", as in v2 and v3.
+    `relative` is the largest distance of relative positions, 0 for none.
     """
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(1)
     variables = {}
 
     def add(name, *shape, mean=0.0):
@@ -155,6 +159,10 @@ def make_variables(norm, num_rows, shared=True, seed=1, d_model=8, depth=2):
                 attention = f"{layer}/{kind}/multihead_attention"
                 for name in ("q", "k", "v", "output_transform"):
                     add(f"{attention}/{name}/kernel", d_model, d_model)
+                for name in ("keys", "values"):
+                    if relative and kind == "self_attention":
+                        place = f"{attention}/{RELATIVE}_{name}/embeddings"
+                        add(place, 2 * relative + 1, d_model // 2)
         if norm == "pre":
             place = f"body/{side}/layer_prepostprocess/layer_norm/layer_norm"
             add(f"{place}_scale", d_model, mean=1.0)
@@ -211,14 +219,19 @@ class NumpyTransformer:
     def compute_logits(self, inputs, targets):
         """Computes `(target_len, vocab_size)` from lists of ids."""
         x = self.embed("input_emb", inputs) + self.space
-        x = x + make_timing_signal(*x.shape)
+        x = self.add_positions(x)
         encoded = self.run_stack("encoder", x)
         # The decoder reads a zero vector, and then all targets but the last.
         y = self.embed("target_emb", targets)
         y = np.concatenate([np.zeros_like(y[:1]), y[:-1]])
-        y = y + make_timing_signal(*y.shape)
+        y = self.add_positions(y)
         decoded = self.run_stack("decoder", y, encoded)
         return decoded @ self.get_embeddings("softmax").T
+
+    def add_positions(self, x):
+        if any(RELATIVE in name for name in self.variables):
+            return x
+        return x + make_timing_signal(*x.shape)
 
     def embed(self, scope, ids):
         vectors = self.get_embeddings(scope)[ids]
@@ -273,13 +286,32 @@ class NumpyTransformer:
         for q, k, v in zip(
             *(np.split(a, self.num_heads, axis=1) for a in (query, key, value))
         ):
-            scores = (q * q.shape[1] ** -0.5) @ k.T
+            vectors = self.list_relative(attention, len(q))
+            q = q * q.shape[1] ** -0.5
+            scores = q @ k.T
+            if vectors:
+                scores += np.einsum("qd,qkd->qk", q, vectors[0])
             if is_causal:
                 scores += np.triu(np.full(scores.shape, -1e9), 1)
             weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-            outputs.append(weights / weights.sum(axis=1, keepdims=True) @ v)
+            weights /= weights.sum(axis=1, keepdims=True)
+            outputs.append(weights @ v)
+            if vectors:
+                outputs[-1] += np.einsum("qk,qkd->qd", weights, vectors[1])
         joined = np.concatenate(outputs, axis=1)
         return joined @ self.get(f"{attention}/output_transform/kernel")
+
+    def list_relative(self, attention, length):
+        """Returns the vectors of each pair, for keys and for values."""
+        place = f"{attention}/{RELATIVE}"
+        if f"transformer/{place}_keys/embeddings" not in self.variables:
+            return []
+        distances = np.arange(length) - np.arange(length)[:, None]
+        tables = [
+            self.get(f"{place}_{n}/embeddings") for n in ("keys", "values")
+        ]
+        limit = len(tables[0]) // 2
+        return [t[np.clip(distances, -limit, limit) + limit] for t in tables]
 
 
 def make_timing_signal(length, channels):

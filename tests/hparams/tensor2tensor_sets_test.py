@@ -53,6 +53,9 @@ ls2             512  2048 6  8  0   4096 256 n .1 .1 .1 .2 .997 root 2  8000  1
 parsing_base    1024 2048 6  8  0   4096 512 n .2 .2 .1 .1 .997 root 2  16000 0
 parsing_big     1024 4096 6  16 0   2048 512 n .1 .1 .1 .1 .997 root 2  4000  1
 parsing_ice     512  2048 6  8  0   4096 256 n .1 .1 .1 .1 .997 flat .1 16000 0
+relative        512  2048 6  8  0   4096 256 n .1 .1 .1 .1 .997 root 2  8000  1
+relative_tiny   128  512  2  4  0   4096 256 n .1 .1 .1 .1 .997 root 2  8000  1
+relative_big    1024 4096 6  16 0   2048 256 n .3 .1 .1 .1 .997 root 2  8000  1
 tpu             512  2048 6  8  0   2048 64  n .1 .1 .1 .1 .997 tpu  2  10000 1
 packed_tpu      512  2048 6  8  0   2048 64  n .1 .1 .1 .1 .997 tpu  2  10000 1
 big_tpu         1024 4096 6  16 0   2048 64  n .3 .1 .1 .1 .997 tpu  2  10000 1
@@ -123,6 +126,7 @@ class Tensor2TensorSetsTest:
         theirs = ROWS[name]
         max_length = theirs.max_length or theirs.batch_size
         is_packed = name == "packed_tpu"
+        is_relative = name.startswith("relative")
         fields = {
             "d_model": theirs.hidden_size,
             "d_ff": theirs.filter_size,
@@ -143,7 +147,8 @@ class Tensor2TensorSetsTest:
             "optimizer": "adafactor" if theirs.rate == "tpu" else "adam",
             "warmup_steps": theirs.warmup_steps,
             "tied_embeddings": "all" if theirs.shared else "none",
-            "positional_encoding": "tensor2tensor",
+            "positional_encoding": "none" if is_relative else "tensor2tensor",
+            "max_relative_position": 20 * is_relative,
             "initializer": "glorot",
             "effective_batch_tokens": 8 * 4096 * (name == "base_multistep8"),
             "train_steps": 250_000,
@@ -184,7 +189,6 @@ class Tensor2TensorSetsTest:
     @pytest.mark.parametrize(
         "name, reason",
         [
-            ("transformer_relative", "needs relative positions."),
             ("imagetransformer_base", "is for images, which this package"),
             ("img2img_transformer2d_tiny", "is for images"),
             ("transformer_cifar10_memory_v0", "is for memory of"),

@@ -38,6 +38,11 @@ _RENAMED = (
     ("/key$", "/multihead_attention/k/kernel"),
     ("/value$", "/multihead_attention/v/kernel"),
     ("/output$", "/multihead_attention/output_transform/kernel"),
+    (
+        "/relative_(keys|values)$",
+        r"/multihead_attention/dot_product_attention_relative"
+        r"/relative_positions_\1/embeddings",
+    ),
     ("/inner$", "/conv1/kernel"),
     ("/inner_bias$", "/conv1/bias"),
     ("/outer$", "/conv2/kernel"),
@@ -49,6 +54,7 @@ _RENAMED = (
     ("^model/", "body/"),
 )
 _FINAL_NORM = "body/encoder/layer_prepostprocess/layer_norm/layer_norm_scale"
+_RELATIVE = "model/encoder/layer_0/self_attention/relative_keys"
 # Normalisation (n), dropout (d) and addition (a) before and after a sub-layer.
 _SEQUENCES = {"pre": ("n", "da"), "post": ("none", "dan")}
 _TARGET_SPACE = "body/target_space_embedding/kernel"
@@ -137,6 +143,11 @@ def _make_hparams(checkpoint, values, flags):
         checkpoint.count_layers, ("encoder", "decoder")
     )
     mode = values.get("multiply_embedding_mode", "sqrt_depth")
+    positions, max_relative_position = "tensor2tensor", 0
+    table = checkpoint.shapes.get(_rename(_RELATIVE, checkpoint))
+    if table:
+        max_relative_position = table[0] // 2
+        positions = "none"
     rates = {n: values[n] for n in training_files.RATES if n in values}
     return HParams(
         num_layers=num_layers,
@@ -149,7 +160,8 @@ def _make_hparams(checkpoint, values, flags):
         d_v=0 if value[1] == d_model else value[1] // num_heads,
         norm=_find_norm(checkpoint, values),
         norm_epsilon=values.get("norm_epsilon", 1e-6),
-        positional_encoding="tensor2tensor",
+        positional_encoding=positions,
+        max_relative_position=max_relative_position,
         tied_embeddings=_find_tied_embeddings(checkpoint.shapes),
         scale_embeddings=mode == "sqrt_depth",
         output_bias=True,

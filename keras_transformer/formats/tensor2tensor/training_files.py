@@ -49,10 +49,12 @@ _REQUIRED = {
     "attention_variables_3d": False,
     "ffn_layer": "dense_relu_dense",
 }
+_RELATIVE = "dot_product_relative"
 # Heads of the sets where these do not have a width of 64, and the widths that
 # only sets with a width of 64 have otherwise.
 _HEADS = {"h1": 1, "h4": 4, "h16": 16, "h32": 32, "hs256": 8, "hs1024": 8}
 _HEADS |= {"test": 2, "tiny": 4, "big_enfr_tpu": 8, "parsing_base": 8}
+_HEADS |= {"relative_tiny": 4}
 _WIDTHS = {256: 4, 512: 8, 1024: 16}
 # The spaces of the languages before version 1.5.2. Since then, translation
 # has the space 0. Files of 1.5.2 itself look as those of the version before it.
@@ -87,7 +89,12 @@ def read_hparams(source, flags):
         fault = find_fault(values, _HPARAMS)
         if fault:
             raise file_error(path, fault, REMEDY)
-    for name, expected in _REQUIRED.items():
+    required = dict(_REQUIRED)
+    kind = values.get("self_attention_type")
+    is_set = flags.get("hparams_set", "").startswith("transformer_relative")
+    if kind == _RELATIVE or (kind is None and is_set):
+        required |= {"self_attention_type": _RELATIVE, "pos": None}
+    for name, expected in required.items():
         if values.get(name, expected) != expected:
             fault = f"where {name}={values[name]!r:.60} instead of {expected!r}"
             raise unsupported(path, fault)

@@ -5,6 +5,7 @@ Serving's interface. https://docs.libretranslate.com states the protocol.
 """
 
 import importlib.util
+import itertools
 import json
 import re
 import urllib.parse
@@ -16,7 +17,8 @@ from keras_transformer.scoring.alarms import find_alarms
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 
-PATHS = ("/translate", "/languages", "/frontend/settings", "/health", "/detect")
+TRANSLATE = "/translate"
+PATHS = (TRANSLATE, "/languages", "/frontend/settings", "/health", "/detect")
 MAX_ALTERNATIVES = 100
 _FORMATS = ("text", "html")
 
@@ -31,21 +33,13 @@ class LibreTranslate:
         self._service = service
         self.source, self.target = languages
 
-    def describe(self, method, path):
+    def describe(self, path):
         """Returns the response to a request that needs no model."""
         if path == "/detect":
             raise RequestError(
                 "UNIMPLEMENTED",
                 "/detect needs a detector of languages, which this server "
                 f"lacks. It translates from {self.source}. Leave it out.",
-            )
-        if path == "/translate" or method not in ("GET", "HEAD"):
-            expected = "POST" if path == "/translate" else "GET"
-            raise RequestError(
-                "INVALID_ARGUMENT",
-                f"{path} must be asked by {expected}. Received: {method}. "
-                f"Use {expected}.",
-                405,
             )
         if path == "/health":
             self._service.find(self._service.model_name)  # or an error
@@ -78,10 +72,29 @@ class LibreTranslate:
 
         Texts are divided into sentences, and keep what is between them.
         """
-        request = _read_fields(content_type, body)
+        request = read_fields(content_type, body)
         texts = self._check(request)
         number = _read_number(request.get("alternatives", 0))
         format = request.get("format", "text")
+
+        def finish(documents, rows):
+            results = [
+                _join(*pair, 1 + number) for pair in zip(documents, rows)
+            ]
+            warnings = [
+                _find_warnings(document.sentences, own)
+                for document, own in zip(documents, rows)
+            ]
+            return _format(results, warnings, request)
+
+        return self.submit(texts, format, finish)
+
+    def submit(self, texts, format, finish):
+        """Submits texts to the model, as `RestApp` asks.
+
+        `finish` makes the response from the documents of the texts, and from a
+        list of rows for each, the translations of its sentences.
+        """
         documents = [_divide(text, format, self.source) for text in texts]
         sentences = [one for each in documents for one in each.sentences]
         _, model = self._service.find(self._service.model_name)
@@ -94,13 +107,12 @@ class LibreTranslate:
                 [one.decode(errors="replace") for one in row]
                 for row in outputs["translations"]
             ]
-            results, warnings = [], []
-            for document in documents:
-                count = len(document.sentences)
-                own, rows[:count] = rows[:count], []
-                results.append(_join(document, own, 1 + number))
-                warnings.append(_find_warnings(document.sentences, own))
-            return _format(results, warnings, request)
+            rows = iter(rows)
+            counts = [len(document.sentences) for document in documents]
+            return finish(
+                documents,
+                [list(itertools.islice(rows, count)) for count in counts],
+            )
 
         return self._service.submit(model, name, arrays), write
 
@@ -154,7 +166,7 @@ def _divide(text, format, language):
     return _Lines(text)
 
 
-def _read_fields(content_type, body):
+def read_fields(content_type, body):
     """Returns the fields of a form or of JSON, a dictionary."""
     try:
         text = bytes(body).decode()

@@ -16,9 +16,12 @@ from keras_transformer.serving import json_reader
 from keras_transformer.serving import json_tensors
 from keras_transformer.serving import libretranslate
 from keras_transformer.serving import limits
+from keras_transformer.serving import openai
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.libretranslate import LibreTranslate
+from keras_transformer.serving.openai import EventStream
+from keras_transformer.serving.openai import OpenAI
 
 # Case is ignored as in TF Serving. Versions are 64-bit integers, which have at
 # most 19 digits.
@@ -29,13 +32,15 @@ _PATH = re.compile(
     "(?:/(?P<metadata>metadata)|:(?P<method>classify|regress|predict))?",
     re.IGNORECASE,
 )
+_PATHS_OF_TOOLS = (*libretranslate.PATHS, openai.MODELS, openai.COMPLETIONS)
 
 
 class RestApp:
     """Serves a `Service` over HTTP; any ASGI server can run it.
 
     With `languages`, the codes of source and target, it speaks LibreTranslate's
-    protocol as well. Pages of `allowed_origin` may ask; "*" is any page.
+    and OpenAI's protocols as well. Pages of `allowed_origin` may ask; "*" is
+    any page.
     """
 
     def __init__(self, service, languages=None, allowed_origin=None):
@@ -43,6 +48,7 @@ class RestApp:
         self._libretranslate = None
         if languages:
             self._libretranslate = LibreTranslate(service, languages)
+            self._openai = OpenAI(self._libretranslate)
         self._allowed_origin = allowed_origin
         # For bodies that would keep all other requests waiting.
         self._threads = concurrent.futures.ThreadPoolExecutor(
@@ -65,6 +71,8 @@ class RestApp:
         except Exception as error:
             status, content = 500, format_error(f"Internal: {error!r}")
         headers = {"content-type": "application/json"}
+        if isinstance(content, EventStream):
+            headers["content-type"] = "text/event-stream"
         if self._allowed_origin:
             headers["access-control-allow-origin"] = self._allowed_origin
             headers["access-control-allow-headers"] = "content-type"
@@ -76,15 +84,8 @@ class RestApp:
         method, path = scope["method"], scope["raw_path"].decode()
         if method == "OPTIONS" and self._allowed_origin:
             return b""  # the headers tell a browser that it may ask
-        if self._libretranslate and path in libretranslate.PATHS:
-            if method != "POST" or path != "/translate":
-                response = self._libretranslate.describe(method, path)
-                return json.dumps(response).encode()
-            kind = dict(scope["headers"]).get(b"content-type", b"")
-            read = functools.partial(
-                self._libretranslate.read_translate, kind.decode("latin-1")
-            )
-            return await self._compute(read, body, receive)
+        if self._libretranslate and path in _PATHS_OF_TOOLS:
+            return await self._answer_tool(scope, body, receive)
         match = _PATH.fullmatch(path)
         expected = match and (["POST"] if match["method"] else ["GET", "HEAD"])
         if not match or method not in expected:
@@ -110,6 +111,30 @@ class RestApp:
             )
         read = functools.partial(self._read_predict, requested_model)
         return await self._compute(read, body, receive)
+
+    async def _answer_tool(self, scope, body, receive):
+        """Responds in LibreTranslate's or OpenAI's protocol."""
+        method, path = scope["method"], scope["raw_path"].decode()
+        kind = dict(scope["headers"]).get(b"content-type", b"")
+        readers = {
+            libretranslate.TRANSLATE: functools.partial(
+                self._libretranslate.read_translate, kind.decode("latin-1")
+            ),
+            openai.COMPLETIONS: self._openai.read_completion,
+        }
+        expected = ("POST",) if path in readers else ("GET", "HEAD")
+        if method not in expected:
+            raise RequestError(
+                "INVALID_ARGUMENT",
+                f"{path} must be asked by {expected[0]}. Received: {method}. "
+                f"Use {expected[0]}.",
+                405,
+            )
+        if path in readers:
+            return await self._compute(readers[path], body, receive)
+        if path == openai.MODELS:
+            return json.dumps(self._openai.list_models()).encode()
+        return json.dumps(self._libretranslate.describe(path)).encode()
 
     async def _compute(self, read, body, receive):
         """Returns the response to a request that a model computes.

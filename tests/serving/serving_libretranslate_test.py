@@ -1,4 +1,4 @@
-"""LibreTranslate's protocol, asked by its own client and by plain requests."""
+"""LibreTranslate's and OpenAI's protocols, asked by their own clients."""
 
 import json
 import urllib.error
@@ -153,7 +153,8 @@ class FaultTest:
         [
             ("/translate", "GET", 405),
             ("/languages", "DELETE", 405),
-            ("/detect", "POST", 501),
+            ("/detect", "GET", 501),
+            ("/v1/chat/completions", "GET", 405),
             ("/suggest", "POST", 400),
         ],
     )
@@ -174,3 +175,50 @@ class PageTest:
         assert ask(address, "/health")[2] == {"status": "ok"}
         settings = ask(address, "/frontend/settings")[2]
         assert settings["language"]["target"]["code"] == "es"
+
+
+class OpenAITest:
+    @pytest.fixture()
+    def client(self, address):
+        openai = pytest.importorskip("openai")
+        return openai.OpenAI(base_url=address + "/v1", api_key="none")
+
+    def test_its_own_client_translates(self, client):
+        assert [model.id for model in client.models.list()] == ["en-es"]
+        system = {"role": "system", "content": "You are a translator."}
+        user = {"role": "user", "content": "Good morning. I love you."}
+        completion = client.chat.completions.create(
+            model="en-es", messages=[system, user], temperature=0.2
+        )
+        (choice,) = completion.choices
+        assert choice.message.content == "Buenos días. Te amo."
+        assert choice.finish_reason == "stop"
+
+    def test_a_stream_has_the_same_text(self, client):
+        parts = [{"type": "text", "text": "I love you."}]
+        stream = client.chat.completions.create(
+            model="en-es",
+            messages=[{"role": "user", "content": parts}],
+            stream=True,
+        )
+        deltas = [chunk.choices[0].delta.content for chunk in stream]
+        assert "".join(text or "" for text in deltas) == "Te amo."
+
+    @pytest.mark.parametrize(
+        "changes, status, says",
+        [
+            ({"model": "gpt-4"}, 404, "`model` must be en-es"),
+            ({"messages": []}, 400, "`messages` must hold"),
+            ({"messages": [{"role": "user"}]}, 400, "`messages` must hold"),
+            ({"messages": "a"}, 400, "`messages` must hold"),
+            ({"tools": [{"type": "function"}]}, 400, "`tools` must be left"),
+            ({"n": 2}, 400, "`n` must be left out"),
+        ],
+    )
+    def test_what_it_cannot_do_is_named(self, address, changes, status, says):
+        message = {"role": "user", "content": "a"}
+        fields = {"model": "en-es", "messages": [message], **changes}
+        path, body = "/v1/chat/completions", json.dumps(fields)
+        found, _, response = ask(address, path, body)
+        assert found == status
+        assert says in response["error"]

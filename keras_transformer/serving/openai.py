@@ -1,0 +1,120 @@
+"""The part of OpenAI's REST interface that translates a message.
+
+The model has the name of its pair, such as en-es, and translates the last
+message of the user. Whatever it cannot do is refused by name.
+"""
+
+import json
+import time
+
+from keras_transformer.serving.errors import InvalidRequest
+from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.libretranslate import read_fields
+
+MODELS = "/v1/models"
+COMPLETIONS = "/v1/chat/completions"
+# What clients send, and what a translation does not depend on.
+_IGNORED = {
+    *("temperature", "top_p", "seed", "user", "stop", "stream_options"),
+    *("max_tokens", "max_completion_tokens", "reasoning_effort", "store"),
+    *("frequency_penalty", "presence_penalty", "metadata"),
+}
+
+
+class EventStream(bytes):
+    """A response that is a stream of events."""
+
+
+class OpenAI:
+    """Answers requests of OpenAI's protocol with a `LibreTranslate`."""
+
+    def __init__(self, translator):
+        self._translator = translator
+        self.name = f"{translator.source}-{translator.target}"
+
+    def list_models(self):
+        model = {"id": self.name, "object": "model", "created": 0}
+        model["owned_by"] = "keras_transformer"
+        return {"object": "list", "data": [model]}
+
+    def read_completion(self, body):
+        """Reads POST /v1/chat/completions, as `RestApp` asks."""
+        request = read_fields("application/json", body)
+        if request.get("model") != self.name:
+            raise RequestError(
+                "NOT_FOUND",
+                f"`model` must be {self.name}. Received: "
+                f"model={request.get('model')!r:.40}. Use {self.name}.",
+            )
+        for name in request.keys() - _IGNORED - {"model", "messages", "stream"}:
+            if request[name] not in (None, False, [], {}, 1):
+                raise InvalidRequest(
+                    f"`{name:.40}` must be left out, since this model only "
+                    f"translates. Received: {request[name]!r:.40}. Remove it."
+                )
+        text = _find_text(request.get("messages"))
+
+        def finish(documents, rows):
+            (document,), (own,) = documents, rows
+            best = [
+                row[0] or sentence
+                for sentence, row in zip(document.sentences, own)
+            ]
+            content = document.replace_sentences(best)
+            if request.get("stream"):
+                return self._stream(content)
+            message = {"role": "assistant", "content": content}
+            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            return _dump(self._describe("chat.completion", choice)).encode()
+
+        return self._translator.submit([text], "text", finish)
+
+    def _stream(self, content):
+        """Returns the events of a translation, which is one piece."""
+        delta = {"role": "assistant", "content": content}
+        events = [
+            _dump(self._describe("chat.completion.chunk", choice))
+            for choice in (
+                {"index": 0, "delta": delta, "finish_reason": None},
+                {"index": 0, "delta": {}, "finish_reason": "stop"},
+            )
+        ]
+        lines = [f"data: {event}\n\n" for event in [*events, "[DONE]"]]
+        return EventStream("".join(lines).encode())
+
+    def _describe(self, kind, choice):
+        now = time.time()
+        return {
+            "id": f"chatcmpl-{now:.6f}",
+            "object": kind,
+            "created": int(now),
+            "model": self.name,
+            "choices": [choice],
+        }
+
+
+def _find_text(messages):
+    """Returns the text of the last message of a user."""
+    if isinstance(messages, list):
+        for message in reversed(messages):
+            if not isinstance(message, dict) or message.get("role") != "user":
+                continue
+            content = message.get("content")
+            if isinstance(content, list):  # of parts
+                parts = [p.get("text") for p in content if isinstance(p, dict)]
+                is_text = len(parts) == len(content) and all(
+                    isinstance(part, str) for part in parts
+                )
+                content = "".join(parts) if is_text else None
+            if isinstance(content, str):
+                return content
+            break
+    raise InvalidRequest(
+        "`messages` must hold a message of the user with a text to translate. "
+        f"Received: messages={messages!r:.60}. Send "
+        '[{"role": "user", "content": "A text."}].'
+    )
+
+
+def _dump(value):
+    return json.dumps(value, ensure_ascii=False)

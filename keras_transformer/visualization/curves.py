@@ -171,8 +171,9 @@ def _read_run(run):
     path = os.path.join(run, METRICS_FILE)
     if run and not os.path.lexists(path) and RunDirectory.exists(run):
         raise UserError(
-            f"The run in {run} has no figures yet, because it stopped before "
-            "its first 100 updates and its first evaluation. Resume it."
+            f"The run in {run} has no {METRICS_FILE}. If it stopped before its "
+            "first 100 updates and its first evaluation, resume it; an "
+            "average or an import has no curves."
         )
     if not run or not os.path.isfile(path):
         raise UserError(

@@ -41,6 +41,7 @@ WRONG_VALUES = {
     """,
     "datagen": """
         augmentation_rounds=-1
+        character_coverage=2
         clean=maybe
         dev=a.en a.en,a.de
         linearization=prolog normalised tagged
@@ -50,12 +51,14 @@ WRONG_VALUES = {
         shared_vocabulary=maybe
         skip_bad=maybe
         source_vocab_size=0
+        source_vocabulary_type=letters subwords characters words
         test=a.en a.en,a.de
         tokenized=maybe
         train=a.en a.en,a.de
         treebank_weight=0
         vocab_size=0
         vocabulary_temperature=0.5
+        vocabulary_type=letters subwords characters words
     """,
     "decoder": """
         alpha=0,6

@@ -11,7 +11,6 @@ that only the table has never result from a text but are decoded. Pieces that
 the table lacks have the ids after it and are read as unknown.
 """
 
-import contextlib
 import os
 import re
 
@@ -123,9 +122,12 @@ def _convert(model_path, table_path, cleans_up):
 
     texts, table = _read_table(table_path)
     model = sentencepiece_model_pb2.ModelProto()
-    with contextlib.suppress(message.DecodeError):
+    try:
         model.ParseFromString(read_bytes(model_path, _REMEDY))
-    if not (model.pieces and model.HasField("normalizer_spec")):
+        is_whole = model.pieces and model.HasField("normalizer_spec")
+    except message.DecodeError:  # the parts before the fault are there
+        is_whole = False
+    if not is_whole:
         fault = "which is not a SentencePiece model"
         raise file_error(model_path, fault, _REMEDY)
     known = {piece.piece: piece for piece in model.pieces}

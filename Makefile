@@ -110,8 +110,8 @@ check: lint
 GROUPED = benchmark decoding formats integration layers losses parsing scoring \
 	search serving studio training transformer visualization
 test: lint
-	$(BIN)/python $(PYTEST) tests/decoding/[a-d]*_test.py
-	$(BIN)/python $(PYTEST) tests/decoding/[e-o]*_test.py tests/search
+	$(BIN)/python $(PYTEST) tests/decoding/[a-d]*_test.py tests/search
+	$(BIN)/python $(PYTEST) tests/decoding/[e-o]*_test.py
 	$(BIN)/python $(PYTEST) tests/decoding/[p-z]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/[a-cm-rt-z]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/[d-l]*_test.py

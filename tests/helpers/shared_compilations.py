@@ -16,6 +16,7 @@ import numpy as np
 from keras_transformer.bin.shared import command
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.decoding.engines.compiled_search import Replica
+from keras_transformer.parsing.parsing_transformer import ParsingTransformer
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.transformer import Transformer
 
@@ -23,6 +24,7 @@ from keras_transformer.transformer import Transformer
 MAX_SEARCHES, MAX_ENGINES = 60, 8
 # Hyper-parameters that no compiled update or evaluation depends on.
 UNCOMPILED = {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
+ARCHITECTURES = (Transformer, ParsingTransformer)
 ONE_CALL = threading.RLock()
 
 
@@ -168,9 +170,10 @@ def list_models(model):
 def describe(model):
     """Returns the architecture of a model, or None for one of a test."""
     models = list_models(model)
-    if any(type(one) is not Transformer for one in models):
+    if any(type(one) not in ARCHITECTURES for one in models):
         return None
+    classes = [type(one).__name__ for one in models]
     # A model may occur twice in an ensemble.
     places = [models.index(one) for one in models]
     configs = [one.get_config() for one in models]
-    return json.dumps([places, configs], default=str)
+    return json.dumps([places, classes, configs], default=str)

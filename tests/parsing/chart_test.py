@@ -26,8 +26,8 @@ from keras_transformer.runs.weights import load_model
 from keras_transformer.token_ids import WORD_START
 
 WITH_SPANS = dataclasses.replace(HPARAMS, span_labels=5)
-SENTENCES = ["a dog runs over the street".split(), [], ["dogs"], ["two"] * 40]
-SENTENCES += [["a"] * length for length in range(1, 40)]
+SENTENCES = ["a dog runs over the street".split(), [], ["dogs"], ["two"] * 20]
+SENTENCES += [["a"] * length for length in [*range(1, 20)] * 2]  # two batches
 TEXTS = ["a dog runs over the street .", "", "two women , dogs"]
 
 

@@ -35,6 +35,7 @@ class CallOptions(typing.TypedDict, total=False):
     alpha: float | None
     extra_length: int | None
     min_length: int | None
+    no_repeat_ngram_size: int | None
     temperature: float | None
     top_k: int | None
     top_p: float | None

@@ -131,17 +131,19 @@ def make_constraint(options, vocabulary, source_vocabulary=None):
 
     The vocabularies are the `Subwords` of targets and sources; without a
     `source_vocabulary` both are one. A vocabulary without symbols of trees has
-    no constraint. Raises a `UserError` for a minimum length of trees.
+    no constraint. Raises a `UserError` for options that trees cannot obey.
     """
     if not options.constrained:
         return None
     constraint = TreeConstraint.from_vocabulary(vocabulary, source_vocabulary)
-    if constraint and options.min_length:
-        raise UserError(
-            "`min_length` must be 0 where the output is a tree, because the "
-            "words determine how long a tree is. Received: min_length="
-            f"{options.min_length}. Leave it out, or set constrained=false."
-        )
+    for name in ("min_length", "no_repeat_ngram_size"):
+        if constraint and (value := getattr(options, name)):
+            raise UserError(
+                f"`{name}` must be 0 where the output is a tree, because the "
+                "words determine the length of a tree, and symbols repeat. "
+                f"Received: {name}={value}. Leave it out, or set "
+                "constrained=false."
+            )
     return constraint
 
 

@@ -30,6 +30,7 @@ _OPTIONS = {
     "alpha": ("alpha", None),
     "num_hypotheses": ("hypotheses", 1),
     "min_length": ("minimum length", 0),
+    "no_repeat_ngram_size": ("no repeated n-gram of", 0),
     "temperature": ("temperature", 0.0),
     "top_k": ("top-k", 0),
     "top_p": ("top-p", 1.0),

@@ -59,6 +59,7 @@ def beam_search(
     alpha=0.6,
     num_hypotheses=None,
     min_length=0,
+    no_repeat_ngram_size=0,
     prefixes=None,
     sampler=None,
     forbidden=(),
@@ -97,6 +98,9 @@ def beam_search(
         num_hypotheses: Number of hypotheses to return, by default `beam_size`.
             With fewer, the search stops sooner and returns the same best ones.
         min_length: Minimum number of ids before the end id, limit permitting.
+        no_repeat_ngram_size: Number of ids in a row that a hypothesis may hold
+            only once, unless a prefix or a lexical constraint repeats them. 0
+            allows all repetitions.
         prefixes: Integers of shape `(batch, prefix_len)`, padded with 0: the
             ids that the sequences start with, at their true probabilities. They
             must be shorter than the limits.
@@ -142,8 +146,15 @@ def beam_search(
         before = ops.maximum(position - 1, 0)  # at position 0 all ids are 0
         last_ids = ops.take(search.alive.sequences, before, axis=2)
         logits, state = step(last_ids, position, search.state)
+        allowed = ops.cast(logits, "float32")
+        if min_length:
+            allowed = _exclude_end(allowed, position < min_length)
+        if no_repeat_ngram_size:
+            allowed = _exclude_repetitions(
+                allowed, search.alive.sequences, position, no_repeat_ngram_size
+            )
         candidates = _find_candidates(
-            logits, search, position, min_length, sampler, forbidden, lexical
+            logits, allowed, search, position, sampler, forbidden, lexical
         )
         search = search._replace(state=state)
         search = _extend_beams(candidates, search, position, alpha, lexical)
@@ -284,19 +295,17 @@ def _keep_best(finished, new_hypotheses):
 
 
 def _find_candidates(
-    logits, search, position, min_length, sampler, forbidden, lexical
+    logits, allowed, search, position, sampler, forbidden, lexical
 ):
     """Finds the best extensions of each sentence's beams by one id."""
     # There are twice as many as beams: one extension of each beam may end, and
     # enough others must remain. A single beam has one extension, and so does
-    # each beam that is a sample. The `logits` are `(batch, beam, vocab_size)`.
+    # each beam that is a sample. The `logits` are `(batch, beam, vocab_size)`,
+    # and so are those that are `allowed`; the others are minus infinity.
     logits = ops.cast(logits, "float32")
     log_probs = search.alive.log_probs
     beam_size = log_probs.shape[1]
     num_candidates = 1 if beam_size == 1 else 2 * beam_size
-    allowed = logits
-    if min_length:
-        allowed = _exclude_end(allowed, position < min_length)
     if lexical:
         is_unmet = search.terms.count_missing() > 0
         allowed = _exclude_end(allowed, is_unmet[:, :, None])
@@ -337,6 +346,28 @@ def _flatten(values):
 def _exclude_end(logits, is_excluded):
     is_end = ops.equal(ops.arange(logits.shape[-1]), END_ID)
     return ops.where(is_end & is_excluded, NEVER, logits)
+
+
+def _exclude_repetitions(logits, sequences, position, size):
+    """Excludes the ids with which the last `size` ids would occur again."""
+    # An id may not come again after the `size - 1` ids that it followed.
+    places = ops.arange(ops.shape(sequences)[2])
+    is_next = (places >= size - 1) & (places < position)
+    is_next = ops.broadcast_to(is_next, ops.shape(sequences))
+    for back in range(1, size):
+        last = ops.take(sequences, ops.maximum(position - back, 0), axis=2)
+        earlier = ops.roll(sequences, back, axis=2)
+        is_next = is_next & ops.equal(earlier, last[:, :, None])
+    vocab_size = logits.shape[-1]
+    rows = ops.arange(ops.size(sequences), dtype="int32") // ops.size(places)
+    ids = ops.reshape(sequences, (-1,)) + vocab_size * rows
+    counts = ops.scatter(
+        ids[:, None],
+        ops.cast(ops.reshape(is_next, (-1,)), "int32"),
+        (ops.size(logits),),
+    )
+    is_excluded = ops.reshape(counts > 0, ops.shape(logits))
+    return ops.where(is_excluded, NEVER, logits)
 
 
 def _add_next_ids(best, ids, logits, next_ids):

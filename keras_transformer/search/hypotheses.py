@@ -61,6 +61,7 @@ def find_hypotheses(
             options.alpha,
             num_hypotheses=options.num_hypotheses,
             min_length=options.min_length,
+            no_repeat_ngram_size=options.no_repeat_ngram_size,
             prefixes=prefixes,
             sampler=sampler,
             forbidden=forbidden,

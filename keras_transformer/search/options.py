@@ -49,6 +49,7 @@ class DecodeOptions:
     num_hypotheses: int = 1  # translations of a sentence, best first
     extra_length: int = 50  # tokens an output may have more than its input
     min_length: int = 0  # minimum tokens of a translation, without the end
+    no_repeat_ngram_size: int = 0  # tokens in a row that occur once; 0 = off
     temperature: float = 0.0  # temperature of sampling; 0 = beam search
     top_k: int = 0  # number of likeliest tokens to sample from; 0 = all
     top_p: float = 1.0  # probability of the nucleus to sample from
@@ -119,6 +120,7 @@ _RULES = (
     fields.between(1, MAX_HYPOTHESES, "beam_size", "num_hypotheses"),
     fields.between(0, MAX_ALPHA, "alpha"),
     fields.between(0, MAX_OUTPUT_TOKENS, "extra_length", "min_length"),
+    fields.between(0, 100, "no_repeat_ngram_size"),
     fields.between(0, 1_000_000, "top_k"),
     # A lower temperature, or less of the nucleus, is greedy search.
     (

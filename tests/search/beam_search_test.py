@@ -166,6 +166,39 @@ class BeamSearchTest:
                 rtol=1e-5,
             )
 
+    @pytest.mark.parametrize("size", [1, 2, 3])
+    def test_no_ngram_of_this_size_occurs_twice(self, size):
+        language = TreeLanguage(3, 6, end=-1.0)
+        limits = [6, 3, 1, 5]
+        hypotheses, scores = language.search(
+            range(4), 3**6, limits, no_repeat_ngram_size=size
+        )
+        for sentence, limit in enumerate(limits):
+            expected = [
+                (score, h)
+                for score, h in language.enumerate(sentence, limit)
+                if len(
+                    set(ngrams := list(zip(*(h[i:-1] for i in range(size)))))
+                )
+                == len(ngrams)
+            ]
+            assert hypotheses[sentence] == [h for _, h in expected]
+            np.testing.assert_allclose(
+                scores[sentence, : len(expected)],
+                [score for score, _ in expected],
+                rtol=1e-5,
+            )
+
+    def test_a_prefix_may_repeat_itself(self):
+        language = TreeLanguage(4, 6, end=-5.0)
+        prefixes = np.array([(2, 3, 2, 3)] * 4, "int32")
+        hypotheses, _ = language.search(
+            range(4), 4**6, 6, prefixes=prefixes, no_repeat_ngram_size=2
+        )
+        # Neither 2 nor the end may follow: "3 2" has occurred.
+        for sentence in hypotheses:
+            assert {h[4] for h in sentence} == {0, 3, END}
+
     def test_hypotheses_begin_with_their_prefixes(self):
         language = TreeLanguage(4, 5)
         prefixes = [(2,), (), (3, 2), (0, 0)]

@@ -21,6 +21,8 @@ class DecodeOptionsTest:
             ("num_hypotheses", 0),
             ("alpha", -0.1),
             ("min_length", -1),
+            ("no_repeat_ngram_size", -1),
+            ("no_repeat_ngram_size", 101),
             ("temperature", -1.0),
             ("top_k", -1),
             ("top_p", 0.0),

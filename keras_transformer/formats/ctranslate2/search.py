@@ -143,7 +143,8 @@ class CTranslate2Search:
         # These options change the distribution. CTranslate2 then returns the
         # scores of the changed one, while ours are always those of the model.
         # Suppressing ids changes it too, but trained models avoid them anyway.
-        if options.temperature or options.min_length:
+        changes = options.temperature, options.min_length
+        if any(changes) or options.no_repeat_ngram_size:
             self._find(by_limit, options, scored, suppress=True)
         else:
             self._find(by_limit, options, scored)
@@ -290,6 +291,7 @@ class CTranslate2Search:
             max_input_length=0,
             max_decoding_length=limit,
             min_decoding_length=min(options.min_length, limit),
+            no_repeat_ngram_size=options.no_repeat_ngram_size,
             return_scores=scored,
             return_end_token=True,
             use_vmap=self.has_shortlist and is_free,

@@ -41,6 +41,11 @@ FLAGS = flags.define(
             "Translate a line that is too long in parts, instead of leaving "
             "its translation empty."
         ),
+        repair=flags.switch(
+            "Whether to search again for a translation that is doubtful, and "
+            "to copy a doubtful one of text without words.",
+            default=True,
+        ),
         write_scores=flags.SHARED,
         write_alignments=flags.switch(
             "Write a tab and the word alignment after each translation, such "

@@ -18,9 +18,10 @@ from keras_transformer.files.partial import open_resumable
 # Flags that the output depends on, apart from the text and the options.
 SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
 SETTINGS += ("rerank_weight", "target_language", "document_language")
-SETTINGS += ("format", "split_long", "max_sentence_tokens", *OF_WORDS)
+SETTINGS += ("format", "split_long", "max_sentence_tokens", "repair")
+SETTINGS += OF_WORDS
 # What earlier versions did not record.
-NEW_SETTINGS = ("document_language", "output_dir's content")
+NEW_SETTINGS = ("document_language", "output_dir's content", "repair")
 NEW_SETTINGS += ("rerank_by's content", "quality.json")
 
 
@@ -119,8 +120,11 @@ def report_settings(plan, changes):
                 file=sys.stderr,
             )
     options, width = plan.change_options(**changes), plan.options.beam_size
-    is_beam = not (options.temperature or options.mbr_samples)
-    if is_beam and "beam_size" not in changes and options.beam_size > width:
+    if (
+        not options.is_random
+        and "beam_size" not in changes
+        and options.beam_size > width
+    ):
         print(
             f"kt-decoder: the beam is {options.beam_size} wide instead of "
             f"{width}, because num_hypotheses={options.num_hypotheses} needs "
@@ -166,6 +170,7 @@ def make_extras(translator, quality=None):
         max_tokens,
         splits=FLAGS.split_long or FLAGS.document,
         warns=True,
+        repairs=FLAGS.repair,
         links_words=FLAGS.write_alignments,
         scores_words=FLAGS.write_word_scores,
         quality=quality,

@@ -6,6 +6,8 @@ import typing
 from collections.abc import Iterable
 from collections.abc import Sequence
 
+import numpy as np
+
 from keras_transformer import fields
 from keras_transformer.decoding.engines.engine import check_capabilities
 from keras_transformer.decoding.engines.engine import length_limit
@@ -68,6 +70,22 @@ class Window(typing.NamedTuple):
     texts: list[str]
     start: int = 0  # number of texts before these
     prefixes: list[str] | None = None  # of the translations
+
+    def select(self, places: Sequence[int]) -> "Window":
+        """Returns a window of the texts at some places."""
+        texts = [self.texts[place] for place in places]
+        prefixes = self.prefixes
+        return Window(
+            texts,
+            self.start,
+            prefixes and [prefixes[place] for place in places],
+        )
+
+    def draw_seeds(self, seed: int) -> np.ndarray:
+        """Returns a seed of each text, which depends on its number alone."""
+        generator = np.random.default_rng(seed)
+        generator.integers(2**31, size=self.start, dtype="int32")
+        return generator.integers(2**31, size=len(self.texts), dtype="int32")
 
 
 def read_windows(texts, prefixes=None, start=0, size=None):

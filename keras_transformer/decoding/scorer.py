@@ -10,6 +10,7 @@ from keras_transformer.decoding.engines.attention import Attention
 from keras_transformer.decoding.engines.attention import WordLinks
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.engines.engine import check_capabilities
+from keras_transformer.decoding.preparation import Call
 from keras_transformer.decoding.preparation import Preparation
 from keras_transformer.decoding.preparation import check_pairs
 from keras_transformer.decoding.steps.glossary import Glossary
@@ -78,23 +79,24 @@ class Scorer(Preparation):
         texts: list[str],
         hypotheses: list[list[Hypothesis]],
         limits: list[int],
-        alpha: float,
+        call: Call,
         extras: Extras,
-        **constraints,
     ) -> list[Translation]:
         """Returns the `Translation` of each text, with what the extras ask for.
 
         A translation of `limits` tokens may be cut off. Blank texts and trees
-        have no warnings. The other arguments are those of `find_alarms`.
+        have no warnings.
         """
         translations = list(map(Translation, hypotheses))
         if extras.warns and not self.linearization:
             best = [each[0] for each in hypotheses]
-            warnings = self.find_alarms(texts, hypotheses, **constraints)
+            warnings = self.find_alarms(
+                texts, hypotheses, call.protect, call.glossary
+            )
             qualities = [None] * len(texts)
             if extras.quality:
                 qualities, warnings = extras.quality.judge_best(
-                    self, best, warnings, alpha
+                    self, best, warnings, call.options.alpha
                 )
             lengths = self.count_written(best)
             for i, text in enumerate(texts):

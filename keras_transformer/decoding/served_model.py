@@ -117,7 +117,7 @@ class CTranslate2Model:
         texts = self._decode(text)
         self._encode(self._translator.prepare(texts), "text")  # checks lengths
         found = self._translator.translate_window(
-            Window(texts), extras=Extras(warns=True)
+            Window(texts), extras=Extras(warns=True, repairs=True)
         )
         rows = [translation.hypotheses for translation in found]
         translations = np.full((len(rows), self._num_hypotheses), b"", object)

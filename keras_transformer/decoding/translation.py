@@ -45,6 +45,7 @@ class CallOptions(typing.TypedDict, total=False):
     seed: int
     glossary: Glossary | None
     protect: Placeholders | None
+    repair: bool
 
 
 class Translation(typing.NamedTuple):
@@ -65,6 +66,7 @@ class Extras:
     warns: bool = False  # finds all other warnings
     links_words: bool = False  # finds `links`
     scores_words: bool = False  # finds `links` with scores
+    repairs: bool = False  # replaces doubtful ones; needs `warns`
     quality: typing.Any = None  # a `Quality`, which judges if `warns` is set
 
 
@@ -89,7 +91,7 @@ def translate_parts(translator, texts, extras, call):
         for text in texts
     ]
     window = Window([part for parts in all_parts for part in parts])
-    extras = Extras(warns=extras.warns)
+    extras = Extras(warns=extras.warns, repairs=extras.repairs)
     translations = iter(
         translator.translate_window(
             window,

@@ -21,6 +21,7 @@ from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.preparation import finish_hypotheses
 from keras_transformer.decoding.preparation import prepare_texts
 from keras_transformer.decoding.preparation import read_windows
+from keras_transformer.decoding.repair import repair_translations
 from keras_transformer.decoding.scorer import Reranker
 from keras_transformer.decoding.scorer import Scorer
 from keras_transformer.decoding.selection import sort_by_agreement
@@ -102,7 +103,6 @@ class Translator(Scorer):
         """Loads what was planned; the options are the arguments of `load`."""
         return cls(plan.open_engine(), **options)
 
-    # The last of the overloads is for calls with one of the flags.
     @typing.overload
     def __call__(
         self,
@@ -164,7 +164,8 @@ class Translator(Scorer):
                 `beam_size` (1 is greedy), `alpha` or `temperature`. Also
                 `glossary`, a `Glossary` whose terms the translations obey, and
                 `protect`, the `Placeholders` that they keep, which excludes
-                `prefixes`, attention, alignments and word scores.
+                `prefixes`, attention, alignments and word scores, and `repair`,
+                whether doubtful translations are searched again; see `repair`.
 
         Returns:
             List of str. With `num_hypotheses` it is a list of lists of str,
@@ -232,6 +233,7 @@ class Translator(Scorer):
         glossary: Glossary | None = None,
         protect: Placeholders | None = None,
         scored: bool = True,
+        repair: bool = False,
         **options,
     ) -> Iterator[list[Hypothesis]]:
         """Yields the hypotheses of each sentence.
@@ -244,7 +246,7 @@ class Translator(Scorer):
             report: Function that is called with the number of sentences after
                 each batch. Defaults to None.
             prefixes: Iterable of str, one for each text. Defaults to None.
-            seed, glossary, protect: See `__call__`.
+            seed, glossary, protect, repair: See `__call__`.
             start: Integer, the number of texts before these. If it is a
                 multiple of `preparation.WINDOW`, the hypotheses are those of a
                 call with all the texts. Defaults to 0.
@@ -255,9 +257,17 @@ class Translator(Scorer):
         Yields:
             List of `Hypothesis` for each text, best first.
         """
+        extras = Extras(warns=repair, repairs=repair)
         for window in read_windows(texts, prefixes, start):
             for translation in self.translate_window(
-                window, report, seed, glossary, protect, scored, **options
+                window,
+                report,
+                seed,
+                glossary,
+                protect,
+                scored,
+                extras,
+                **options,
             ):
                 yield translation.hypotheses
 
@@ -278,8 +288,7 @@ class Translator(Scorer):
         of `hypotheses`.
         """
         options = self.change_options(**options)
-        constraints: dict = {"glossary": glossary, "protect": protect}
-        call = Call(options, window.prefixes, seed, **constraints)
+        call = Call(options, window.prefixes, seed, glossary, protect)
         self.check_call(call)
         steps = self.combine_steps(call)
         texts, long = self._set_aside(window.texts, extras.max_tokens)
@@ -289,7 +298,7 @@ class Translator(Scorer):
         search: Callable = functools.partial(
             self.translate_ids,
             prefixes=prefixes,
-            seeds=_draw_seeds(seed, window, options),
+            seeds=window.draw_seeds(seed) if options.is_random else None,
             # A reranker adds to the scores.
             scored=scored or bool(self.reranker),
             **dataclasses.asdict(self.choose_search(options)),
@@ -303,13 +312,14 @@ class Translator(Scorer):
         if self.reranker:
             hypotheses = self.reranker.reorder(texts, hypotheses, options)
         limits = self._limit_lengths(sources, prefixes, options)
-        translations = self.describe(
-            texts, hypotheses, limits, options.alpha, extras, **constraints
+        translations = self.describe(texts, hypotheses, limits, call, extras)
+        translations = repair_translations(
+            self, window, translations, call, extras
         )
         for i in long:
             translations[i] = translations[i]._replace(warnings=[TOO_LONG])
         if long and extras.splits:
-            long_texts = [window.texts[i] for i in long]
+            long_texts = window.select(long).texts
             in_parts = translate_parts(self, long_texts, extras, call)
             for i, translation in zip(long, in_parts):
                 translations[i] = translation
@@ -380,15 +390,6 @@ class Translator(Scorer):
             terms=self.codec.encode_terms(terms, start),
         )
         return merge_hypotheses(constrained, hypotheses, terms)
-
-
-def _draw_seeds(seed, window, options):
-    """Returns the seed of each text, which depends on its number alone."""
-    if not (options.temperature or options.mbr_samples):
-        return None
-    generator = np.random.default_rng(seed)
-    generator.integers(2**31, size=window.start, dtype="int32")
-    return generator.integers(2**31, size=len(window.texts), dtype="int32")
 
 
 def _nest(hypotheses, field, num_hypotheses):

@@ -17,7 +17,12 @@ REASONS = {
     "uncovered": "has a translation that leaves out a part of it",
     "message": "has a plural or select of ICU, which is kept untranslated",
     "low_score": "has a translation with an unusually low score",
+    "repaired": "is translated by another search, since the first translation "
+    "was doubtful",
+    "copied": "has no words and is copied, since its translation was doubtful",
 }
+# Another search may find a translation without these.
+FAULTS = ("loop", "much_longer", "much_shorter", "uncovered", "low_score")
 # A text and its translation differ in length by less than this factor.
 LENGTH_FACTOR = 2
 LENGTH_SLACK = 40  # characters, for short texts
@@ -49,8 +54,8 @@ def find_alarms(source, translation):
     """Returns the names of the `REASONS` to doubt a translation, a list.
 
     It never returns "uncovered", which needs attention (see `leaves_out`),
-    "message", which needs placeholders, nor "low_score", which needs the
-    `evaluation.quality` of a run.
+    "message", which needs placeholders, "low_score", which needs the
+    `scoring.quality` of a run, nor what `decoding.repair` has done.
 
     >>> find_alarms("fragmentation", "frammenti di frammenti di frammenti")
     ['loop']

@@ -8,6 +8,8 @@ from keras import tree
 from keras_transformer.search.beams import NEVER
 from keras_transformer.search.beams import select
 from keras_transformer.search.beams import top_k
+from keras_transformer.search.exclusion import exclude_end
+from keras_transformer.search.exclusion import exclude_ids
 from keras_transformer.search.lexical_constraint import MISSING_ID
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
@@ -126,8 +128,7 @@ def beam_search(
         others are empty and score minus infinity.
     """
     limits = ops.cast(limits, "int32")
-    shrinking = fixed_length is None
-    length = ops.max(limits) if shrinking else fixed_length
+    length = fixed_length or ops.max(limits)
     batch = ops.shape(limits)[0]
     nothing = Finished(*_make_empty(batch, num_hypotheses or beam_size, length))
     search = Search(
@@ -141,22 +142,15 @@ def beam_search(
     )
 
     def advance(position, search, results):
-        if shrinking:
+        if not fixed_length:
             search, results = _drop_done(search, results, alpha)
-        before = ops.maximum(position - 1, 0)  # at position 0 all ids are 0
-        last_ids = ops.take(search.alive.sequences, before, axis=2)
-        logits, state = step(last_ids, position, search.state)
-        allowed = ops.cast(logits, "float32")
-        if min_length:
-            allowed = _exclude_end(allowed, position < min_length)
-        if no_repeat_ngram_size:
-            allowed = _exclude_repetitions(
-                allowed, search.alive.sequences, position, no_repeat_ngram_size
-            )
+        logits, search = _compute_logits(step, search, position)
+        allowed = exclude_ids(
+            logits, search, position, min_length, no_repeat_ngram_size
+        )
         candidates = _find_candidates(
             logits, allowed, search, position, sampler, forbidden, lexical
         )
-        search = search._replace(state=state)
         search = _extend_beams(candidates, search, position, alpha, lexical)
         observe(candidates, search)
         return position + 1, search, results
@@ -166,7 +160,7 @@ def beam_search(
         advance,
         (ops.convert_to_tensor(0, dtype="int32"), search, nothing),
     )
-    return _collect(search, results) if shrinking else search.finished
+    return search.finished if fixed_length else _collect(search, results)
 
 
 def length_penalty(length, alpha):
@@ -294,6 +288,14 @@ def _keep_best(finished, new_hypotheses):
     return Finished(select(both.sequences, best), scores)
 
 
+def _compute_logits(step, search, position):
+    """Returns the logits of the next ids, and the search after the step."""
+    before = ops.maximum(position - 1, 0)  # at position 0 all ids are 0
+    last_ids = ops.take(search.alive.sequences, before, axis=2)
+    logits, state = step(last_ids, position, search.state)
+    return ops.cast(logits, "float32"), search._replace(state=state)
+
+
 def _find_candidates(
     logits, allowed, search, position, sampler, forbidden, lexical
 ):
@@ -302,13 +304,12 @@ def _find_candidates(
     # enough others must remain. A single beam has one extension, and so does
     # each beam that is a sample. The `logits` are `(batch, beam, vocab_size)`,
     # and so are those that are `allowed`; the others are minus infinity.
-    logits = ops.cast(logits, "float32")
     log_probs = search.alive.log_probs
     beam_size = log_probs.shape[1]
     num_candidates = 1 if beam_size == 1 else 2 * beam_size
     if lexical:
         is_unmet = search.terms.count_missing() > 0
-        allowed = _exclude_end(allowed, is_unmet[:, :, None])
+        allowed = exclude_end(allowed, is_unmet[:, :, None])
     # The best ids of each beam are the same before and after normalisation, so
     # only their logits are normalised, by the sum over the vocabulary.
     if sampler:
@@ -341,33 +342,6 @@ def _flatten(values):
     shape = ops.shape(values)
     # (batch, beam x per_beam)
     return ops.reshape(values, (-1, shape[1] * shape[2]))
-
-
-def _exclude_end(logits, is_excluded):
-    is_end = ops.equal(ops.arange(logits.shape[-1]), END_ID)
-    return ops.where(is_end & is_excluded, NEVER, logits)
-
-
-def _exclude_repetitions(logits, sequences, position, size):
-    """Excludes the ids with which the last `size` ids would occur again."""
-    # An id may not come again after the `size - 1` ids that it followed.
-    places = ops.arange(ops.shape(sequences)[2])
-    is_next = (places >= size - 1) & (places < position)
-    is_next = ops.broadcast_to(is_next, ops.shape(sequences))
-    for back in range(1, size):
-        last = ops.take(sequences, ops.maximum(position - back, 0), axis=2)
-        earlier = ops.roll(sequences, back, axis=2)
-        is_next = is_next & ops.equal(earlier, last[:, :, None])
-    vocab_size = logits.shape[-1]
-    rows = ops.arange(ops.size(sequences), dtype="int32") // ops.size(places)
-    ids = ops.reshape(sequences, (-1,)) + vocab_size * rows
-    counts = ops.scatter(
-        ids[:, None],
-        ops.cast(ops.reshape(is_next, (-1,)), "int32"),
-        (ops.size(logits),),
-    )
-    is_excluded = ops.reshape(counts > 0, ops.shape(logits))
-    return ops.where(is_excluded, NEVER, logits)
 
 
 def _add_next_ids(best, ids, logits, next_ids):

@@ -104,6 +104,11 @@ class DecodeOptions:
         """The number of beams of each sentence; each sample is a beam."""
         return self.num_hypotheses if self.temperature else self.beam_size
 
+    @property
+    def is_random(self) -> bool:
+        """Whether translations are drawn, instead of searched for."""
+        return bool(self.temperature or self.mbr_samples)
+
     def to_search_options(self) -> typing.Self:
         """Returns the options of the search, which draws all `mbr_samples`."""
         if not self.mbr_samples:

@@ -72,6 +72,7 @@ WRONG_VALUES = {
         max_sentence_tokens=all
         precision=half bfloat16
         protect=maybe
+        repair=maybe
         random_seed=1.5
         registry_help=2
         rerank_weight=1e9 1,000

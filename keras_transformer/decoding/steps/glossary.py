@@ -137,7 +137,7 @@ def check_glossary(glossary, options, linearization):
             f"{fields.quote(glossary)}. Write Glossary({{term: translation}})."
         )
     check_translates("glossary", linearization)
-    if options.temperature or options.mbr_samples:
+    if options.is_random:
         raise UserError(
             "`glossary` needs beam search. Received: temperature="
             f"{options.temperature}, mbr_samples={options.mbr_samples}. Leave "

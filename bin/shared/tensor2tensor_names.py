@@ -42,6 +42,15 @@ _HPARAMS = Table(
         "clip_grad_norm": "gradient_clip_norm",
         "layer_preprocess_sequence=n": "norm=pre",
         "layer_preprocess_sequence=none": "norm=post",
+        "shared_embedding_and_softmax_weights=true": "tied_embeddings=all",
+        "shared_embedding_and_softmax_weights=false": "tied_embeddings=none",
+    },
+    refused={
+        "Use d_k and d_v, which are for one head.": "attention_.*_channels",
+        "Use max_relative_position.": "self_attention_type",
+        "Use peak_learning_rate, or learning_rate, a factor on the paper's "
+        "schedule.": "learning_rate_(constant|schedule)",
+        "Use norm.": "layer_p.*process_sequence",
     },
 )
 _DECODE_HPARAMS = Table(
@@ -139,7 +148,16 @@ TABLES = {
             "Use another --translations_dir.": "tag_suffix",
             "kt-evaluate translates itself.": "decoder_command",
         },
-        {"decode_hparams": _DECODE_HPARAMS},
+        {
+            "decode_hparams": Table(
+                {},
+                {
+                    **_DECODE_HPARAMS.ignored,
+                    "the best translation is scored": """
+                        return_beams write_beam_scores""",
+                },
+            )
+        },
     ),
     "kt-datagen": Table(
         {"t2t_usr_dir": "usr_dir"},

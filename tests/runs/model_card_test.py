@@ -164,6 +164,10 @@ class ModelCardTest:
         assert 'signatures["ids"]' in text and "load(" in text
         assert "keras_transformer" not in text
         assert "the normalised linearization of their tree" in text
+        # Treebanks of other languages are learnt as well.
+        card = make_model_card(run)
+        assert "that parses sentences" in card
+        assert "English" not in card
 
     def test_differences_from_the_hparams_set_come_first(self, make_run):
         rows = rows_of(section(make_model_card(make_run()), "Hyperparameters"))

@@ -27,14 +27,15 @@ FLAGS = flags.define(
 def main(argv):
     flags.require(FLAGS, "hosts")
     hosts = [host.strip() for host in FLAGS.hosts.split(",")]
+    workers = [host if ":" in host else f"{host}:2222" for host in hosts]
     index = FLAGS.index or 0
-    if "" in hosts or index >= len(hosts):
+    is_unique = len(set(workers)) == len(workers)
+    if "" in hosts or not is_unique or index >= len(hosts):
         raise UserError(
-            "`--hosts` must name each machine, and `--index` must be the "
+            "`--hosts` must name each machine once, and `--index` must be the "
             f"number of one. Received: --hosts={FLAGS.hosts}, --index={index}. "
             "Separate the machines by commas, and count from 0."
         )
-    workers = [host if ":" in host else f"{host}:2222" for host in hosts]
     for index in range(len(workers)) if FLAGS.index is None else [FLAGS.index]:
         task = {"type": "worker", "index": index}
         print(json.dumps({"cluster": {"worker": workers}, "task": task}))

@@ -10,6 +10,7 @@ The embedding of the target space, one vector for all, is left out.
 
 from keras_transformer.hparam import HParams
 from keras_transformer.hparam import parse_overrides
+from keras_transformer.registry import get_hparams
 from keras_transformer.registry import hparams_sets
 from keras_transformer.registry import register_hparams
 
@@ -105,15 +106,10 @@ for _purpose, _pattern in _LEFT_OUT.items():
     )
 
 
-def make_set(name):
-    """Returns the `HParams` of one of `SETS`."""
-    parent, changes = SETS[name]
-    return parse_overrides(make_set(parent) if parent else HParams(), changes)
-
-
 def _register(name, parent, changes):
     def make():
-        return make_set(name)
+        others = get_hparams(f"transformer_{parent}") if parent else HParams()
+        return parse_overrides(others, changes)
 
     base = f"transformer_{parent} with {changes}" if parent else "post-norm"
     theirs = name.removesuffix("_t2t")

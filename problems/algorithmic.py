@@ -16,12 +16,14 @@ class AlgorithmicProblem(Problem):
 
     Each symbol is one id. Test, Tensor2Tensor's dev, has longer sequences than
     train and dev, so a score on it tells whether a model has learnt the rule.
+    A result with one wrong digit is wrong, so whole lines are compared.
     """
 
     vocab_size = None
     inputs_language = "symbols"
     targets_language = "symbols"
     is_tokenized = True
+    measure = "exact_match"
     num_symbols: int  # that are numbers
     lengths: tuple[int, int]  # maximum lengths of train and dev, and of test
     # Returns inputs and targets, from a generator, the number and a length.

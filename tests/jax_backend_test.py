@@ -11,6 +11,7 @@ import pytest
 # The backends differ most in these; the rest takes minutes. A test of the
 # translator searches on JAX as well, with caches.
 QUICK = ("masks", "attention::FormulaTest", "attention::AttentionMaskTest")
+QUICK += ("positional_encoding::LearnedPositionalEncodingTest",)
 LAYERS = (
     "attention",
     "beams",

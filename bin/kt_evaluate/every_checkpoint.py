@@ -46,6 +46,7 @@ def score_checkpoints():
     tokenize = FLAGS.tokenize or translations.choose_tokenizer(language, first)
     # A new file from the first step on replaces the curves of earlier calls.
     events = EventFile(FLAGS.translations_dir, last_step=-1)
+    is_empty = True
     for step in _follow(run):
         path = os.path.join(FLAGS.translations_dir, f"ckpt-{step}.txt")
         if os.path.exists(path) or _translate(run, step, sources, path):
@@ -58,6 +59,10 @@ def score_checkpoints():
             )
             events.write(step, report.scores)
             print(f"step {step}", *report.lines, sep="\t", flush=True)
+            is_empty = False
+    if is_empty:
+        number = f"a step of at least {FLAGS.min_steps}"
+        print(f"{run.path} has no checkpoint with {number}.", file=sys.stderr)
 
 
 def _check_settings(run):
@@ -84,15 +89,18 @@ def _follow(run):
     while True:
         names = "\n".join(os.listdir(FLAGS.translations_dir))
         steps = set(map(int, re.findall(r"^ckpt-(\d+)\.txt$", names, re.M)))
-        # The other checkpoints are to resume from, and soon deleted.
-        lasting = {one.step for one in run.checkpoints.evaluations}
-        lasting.update(run.checkpoints.timed_steps)
+        # The other checkpoints are to resume from, and are soon deleted, except
+        # for the last one of a run that was stopped.
+        lasting = set(run.checkpoints.timed_steps)
+        lasting.update(one.step for one in run.checkpoints.evaluations)
+        if is_over := time.monotonic() >= end:
+            lasting.update(run.checkpoints.steps)
         steps |= lasting.intersection(run.checkpoints.steps)
         if new := {step for step in steps - done if step >= FLAGS.min_steps}:
             done.add(min(new))
             yield min(new)
             end = time.monotonic() + seconds
-        elif time.monotonic() >= end:
+        elif is_over:
             return
         else:
             time.sleep(1)

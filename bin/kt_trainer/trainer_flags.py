@@ -67,6 +67,10 @@ FLAGS = flags.define(
             "a checkpoint.",
             default=TrainingOptions.eval_frequency,
         ),
+        eval_steps=flags.whole(
+            "Maximum number of batches of an evaluation; 0 only writes the "
+            "checkpoint. Default: all of dev."
+        ),
         timed_checkpoint_minutes=flags.amount(
             "Minutes of training between two checkpoints for "
             "kt-avg-checkpoints --checkpoints=timed; 0 makes none. They are "

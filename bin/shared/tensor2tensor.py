@@ -20,7 +20,7 @@ def translate(command, values, arguments):
     """
     if command not in TABLES:
         return command, arguments
-    table, result, notes = TABLES[command], [], {}
+    table, result, last, notes = TABLES[command], [], [], {}
     for name, value, argument in _split(arguments, values):
         if name in table.pairs and value is not None:
             result += _translate_pairs(name, value, table.pairs[name], notes)
@@ -28,7 +28,10 @@ def translate(command, values, arguments):
             result.append(argument)
         else:
             new = _replace("--", name, value, table, notes)
-            result += [argument] if new is None else new
+            # What a value of theirs means wins over a flag of ours.
+            target = last if f"{name}={value}" in table.names else result
+            target += [argument] if new is None else new
+    result += last
     for (verb, reason), names in notes.items():
         line = f"{command} {verb} {', '.join(names)}{reason}."
         print(line, file=sys.stderr)
@@ -36,11 +39,13 @@ def translate(command, values, arguments):
     if not others:
         return command, result
     # Another command does what was asked, with the flags that it knows.
-    print(f"{command} becomes {others[0]}.", file=sys.stderr)
-    command, first = others[0].split()
-    values = find_module(command).FLAGS
-    pieces = _split(result, values)
-    return command, [first, *(text for n, _, text in pieces if n in values)]
+    other, first = others[0].split()
+    values = find_module(other).FLAGS
+    pieces = list(_split(result, values))
+    rest = [f"--{name}" for name, *_ in pieces if name and name not in values]
+    without = f" without {', '.join(rest)}" if rest else ""
+    print(f"{command} becomes {others[0]}{without}.", file=sys.stderr)
+    return other, [first, *(text for name, _, text in pieces if name in values)]
 
 
 def find_module(command):

@@ -26,7 +26,6 @@ _NO_MODEL = {"This package has no model but the Transformer.": "model"}
 _NO_RESULT = "it changes no result"
 _RECORDED = {"the run records it": "hparams hparams_set problem data_dir"}
 _WATCH = "kt-evaluate --translations_dir follows a run in training."
-_WHOLE = {"an evaluation takes all of dev": "eval_steps"}
 _HPARAMS = Table(
     {
         "hidden_size": "d_model",
@@ -43,6 +42,15 @@ _HPARAMS = Table(
         "clip_grad_norm": "gradient_clip_norm",
         "layer_preprocess_sequence=n": "norm=pre",
         "layer_preprocess_sequence=none": "norm=post",
+        "shared_embedding_and_softmax_weights=true": "tied_embeddings=all",
+        "shared_embedding_and_softmax_weights=false": "tied_embeddings=none",
+    },
+    refused={
+        "Use d_k and d_v, which are for one head.": "attention_.*_channels",
+        "Use max_relative_position.": "self_attention_type",
+        "Use peak_learning_rate, or learning_rate, a factor on the paper's "
+        "schedule.": "learning_rate_(constant|schedule)",
+        "Use norm.": "layer_p.*process_sequence",
     },
 )
 _DECODE_HPARAMS = Table(
@@ -56,14 +64,13 @@ _TRAINER = Table(
     {
         **_ANY,
         "local_eval_frequency": "eval_frequency",
-        "schedule=train": "",
+        "schedule=train": "--eval_steps=0",
         "schedule=continuous_train_and_eval": "",
         "schedule=evaluate": "kt-evaluate --split=dev",
         "xla_compile=true": "--xla=on",
         "gpu_automatic_mixed_precision=true": "--precision=float16",
     },
     {
-        **_WHOLE,
         "each evaluation also translates dev": "eval_run_autoregressive",
         _NO_RESULT: """
             enable_graph_rewriter eval_throttle_seconds gpu_order
@@ -99,7 +106,8 @@ _RUN = Table(  # t2t-decoder and t2t-exporter take all flags of t2t-trainer
         **_RECORDED,
         "it concerns training alone": """
             generate_data tmp_dir train_steps warm_start_from worker_gpu
-            random_seed schedule local_eval_frequency save_checkpoints_secs
+            random_seed schedule local_eval_frequency eval_steps
+            save_checkpoints_secs
             keep_checkpoint_max keep_checkpoint_every_n_hours xla_compile
             xla_jit_level gpu_automatic_mixed_precision""",
         "there is nothing to choose": """
@@ -130,7 +138,7 @@ TABLES = {
         },
         {
             **_RECORDED,
-            **_WHOLE,
+            "the score is that of the whole split": "eval_steps",
             "the curves are in --translations_dir": "event_dir report_zero",
         },
         {
@@ -140,7 +148,16 @@ TABLES = {
             "Use another --translations_dir.": "tag_suffix",
             "kt-evaluate translates itself.": "decoder_command",
         },
-        {"decode_hparams": _DECODE_HPARAMS},
+        {
+            "decode_hparams": Table(
+                {},
+                {
+                    **_DECODE_HPARAMS.ignored,
+                    "the best translation is scored": """
+                        return_beams write_beam_scores""",
+                },
+            )
+        },
     ),
     "kt-datagen": Table(
         {"t2t_usr_dir": "usr_dir"},

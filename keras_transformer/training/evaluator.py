@@ -3,6 +3,9 @@
 import contextlib
 import math
 
+import numpy as np
+
+from keras_transformer.data.batches.batch_plan import EMPTY_ROW
 from keras_transformer.data.batches.batch_plan import pad_batches
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.translator import Translator
@@ -23,11 +26,15 @@ class Evaluator:
 
     With `ema_decay` it measures the moving averages of the weights, since a
     checkpoint is decoded with those. `measure` decides which checkpoint is best
-    and defaults to the problem's.
+    and defaults to the problem's. `num_batches` are measured, of all lengths,
+    or all for None.
     """
 
-    def __init__(self, problem, backend, hparams, measure=None):
+    def __init__(
+        self, problem, backend, hparams, measure=None, num_batches=None
+    ):
         self.problem = problem
+        self.num_batches = num_batches
         self.measure = measure or problem.measure
         self.backend = backend
         self.hparams = hparams
@@ -54,10 +61,10 @@ class Evaluator:
             if must_stop():
                 raise _Interrupted
 
-        sources, references = self.problem.text_split("dev")
+        plan, (sources, references) = self._plan()
         try:
             with self._weights_to_measure():
-                negative_log, num_right, num_tokens = self._sums(check)
+                negative_log, num_right, num_tokens = self._sums(plan, check)
                 # Greedy search, because evaluations should be short.
                 decoded = list(
                     self.translator.translate(sources, check, beam_size=1)
@@ -76,9 +83,21 @@ class Evaluator:
         samples = list(zip(sources, references, hypotheses))[:NUM_SAMPLES]
         return results, samples
 
-    def _sums(self, check):
-        sums = [0.0, 0.0, 0.0]
+    def _plan(self):
+        """Returns the batches to measure, and the texts of their pairs."""
         plan = self.problem.evaluation_batches(self.hparams.batch_tokens)
+        texts = self.problem.text_split("dev")
+        if (self.num_batches or len(plan)) >= len(plan):
+            return plan, texts
+        # The batches are in the order of their lengths.
+        numbers = np.linspace(0, len(plan) - 1, self.num_batches).round()
+        batches = [plan[int(number)] for number in numbers]
+        rows = np.sort(np.concatenate([indices for indices, _ in batches]))
+        rows = rows[rows != EMPTY_ROW]
+        return batches, [[side[row] for row in rows] for side in texts]
+
+    def _sums(self, plan, check):
+        sums = [0.0, 0.0, 0.0]
         for batch in pad_batches(self.problem.token_pairs("dev"), plan):
             batch_sums = self.backend.evaluate(*batch)
             # In double precision, since a float32 sum of a split loses digits.

@@ -3,6 +3,7 @@
 import dataclasses
 
 from keras_transformer import fields
+from keras_transformer.errors import UserError
 from keras_transformer.training.backends.cost import parse_flops
 
 
@@ -14,6 +15,7 @@ class TrainingOptions:
     """
 
     eval_frequency: int = 1000  # updates between two evaluations
+    eval_steps: int | None = None  # batches of each; None = all, 0 = no figures
     timed_checkpoint_minutes: float = 0.0  # between timed ones; 0 = none
     keep_checkpoint_max: int = 20  # evaluated, and timed, checkpoints to keep
     keep_checkpoint_every_n_hours: float = 0.0  # kept for ever; 0 = none
@@ -26,9 +28,16 @@ class TrainingOptions:
     warm_start_from: str = ""  # directory of the run with the initial weights
 
     def __post_init__(self):
-        fields.check_ranges(type(self), vars(self), _RULES)
+        values = {n: v for n, v in vars(self).items() if v is not None}
+        fields.check_ranges(type(self), values, _RULES)
         if self.device:
             parse_flops(self.device)
+        if self.eval_steps == 0 and self.early_stopping_metric != "none":
+            raise UserError(
+                "`early_stopping_metric` must be none for a run without "
+                "evaluations. Received: early_stopping_metric="
+                f"{self.early_stopping_metric}, eval_steps=0. Leave one out."
+            )
 
 
 _RULES = (
@@ -42,6 +51,7 @@ _RULES = (
     fields.between(
         0,
         fields.LARGEST,
+        "eval_steps",
         "timed_checkpoint_minutes",
         "keep_checkpoint_every_n_hours",
         "save_checkpoints_secs",

@@ -69,7 +69,11 @@ class Trainer:
         random.seed(self.seed)
         self.backend.build(*run.vocabularies.sizes)
         self.evaluate = evaluator.Evaluator(
-            problem, self.backend, self.hparams, run.record.get("measure")
+            problem,
+            self.backend,
+            self.hparams,
+            run.record.get("measure"),
+            self.options.eval_steps,
         )
         self.state = TrainingState(run, self.backend, self.options)
         self.progress = self.state.progress
@@ -194,12 +198,7 @@ class Trainer:
             plan, self.hparams.batch_tokens, self.backend
         )
         if self.step == 0:
-            self.log.describe(
-                plan, self.layout, self.backend, find_peak(self.hparams)
-            )
-            self.log.describe_scores(
-                self.measure, self.problem.dev_signatures(self.measure)
-            )
+            self._describe(plan)
         batches = UpdateBatches(
             token_pairs,
             plan,
@@ -230,6 +229,13 @@ class Trainer:
                     self._evaluate_and_save()
                 elif self.state.is_save_due:
                     self._save()
+
+    def _describe(self, plan):
+        peak = find_peak(self.hparams)
+        self.log.describe(plan, self.layout, self.backend, peak)
+        if self.options.eval_steps != 0:
+            signatures = self.problem.dev_signatures(self.measure)
+            self.log.describe_scores(self.measure, signatures)
 
     def _update_positions(self):
         """Returns the positions of an update, if no checkpoint records them."""
@@ -321,6 +327,8 @@ class Trainer:
 
     def _evaluate(self):
         """Measures the model, unless a signal arrives meanwhile."""
+        if self.options.eval_steps == 0:
+            return
         evaluation = self.evaluate(lambda: self.stop_signal is not None)
         if evaluation is None:
             return

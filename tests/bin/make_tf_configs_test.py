@@ -23,6 +23,7 @@ class MakeTfConfigsTest:
         "flags, word",
         [
             (["--hosts=a,"], "--hosts=a,"),
+            (["--hosts=a,b,a:2222"], "each machine once"),
             (["--hosts=a,b", "--index=2"], "--index=2"),
             ([], "`--hosts` must be given"),
         ],

@@ -34,14 +34,19 @@ class TranslateTest:
             (trainer, ["-local_eval_frequency=9"], ["--eval_frequency=9"]),
             (trainer, ["--model=transformer"], []),
             (trainer, ["--model", "transformer", "--xla=on"], ["--xla=on"]),
-            (trainer, ["--schedule=train"], []),
+            (trainer, ["--schedule=train"], ["--eval_steps=0"]),
+            (
+                trainer,
+                ["--schedule=train", "--eval_steps=9", "--problem=copy"],
+                ["--eval_steps=9", "--problem=copy", "--eval_steps=0"],
+            ),
             (trainer, ["--schedule=continuous_train_and_eval"], []),
             (trainer, ["--xla_compile"], ["--xla=on"]),
             (trainer, ["--xla_compile=False"], []),
             (trainer, ["--noxla_compile"], []),
             (trainer, ["--nouse_tpu", "--use_tpu=false"], []),
             (trainer, ["--nogenerate_data"], ["--nogenerate_data"]),
-            (trainer, ["--eval_steps=9", "--worker_gpu=2"], ["--worker_gpu=2"]),
+            (trainer, ["--gpu_order=9", "--worker_gpu=2"], ["--worker_gpu=2"]),
             (query, ["--inputs_once=Hello world."], ["--text=Hello world."]),
             (sweep, ["--autotune_max_trials=7"], ["--random=7"]),
             (
@@ -114,7 +119,9 @@ class TranslateTest:
         assert command == "kt-evaluate"
         expected = ["--split=dev", "--output_dir=run", "--usr_dir=mine"]
         assert arguments == expected
-        assert "becomes kt-evaluate --split=dev." in capsys.readouterr().err
+        line = "kt-trainer becomes kt-evaluate --split=dev without "
+        line += "--train_steps, --problem.\n"
+        assert capsys.readouterr().err == line
         status = call(trainer, "--schedule=evaluate", "--output_dir=no/run")
         assert status == 2
         assert "kt-evaluate: error: `output_dir`" in capsys.readouterr().err
@@ -127,6 +134,7 @@ class TranslateTest:
             (trainer, "--schedule=continuous_eval", "--translations_dir"),
             (trainer, "--schedule=run_std_server", "evaluate"),
             (trainer, "--hparams_range=transformer_base_range", "kt-sweep"),
+            (trainer, "--hparams=attention_key_channels=64", "d_k and d_v"),
             (trainer, "--ps_replicas=2", "kt-make-tf-configs"),
             (decoder, "--checkpoint_path=run/model.ckpt-9", "--checkpoint_st"),
             (decoder, "--cloud_mlengine", "no jobs in a cloud"),
@@ -136,7 +144,8 @@ class TranslateTest:
     def test_what_is_left_out_is_refused_with_a_reason(
         self, capsys, module, flag, words
     ):
-        assert_fails(capsys, [f"Received: {flag}. ", words], module, flag)
+        received = flag.removeprefix("--hparams=")
+        assert_fails(capsys, [f"Received: {received}. ", words], module, flag)
 
 
 class TablesTest:

@@ -175,6 +175,7 @@ class HparamsTest:
         [
             (256, None, "", 4),  # as in every set of this width but one
             (256, "transformer_hs256", "", 8),
+            (256, "transformer_base_v3", "hidden_size=256", 8),
             (256, "transformer_tiny", "hidden_size=256,num_heads=2", 2),
             (128, "transformer_tiny", "", 4),
             (128, None, "", None),

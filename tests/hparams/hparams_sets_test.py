@@ -81,9 +81,12 @@ class HParamsSetsTest:
         }
 
     def test_prenorm_peaks_where_tensor2tensor_does(self):
-        prenorm = registry.get_hparams("transformer_prenorm_base")
-        assert prenorm.norm == "pre"
-        assert prenorm.adam_beta2 == 0.997
+        name = "transformer_prenorm_base"
+        prenorm = registry.get_hparams(name)
+        of_base = {"positional_encoding", "initializer", "extra_length"}
+        of_base |= {"effective_batch_tokens", "train_steps"}
+        assert set(changes(name, "transformer_base_v3")) == of_base
+        assert not of_base & set(changes(name))
         assert peak_learning_rate(prenorm) == pytest.approx(9.88e-4, rel=1e-3)
 
     def test_parsing_is_the_papers_section_6_3(self):

@@ -49,6 +49,20 @@ class EarlyStoppingTest:
         assert signatures.startswith("Signatures: BLEU|")
         assert "; TER|" in signatures
 
+    def test_training_without_evaluations_writes_all_checkpoints(
+        self, make_run
+    ):
+        run = make_run(**TINY)
+        options = {"eval_steps": 0, "eval_frequency": 2}
+        assert train(run, 6, **options)[1] == {}
+        assert evaluations(run) == []
+        assert run.checkpoints.steps == [2, 4, 6]
+        assert run.checkpoints.best_step is None
+        # A later call evaluates what the last one left out.
+        assert train(run, 6)[1]["dev_loss"] > 0
+        with pytest.raises(ValueError, match="must be none for a run without"):
+            train(run, 8, **options, early_stopping_metric="loss")
+
     @pytest.mark.slow
     def test_the_loss_decides_for_a_problem_without_its_measure(
         self, make_run, monkeypatch

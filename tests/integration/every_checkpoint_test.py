@@ -40,6 +40,7 @@ class EveryCheckpointTest:
     ):
         # Flags that t2t-translate-all needs have no effect.
         more = ["--problem=copy", "--model=transformer", "--data_dir=data"]
+        more += ["--decode_hparams=return_beams=True,write_beam_scores=True"]
         assert call(evaluate, *flags, *more) == 0
         folder = tmp_path / "translations"
         for step in (1500, 3000):
@@ -82,10 +83,19 @@ class EveryCheckpointTest:
         thread.join()
         assert sorted(read_curve(first.parent)) == [1500, 3000]
 
+    def test_the_last_checkpoint_of_a_stopped_run_is_scored(
+        self, flags, tmp_path
+    ):
+        path = tmp_path / "run" / "checkpoints" / "evaluations.json"
+        path.write_text('[{"step": 1500, "score": 1.0, "seconds": 2.0}]')
+        assert call(evaluate, *flags) == 0
+        assert read_curve(tmp_path / "translations") == {1500: 100, 3000: 100}
+
     def test_translations_of_another_search_are_kept_apart(
         self, flags, tmp_path, capsys
     ):
         assert call(evaluate, *flags, "--min_steps=9999") == 0
+        assert "step of at least 9999.\n" in capsys.readouterr().err
         words = ["--translations_dir", "Name another directory"]
         assert_fails(capsys, words, evaluate, *flags, "--beam_size=3")
 

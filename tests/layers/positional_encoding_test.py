@@ -1,9 +1,12 @@
+import keras
 import numpy as np
 import pytest
+from keras import ops
 from layer_checks import PRECISIONS
 from layer_checks import check_config_round_trip
 from layer_checks import check_functional_model
 from layer_checks import check_mixed_precision
+from layer_checks import gradient
 from layer_checks import random_array
 from layer_checks import randomize
 from layer_checks import to_numpy
@@ -110,3 +113,19 @@ class LearnedPositionalEncodingTest:
     def test_positions_beyond_the_last_share_its_vector(self):
         encoding = encoding_of(make_learned(), 10)
         np.testing.assert_array_equal(encoding[6:], encoding[[6] * 4])
+
+    @pytest.mark.parametrize("precision", PRECISIONS)
+    def test_gradients_add_up_over_a_batch_in_float32(self, precision):
+        # TensorFlow sums in float32 anyway, and JAX only what is float32.
+        encode = LearnedPositionalEncoding(2, 4, dtype=precision)
+        encode.build((None, 2, 4))
+        (weight,) = encode.trainable_variables
+        factors = random_array(2048, 2, 4) + 1
+
+        def compute(vectors):
+            with keras.StatelessScope(state_mapping=[(weight, vectors)]):
+                sums = encode(np.zeros(factors.shape, "float32"))
+            return ops.sum(ops.cast(sums, "float32") * factors)
+
+        found = gradient(compute, np.zeros((2, 4), "float32"))
+        np.testing.assert_allclose(found, factors.sum(0), rtol=1e-3)

@@ -93,6 +93,11 @@ class AlgorithmicTest:
         ratio = counts["0"] / counts["9"]  # of the ranks 1 and 10
         assert ratio == pytest.approx(10**1.3, rel=0.2)
 
+    def test_a_result_with_a_wrong_digit_is_wrong(self):
+        problem = registry.get_problem("algorithmic_addition_decimal40")
+        scores = problem.score(["1 2 3", "1 2 4"], ["1 2 3", "1 2 3"])
+        assert scores[problem.measure] == scores["exact_match"] == 50
+
     def test_splits_differ_and_do_not_change(self):
         first, again, dev = (
             read("identity_binary40", split)

@@ -160,6 +160,7 @@ WRONG_VALUES = {
         early_stopping_patience=0
         effective_batch_tokens=-5
         eval_frequency=never
+        eval_steps=all
         generate_data=2
         keep_checkpoint_every_n_hours=nan
         keep_checkpoint_max=all

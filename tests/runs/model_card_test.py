@@ -7,18 +7,21 @@ import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 
+from keras_transformer import registry
 from keras_transformer.data.vocabulary.bpe_symbols import write_symbols
 from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.registry import get_hparams
 from keras_transformer.runs.averaging import average_run
 from keras_transformer.runs.checkpoints import Evaluation
 from keras_transformer.runs.metrics_table import MetricsTable
+from keras_transformer.runs.model_card.card import LANGUAGES
 from keras_transformer.runs.model_card.card import make_model_card
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.scores import read_scores
 from keras_transformer.runs.scores import record_scores
 from keras_transformer.scoring.translations import bleu_report
+from keras_transformer.scoring.translations import is_language
 from keras_transformer.scoring.translations import translation_report
 from keras_transformer.search.options import DecodeOptions
 
@@ -118,6 +121,16 @@ class ModelCardTest:
         assert facts["Training precision"] == "bfloat16"
         assert facts["Hyperparameters"].endswith("with 2 changed")
 
+    def test_the_languages_of_all_problems_have_names(self):
+        problems = map(registry.problems.get, registry.problems.names())
+        codes = {
+            code
+            for each in problems
+            for code in (each.inputs_language, each.targets_language)
+            if is_language(code)
+        }
+        assert {"de", "tn", "zh"} <= codes <= set(LANGUAGES)
+
     def test_a_decoder_of_another_depth_is_said_to_be_such(self, make_run):
         run = make_run()
         run.hparams = dataclasses.replace(HPARAMS, num_decoder_layers=1)
@@ -151,6 +164,10 @@ class ModelCardTest:
         assert 'signatures["ids"]' in text and "load(" in text
         assert "keras_transformer" not in text
         assert "the normalised linearization of their tree" in text
+        # Treebanks of other languages are learnt as well.
+        card = make_model_card(run)
+        assert "that parses sentences" in card
+        assert "English" not in card
 
     def test_differences_from_the_hparams_set_come_first(self, make_run):
         rows = rows_of(section(make_model_card(make_run()), "Hyperparameters"))

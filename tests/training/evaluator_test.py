@@ -1,5 +1,6 @@
 """The evaluator gives the figures of the model and the problem's scores."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -23,6 +24,32 @@ class Similar(Numbers):
 
 
 class EvaluatorTest:
+    def test_a_number_of_batches_has_all_lengths(self, tmp_path):
+        problem = Numbers(data_dir=str(tmp_path))
+        problem.generate(None)
+        hparams = dataclasses.replace(HPARAMS, batch_tokens=24)
+        backend = make_backend(hparams, num_devices=1)
+        backend.build(problem.vocabulary.vocab_size)
+        plan = problem.evaluation_batches(24)
+        num_tokens = []
+
+        def count(inputs, targets):
+            num_tokens.append((targets != 0).sum())
+            return 1.0, 0.0, num_tokens[-1]
+
+        backend.evaluate = count
+        _, samples = Evaluator(problem, backend, hparams)()
+        every, num_tokens = num_tokens, []
+        assert len(every) == len(plan)
+        evaluate = Evaluator(problem, backend, hparams, num_batches=2)
+        figures, samples = evaluate()
+        assert num_tokens == [every[0], every[-1]]
+        assert figures["dev_loss"] == 2 / sum(num_tokens)
+        sources, references = problem.text_split("dev")
+        rows = sorted(int(row) for n in (0, -1) for row in plan[n][0])
+        expected = [(sources[row], references[row]) for row in rows]
+        assert [sample[:2] for sample in samples] == expected[:5]
+
     def test_scores_of_the_problem_are_checked(self, tmp_path):
         problem = Similar(data_dir=str(tmp_path))
         problem.generate(None)

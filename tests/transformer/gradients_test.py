@@ -22,7 +22,7 @@ IDS = np.random.default_rng(0).integers(2, 11, (2048, 4)).astype("int32")
 SPANS = make_spans(IDS, num_labels=3)
 MODELS = [
     {**MARIAN, "packed": True, "activation": "silu"},
-    {"span_labels": 3, "norm": "pre", "output_bias": True},
+    {"span_labels": 3, "norm": "pre", "max_relative_position": 1},
 ]
 
 

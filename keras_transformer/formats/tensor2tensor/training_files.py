@@ -11,6 +11,7 @@ import re
 
 import numpy as np
 
+from keras_transformer import registry
 from keras_transformer.files.quiet import silence
 from keras_transformer.files.reading import check_file
 from keras_transformer.files.reading import file_error
@@ -50,11 +51,7 @@ _REQUIRED = {
     "ffn_layer": "dense_relu_dense",
 }
 _RELATIVE = "dot_product_relative"
-# Heads of the sets where these do not have a width of 64, and the widths that
-# only sets with a width of 64 have otherwise.
-_HEADS = {"h1": 1, "h4": 4, "h16": 16, "h32": 32, "hs256": 8, "hs1024": 8}
-_HEADS |= {"test": 2, "tiny": 4, "big_enfr_tpu": 8, "parsing_base": 8}
-_HEADS |= {"relative_tiny": 4}
+# Heads of the widths that nearly all sets with heads of 64 have.
 _WIDTHS = {256: 4, 512: 8, 1024: 16}
 # The spaces of the languages before version 1.5.2. Since then, translation
 # has the space 0. Files of 1.5.2 itself look as those of the version before it.
@@ -110,9 +107,13 @@ def _parse(text):
 
 def find_num_heads(hparams, flags, d_model):
     """Returns the number of heads of a model, None if nothing tells it."""
-    name = flags.get("hparams_set", "").removeprefix("transformer_")
-    heads = hparams.get("num_heads", _HEADS.get(name))
-    return _WIDTHS.get(d_model) if heads is None else heads
+    if "num_heads" in hparams:
+        return hparams["num_heads"]
+    name = flags.get("hparams_set", "")
+    for each in (f"{name}_t2t", name):  # ours may have the name, too
+        if each in registry.hparams_sets.names():
+            return registry.get_hparams(each).num_heads
+    return _WIDTHS.get(d_model)
 
 
 def find_languages(flags):

@@ -22,19 +22,13 @@ FILE_NAME = "README.md"
 _BEGINNING = "---\n# Written by keras_transformer"
 _BEGINNINGS = (_BEGINNING, "<!-- Written by keras_transformer")
 # Languages of the registered problems. A card shows others by their codes.
-LANGUAGES = {
-    "cs": "Czech",
-    "de": "German",
-    "en": "English",
-    "es": "Spanish",
-    "fr": "French",
-    "it": "Italian",
-    "nl": "Dutch",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "ro": "Romanian",
-    "ru": "Russian",
-}
+LANGUAGES = """
+    cs=Czech de=German en=English es=Spanish et=Estonian fi=Finnish fr=French
+    id=Indonesian it=Italian lv=Latvian mk=Macedonian nl=Dutch
+    pl=Polish pt=Portuguese ro=Romanian ru=Russian tn=Tswana tr=Turkish
+    vi=Vietnamese zh=Chinese
+"""
+LANGUAGES = dict(pair.split("=") for pair in LANGUAGES.split())
 
 
 def write_model_card(directory, run, step=None, export=None):

@@ -50,7 +50,7 @@ def find_alarms(source, translation):
 
     It never returns "uncovered", which needs attention (see `leaves_out`),
     "message", which needs placeholders, nor "low_score", which needs the
-    `evaluation.quality` of a run.
+    `scoring.quality` of a run.
 
     >>> find_alarms("fragmentation", "frammenti di frammenti di frammenti")
     ['loop']

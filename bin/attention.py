@@ -169,7 +169,6 @@ def _draw_all_heads():
 
 
 def _draw_figure():
-    from keras_transformer.visualization import paper_drawing
     from keras_transformer.visualization import paper_figures
 
     plan = _plan_run()
@@ -184,9 +183,9 @@ def _draw_figure():
     (attention,) = _word_attention(_load(plan), [FLAGS.text])
     figure = paper_figures.paper_figure(view, *attention)
     if FLAGS.html:
-        paper_drawing.write_paper_page(figure, FLAGS.html)
+        paper_figures.write_paper_page(figure, FLAGS.html)
     if FLAGS.picture:
-        paper_drawing.write_paper_picture(figure, FLAGS.picture)
+        paper_figures.write_paper_picture(figure, FLAGS.picture)
     print(f"Figure {figure.number}. {figure.caption}")
 
 

@@ -52,6 +52,8 @@ import functools
 import os
 import sys
 
+import numpy as np
+
 from keras_transformer import registry
 from keras_transformer.bin.kt_evaluate.evaluate_flags import FLAGS
 from keras_transformer.bin.kt_evaluate.evaluate_flags import OF_A_RUN
@@ -73,9 +75,9 @@ from keras_transformer.scoring.quality import Quality
 from keras_transformer.scoring.quality import check_number
 from keras_transformer.scoring.quality import describe_quality
 from keras_transformer.scoring.quality import measure_features
-from keras_transformer.scoring.quality import sentence_chrf
 from keras_transformer.scoring.symbol_scores import symbol_report
 from keras_transformer.scoring.translations import choose_tokenizer
+from keras_transformer.scoring.translations import sentence_chrf
 from keras_transformer.scoring.translations import translation_report
 
 
@@ -130,9 +132,7 @@ def _score_runs(plan, problem, texts):
     costs = _record(plan, report, texts, options) if output_dir else []
     print("\n".join([report.text, "", *costs] if costs else [report.text]))
     both = (hypotheses, others)
-    comparison = _compare(
-        plan.paths, both, texts.references, tokenize, measure, texts, problem
-    )
+    comparison = _compare(plan.paths, both, texts, tokenize, measure, problem)
     print(comparison, end="")
     make = make_report(problem, tokenize, FLAGS.lowercase)
     lines = [] if FLAGS.test_set else scores_by_corpus(texts, *both, make)
@@ -162,7 +162,8 @@ def _read_quality(problem, options, output_dir, step):
 
 def _judge(quality, plan, features, alarms, best, texts):
     """Returns a report on estimates of quality, which may be fitted here."""
-    chrf = sentence_chrf([one.text for one in best], texts.references)
+    outputs = [one.text for one in best]
+    chrf = np.array(sentence_chrf(outputs, texts.references))
     if FLAGS.calibrate:
         quality = Quality.fit(plan.steps[0], features, alarms, chrf)
         quality.write(plan.paths[0])
@@ -182,6 +183,8 @@ def _score_files():
     if FLAGS.measure == "f1":
         _score_trees()
         return
+    from keras_transformer.decoding.test_sets import Texts
+
     path, *further_paths = FLAGS.references
     references, hypotheses, *more_references = text_files.read_sides(
         path, FLAGS.hypotheses, *further_paths
@@ -194,18 +197,12 @@ def _score_files():
     measure = FLAGS.measure or "bleu"
     if measure in SYMBOL_MEASURES:
         _refuse(OF_BLEU, f"BLEU, not {measure}")
-    tokenize = FLAGS.tokenize or choose_tokenizer(FLAGS.language, references)
-    texts = hypotheses, references, more_references
-    report = _score_text(measure, texts, FLAGS.language, tokenize)
+    language = FLAGS.language
+    tokenize = FLAGS.tokenize or choose_tokenizer(language, references)
+    texts = Texts(path, path, None, references, {}, language, more_references)
+    report = _score_text(measure, texts, hypotheses, tokenize)
     both = (hypotheses, others)
-    comparison = _compare(
-        [FLAGS.hypotheses],
-        both,
-        references,
-        tokenize,
-        measure,
-        more_references=more_references,
-    )
+    comparison = _compare([FLAGS.hypotheses], both, texts, tokenize, measure)
     # Printed last: the page survives a reader that closes the pipe.
     print(f"{report.text}\n{comparison}", end="")
 
@@ -239,32 +236,15 @@ def _score_trees():
         )
 
 
-def _compare(
-    paths,
-    outputs,
-    references,
-    tokenize,
-    measure,
-    texts=None,
-    problem=None,
-    more_references=(),
-):
+def _compare(paths, outputs, texts, tokenize, measure, problem=None):
     """Returns the comparison of two systems as text, and may write a page."""
-    # Outputs that are read from files have no `texts` and no `problem`.
     if not FLAGS.compare:
         return ""
     from keras_transformer.visualization.systems_report import Systems
     from keras_transformer.visualization.systems_report import compare_systems
     from keras_transformer.visualization.systems_report import name_systems
 
-    name = texts.name if texts else FLAGS.references[0]
-    if texts:
-        more_references = texts.more_references
-    sources = texts and texts.sources
-    names = name_systems(paths, FLAGS.compare)
-    systems = Systems(
-        name, names, outputs, references, sources, more_references
-    )
+    systems = Systems(texts, name_systems(paths, FLAGS.compare), outputs)
     text = compare_systems(
         systems, tokenize, FLAGS.lowercase, FLAGS.html, problem, measure
     )
@@ -350,19 +330,18 @@ def _read_texts(plan, problem):
 
 
 def _score(problem, measure, texts, hypotheses, tokenize):
-    if measure not in (*TRANSLATION_MEASURES, *SYMBOL_MEASURES):
-        return problem.report(hypotheses, texts.references)
-    sides = hypotheses, texts.references, texts.more_references
-    language = FLAGS.language or texts.language
-    return _score_text(measure, sides, language, tokenize, texts.origin)
+    if measure in (*TRANSLATION_MEASURES, *SYMBOL_MEASURES):
+        return _score_text(measure, texts, hypotheses, tokenize)
+    return problem.report(hypotheses, texts.references)
 
 
-def _score_text(measure, texts, language, tokenize, origin=()):
-    """Returns the `Report` of outputs, references and further references."""
+def _score_text(measure, texts, hypotheses, tokenize):
+    sides, others = (hypotheses, texts.references), texts.more_references
     if measure in SYMBOL_MEASURES:
-        return symbol_report(*texts, origin)
-    options = language, tokenize, FLAGS.lowercase, dict(origin)
-    return translation_report(*texts[:2], *options, texts[2])
+        return symbol_report(*sides, others, texts.origin)
+    language = FLAGS.language or texts.language
+    options = language, tokenize, FLAGS.lowercase, texts.origin
+    return translation_report(*sides, *options, others)
 
 
 def _record(plan, report, texts, options):

@@ -35,7 +35,7 @@ from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
 from keras_transformer.training.sweep.rows import SCALES
 from keras_transformer.training.sweep.rows import SPLITS
-from keras_transformer.training.sweep.rows import Variant
+from keras_transformer.training.sweep.rows import Row
 from keras_transformer.training.sweep.rows import make_points
 from keras_transformer.training.sweep.rows import make_rows
 from keras_transformer.training.sweep.rows import make_table3
@@ -153,36 +153,39 @@ GOES_WITH = {
     "base_seeds": ("table=3",),
     "semi_data_dir": ("table=4",),
 }
+NEEDS = {"hparams_set": ("grid", "random"), "ranges": ("random",)}
 
 
 def main(argv):
     flags.require(FLAGS, "output_dir", "problem", "data_dir")
-    data_dir = os.path.abspath(FLAGS.data_dir)
-    problem = registry.get_problem(FLAGS.problem, data_dir)
+    problem = registry.get_problem(
+        FLAGS.problem, os.path.abspath(FLAGS.data_dir)
+    )
     rows = make_rows(
-        _make_variants(problem),
+        _make_models(problem),
         FLAGS.scale,
         FLAGS.hparams,
         FLAGS.train_steps,
         _seeds,
     )
-    selected_rows = _select_rows(rows)
+    row_names = _select("rows", "rows of the sweep", [r.name for r in rows])
+    text_splits = [name for name in SPLITS if name in problem.splits]
+    rule = "splits of the problem that kt-evaluate takes"
+    splits = _select("splits", rule, text_splits)
     check_directory(FLAGS.output_dir, "`--output_dir`")
-    _check_no_run()
-    _check_rows(rows)
     # Imported here because it imports NumPy, which would slow --help down.
     from keras_transformer.training.sweep.sweep import MARKDOWN_FILE
     from keras_transformer.training.sweep.sweep import Sweep
     from keras_transformer.training.sweep.sweep import check_settings
 
-    names = [row.variant.name for row in rows]
+    _check_runs(rows)
     sweep = Sweep(
         FLAGS.output_dir,
         _make_title(),
         rows,
-        _select_splits(problem),
+        splits,
         problem.measure,
-        quoted=quote_table4(names) if FLAGS.table == "4" else (),
+        quoted=quote_table4(rows) if FLAGS.table == "4" else (),
         base="base" if FLAGS.table == "3" else None,
     )
     with lock_directory(FLAGS.output_dir, wait=False):
@@ -190,7 +193,7 @@ def main(argv):
         check_settings(FLAGS.output_dir, settings)
         with contextlib.closing(RowProcess()) as process:
             failures = sweep.run(
-                selected_rows,
+                [row for row in rows if row.name in row_names],
                 process.run,
                 _repeat_flag("usr_dir"),
                 _repeat_flag("precision"),
@@ -200,8 +203,10 @@ def main(argv):
     return 1 if failures else 0
 
 
-def _check_no_run():
+def _check_runs(rows):
+    """Checks that the data and the memory suffice for a run of each row."""
     from keras_transformer.runs.run_directory import RunDirectory
+    from keras_transformer.training import start
 
     if RunDirectory.exists(FLAGS.output_dir):
         raise UserError(
@@ -209,10 +214,13 @@ def _check_no_run():
             f"run for each row. Received: --output_dir={FLAGS.output_dir}, "
             "which is a run itself. Name another directory."
         )
+    # A faulty row thus fails before the rows above it are trained.
+    for row in rows:
+        start.check_data(row.problem, row.hparams)
 
 
-def _find_kind():
-    """Returns which of `KINDS` is set; checks that the other flags fit it."""
+def _make_models(problem):
+    """Returns the models that the flags name; checks that the flags agree."""
     kinds = [name for name in KINDS if FLAGS[name].value]
     if len(kinds) != 1:
         received = " and ".join(flags.show(FLAGS, name) for name in kinds)
@@ -221,32 +229,25 @@ def _find_kind():
             f"{received or 'none of them'}. Give one of them."
         )
     (kind,) = kinds
-    if kind in ("grid", "random"):
-        flags.require(FLAGS, "hparams_set", by=kind)
-    if kind == "random":
-        flags.require(FLAGS, "ranges", by="random")
-    at = f"{kind}={FLAGS.table}" if kind == "table" else kind
-    for name, places in GOES_WITH.items():
-        if at not in places:
-            rule = f"needs --{' or --'.join(places)}"
+    if kind == "table":
+        kind = f"table={FLAGS.table}"
+    for name, kinds in GOES_WITH.items():
+        if kind not in kinds:
+            rule = f"needs --{' or --'.join(kinds)}"
             flags.refuse(FLAGS, [name], rule)
-    return kind
-
-
-def _make_variants(problem):
-    """Returns the variants that the flags name."""
-    kind = _find_kind()
+        elif kind in NEEDS.get(name, ()):
+            flags.require(FLAGS, name, by=kind)
     if kind == "hparams_sets":
         names = FLAGS.hparams_sets.split(",")
-        return [Variant(name, problem, name) for name in names]
+        return [Row(name, problem, name) for name in names]
+    if kind == "table=3":
+        return make_table3(problem)
+    if kind == "table=4":
+        return _make_table4(problem)
     if kind == "grid":
         points = list_grid(FLAGS.grid)
-    elif kind == "random":
-        points = draw_points(FLAGS.ranges, FLAGS.random, FLAGS.random_seed)
-    elif FLAGS.table == "3":
-        return make_table3(problem)
     else:
-        return _make_table4(problem)
+        points = draw_points(FLAGS.ranges, FLAGS.random, FLAGS.random_seed)
     return make_points(problem, FLAGS.hparams_set, points)
 
 
@@ -274,40 +275,17 @@ def _seeds(name):
     return range(FLAGS.random_seed, FLAGS.random_seed + count)
 
 
-def _select_rows(rows):
-    """Returns the rows that --rows names."""
-    if not FLAGS.rows:
-        return rows
-    names = FLAGS.rows.split(",")
-    all_names = [row.variant.name for row in rows]
-    _check_names("`--rows` must name rows of the sweep", names, all_names)
-    return [row for row in rows if row.variant.name in names]
-
-
-def _check_names(rule, names, known):
+def _select(flag, rule, known):
+    """Returns the names that a flag lists, or by default the known ones."""
+    names = FLAGS[flag].value.split(",") if FLAGS[flag].value else known
     for name in names:
         if name not in known:
             raise UserError(
-                f"{rule}. Received: {fields.quote(name)}. Use "
+                f"`--{flag}` must name {rule}. Received: "
+                f"{fields.quote(name)}. Use "
                 f"{' or '.join(dict.fromkeys(known))}."
             )
-
-
-def _check_rows(rows):
-    """Checks that the data and the memory suffice for all rows."""
-    # A faulty row thus fails before the rows above it are trained.
-    from keras_transformer.training import start
-
-    for row in rows:
-        start.check_data(row.variant.problem, row.hparams)
-
-
-def _select_splits(problem):
-    text_splits = [name for name in SPLITS if name in problem.splits]
-    splits = FLAGS.splits.split(",") if FLAGS.splits else text_splits
-    rule = "`--splits` must name splits of the problem that kt-evaluate takes"
-    _check_names(rule, splits, text_splits)
-    return tuple(splits)
+    return list(dict.fromkeys(names))
 
 
 def _make_title():

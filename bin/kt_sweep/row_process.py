@@ -1,5 +1,6 @@
 """The process in which kt-trainer and kt-evaluate make the rows of a sweep."""
 
+import collections
 import contextlib
 import importlib
 import multiprocessing
@@ -10,18 +11,20 @@ import traceback
 
 from keras_transformer.training.sweep.rows import LOG_FILE
 
+PATIENCE = 60  # seconds in which a process must free its memory, or end
+
 
 class RowProcess:
     """Runs commands one after another in one process.
 
     A start of TensorFlow takes longer than the training of a small model, so
     rows share a process. A failed command may leave its memory occupied, and a
-    crash ends the process, so the next command gets a new one.
+    crash ends the process, so the next command gets a new one. It also gets a
+    new one if the process died or got stuck after the previous command.
     """
 
     def __init__(self):
-        self._process = self._pipe = None
-        self._has_trained = False
+        self._process = self._pipe = self._first = None
 
     def run(self, name, path, flags):
         """Runs a command, such as "trainer", on the run in a directory.
@@ -29,27 +32,27 @@ class RowProcess:
         Returns None, or a line on why the command failed.
         """
         # Only kt-trainer sets up the devices so that trainings can follow.
-        if name == "trainer" and not self._has_trained:
+        if name == "trainer" != self._first or not self._is_ready():
             self.close()
-            self._has_trained = True
-        if self._process is None:
             context = multiprocessing.get_context("spawn")
             self._pipe, other_end = context.Pipe()
             self._process = context.Process(target=_serve, args=(other_end,))
             self._process.start()
+            self._first = name
             other_end.close()
         log = os.path.join(path, LOG_FILE)
-        self._pipe.send((name, [f"--output_dir={path}", *flags], log))
         try:
+            self._pipe.send((name, [f"--output_dir={path}", *flags], log))
             status = self._pipe.recv()
-        except EOFError:
+        except (EOFError, OSError):
             self._process.join()
-            status = self._process.exitcode
+            status = self._process.exitcode or 1
         except KeyboardInterrupt as error:
             # Control-C on a terminal also reaches the process itself. A second
             # signal does no harm while it trains and saves.
             os.kill(self._process.pid, signal.SIGINT)
-            self.close()
+            self._pipe.close()
+            self._process.join()
             error.add_note("The same command continues the sweep.")
             raise
         if status == 0:
@@ -58,27 +61,43 @@ class RowProcess:
         reason = f"ended with status {status}"
         if status < 0:
             reason = f"was ended by signal {-status}"
-        return f"kt-{name} {reason}. {_read_last_line(log)}"
+        with open(log, encoding="utf-8", errors="replace") as file:
+            last_line = collections.deque(filter(str.strip, file), maxlen=1)
+        return f"kt-{name} {reason}. {''.join(last_line).strip()}"
+
+    def _is_ready(self):
+        """Returns whether a process waits for the next command."""
+        if self._process:
+            with contextlib.suppress(EOFError, OSError):
+                is_free = self._pipe.poll(PATIENCE) and self._pipe.recv()
+                return is_free and self._process.is_alive()
+        return False
 
     def close(self):
-        """Waits for the end of the process, if there is one."""
+        """Ends the process, if there is one."""
         if self._process:
             self._pipe.close()
+            self._process.join(PATIENCE)
+            self._process.kill()
             self._process.join()
         self._process = None
-        self._has_trained = False
 
 
 def _serve(pipe):
     """Runs the commands that arrive until the other end is closed."""
-    with contextlib.suppress(EOFError, KeyboardInterrupt):
+    with contextlib.suppress(EOFError, BrokenPipeError, KeyboardInterrupt):
         while True:
             name, flags, log = pipe.recv()
             with open(log, "ab") as file:
                 for descriptor in (1, 2):
                     os.dup2(file.fileno(), descriptor)
             pipe.send(_call(name, flags))
-            _free_memory()
+            # Forgets the model and its compiled functions.
+            if keras := sys.modules.get("keras"):
+                keras.utils.clear_session()
+            if jax := sys.modules.get("jax"):
+                jax.clear_caches()
+            pipe.send(True)  # which `_is_ready` waits for
 
 
 def _call(name, flags):
@@ -91,17 +110,3 @@ def _call(name, flags):
     except Exception:
         traceback.print_exc()
     return 1
-
-
-def _free_memory():
-    """Forgets the model and its compiled functions."""
-    if keras := sys.modules.get("keras"):
-        keras.utils.clear_session()
-    if jax := sys.modules.get("jax"):
-        jax.clear_caches()
-
-
-def _read_last_line(path):
-    with open(path, encoding="utf-8", errors="replace") as file:
-        lines = [line for line in map(str.strip, file) if line]
-    return lines[-1] if lines else ""

@@ -17,7 +17,7 @@ class Texts:
 
     name: str  # of the files of its outputs and scores, such as "test"
     place: str  # for error messages
-    sources: list
+    sources: list | None  # None if they are not known
     references: list
     origin: dict  # entries of a score's signature
     language: str | None = None  # of the references; None if there are two

@@ -4,6 +4,7 @@ import collections
 import dataclasses
 
 from keras_transformer.scoring.translations import bleu_metric
+from keras_transformer.scoring.translations import sentence_chrf
 
 MAX_ORDER = 4  # of n-grams, as in BLEU
 # Upper bounds of the groups; a last group holds all greater values.
@@ -87,14 +88,11 @@ def find_greatest_differences(systems, references, lowercase=False):
     Returns two lists of at most `NUM_SENTENCES` `Sentence`, the largest
     difference first: one for each system that is better.
     """
-    from sacrebleu.metrics import CHRF
-
-    chrf = CHRF(lowercase=lowercase)
     sentences = []
     for number, (*pair, reference) in enumerate(zip(*systems, references), 1):
         # Most sentences are often equal, and equal ones have no difference.
         if pair[0] != pair[1]:
-            scores = [chrf.sentence_score(t, [reference]).score for t in pair]
+            scores = sentence_chrf(pair, [reference, reference], lowercase)
             sentences.append(Sentence(number, *scores))
     sentences.sort(key=lambda sentence: -sentence.difference)
     better = [s for s in sentences if s.difference > 0]

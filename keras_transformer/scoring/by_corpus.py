@@ -4,7 +4,7 @@ import functools
 import itertools
 
 from keras_transformer.data.generation.corpora import format_corpus_name
-from keras_transformer.scoring.report import align_columns
+from keras_transformer.scoring.report import tabulate_scores
 from keras_transformer.scoring.translations import bleu_report
 
 
@@ -29,22 +29,14 @@ def scores_by_corpus(texts, hypotheses, others, report):
     ends = list(
         itertools.accumulate(corpus["pairs"] for corpus in texts.corpora)
     )
-    lines = []
+    rows = []
     for corpus, start, end in zip(texts.corpora, [0, *ends], ends):
         part = slice(start, end)
-        references = texts.references[part]
-        scores = report(hypotheses[part], references).scores
-        baseline = {}
-        if others:
-            baseline = report(others[part], references).scores
+        scores, baseline = (
+            outputs and report(outputs[part], texts.references[part]).scores
+            for outputs in (hypotheses, others)
+        )
         name = format_corpus_name(corpus["name"], corpus.get("tag"))
-        head, cells = ["corpus", "sentences"], [name, f"{corpus['pairs']:,}"]
-        for key, score in scores.items():
-            head.append(key)
-            cells.append(f"{score:.2f}")
-            if others:
-                head.append("gain")
-                cells.append(f"{score - baseline[key]:+.2f}")
-        lines.append(cells)
+        rows.append(((name, f"{corpus['pairs']:,}"), scores, baseline))
     # An empty line separates the table from what is printed above it.
-    return ["", *align_columns([head, *lines])]
+    return ["", *tabulate_scores(["corpus", "sentences"], rows, "gain")]

@@ -162,19 +162,6 @@ def measure_features(translator, hypotheses, alpha):
     return np.stack([np.ones(len(means)), means, np.log(lengths)], axis=1)
 
 
-def sentence_chrf(hypotheses, references):
-    """Returns the chrF of each translation, of shape `(translations,)`."""
-    # Imported here because kt-decoder does without it.
-    from sacrebleu import sentence_chrf as compute
-
-    return np.array(
-        [
-            compute(hypothesis, [reference]).score
-            for hypothesis, reference in zip(hypotheses, references)
-        ]
-    )
-
-
 def calibration_error(estimates, outcomes):
     """Returns the expected calibration error of probabilities, from 0 to 1.
 

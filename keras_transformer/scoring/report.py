@@ -1,6 +1,7 @@
 """Reports of scores, their validation, and the tables that show them."""
 
 import dataclasses
+import itertools
 import math
 import numbers
 
@@ -11,7 +12,8 @@ from keras_transformer.fields import quote
 TAKEN_NAMES = ("loss", "perplexity", "accuracy")
 TAKEN_NAMES += ("step", "num_pairs", "decode", "lines")
 
-HEAD = ("", "score", "1-gram", "2-gram", "3-gram", "4-gram", "brevity penalty")
+# The second cell has the width of 100.00.
+HEAD = ("", " score", "1-gram", "2-gram", "3-gram", "4-gram", "brevity penalty")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,22 +61,14 @@ class Report:
         Two scores are comparable only under the same signature.
         """
         width = max(len(row.title) for row in self.rows)
-        lines = [_table_line(HEAD, width)]
+        lines = align_columns(
+            [HEAD, *((row.title, *row.cells) for row in self.rows)]
+        )
         lines += [
-            _table_line((row.title, *row.cells), width) for row in self.rows
+            "",
+            *(f"{r.title:<{width}}  {r.signature}" for r in self.rows),
         ]
-        lines.append("")
-        lines += [f"{row.title:<{width}}  {row.signature}" for row in self.rows]
         return "\n".join([*lines, self.left_out] if self.left_out else lines)
-
-
-def _table_line(cells, width):
-    first, *rest = cells
-    columns = [f"{first:<{width}}"]
-    columns += [
-        f"{cell:>{max(6, len(head))}}" for cell, head in zip(rest, HEAD[1:])
-    ]
-    return "  ".join(columns)
 
 
 def check_scores(scores, problem_name):
@@ -107,13 +101,38 @@ def check_scores(scores, problem_name):
     return {name: float(value) for name, value in scores.items()}
 
 
+def tabulate_scores(head, rows, change):
+    """Returns the lines of a table of scores and their changes.
+
+    Args:
+        head: List of str, the heads of the first columns.
+        rows: List of tuples: the first cells, the scores by name, and those
+            that they are compared with, or an empty dictionary.
+        change: Str, head of the differences.
+    """
+    lines = []
+    for cells, scores, others in rows:
+        heads, line = [*head], [*cells]
+        for name, score in scores.items():
+            heads.append(name)
+            line.append(f"{score:.2f}")
+            if others:
+                heads.append(change)
+                line.append(f"{score - others[name]:+.2f}")
+        lines.append(line)
+    return align_columns([heads, *lines])
+
+
 def align_columns(rows):
     """Returns rows as lines, the first column to the left, others to the right.
+
+    A row may have fewer cells than others.
 
     >>> align_columns([("text", "BLEU"), ("a", "7.5")])
     ['text  BLEU', 'a      7.5']
     """
-    widths = [max(map(len, column)) for column in zip(*rows)]
+    columns = itertools.zip_longest(*rows, fillvalue="")
+    widths = [max(map(len, column)) for column in columns]
     lines = []
     for first, *rest in rows:
         cells = [f"{cell:>{w}}" for cell, w in zip(rest, widths[1:])]

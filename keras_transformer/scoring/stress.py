@@ -4,7 +4,7 @@ import os
 
 from keras_transformer.data.text import disturbances
 from keras_transformer.files.records import write_record
-from keras_transformer.scoring.report import align_columns
+from keras_transformer.scoring.report import tabulate_scores
 
 
 def measure_stress(texts, outputs, translator, decode, report):
@@ -63,13 +63,9 @@ def write_stress(output_dir, name, step, scores):
 
 def format_stress(scores):
     """Returns the lines of a table of the scores and their changes."""
-    clean = scores["clean"]
-    measures = [name for name in clean if name != "disturbed"]
-    rows = [["sources", "disturbed"]]
-    rows[0] += [cell for name in measures for cell in (name, "change")]
+    rows = []
     for title, row in scores.items():
-        cells = [title.replace("_", " "), f"{row['disturbed']:,}"]
-        for name in measures:
-            cells += [f"{row[name]:.2f}", f"{row[name] - clean[name]:+.2f}"]
-        rows.append(cells)
-    return align_columns(rows)
+        row = dict(row)
+        cells = title.replace("_", " "), f"{row.pop('disturbed'):,}"
+        rows.append((cells, row, scores["clean"]))
+    return tabulate_scores(["sources", "disturbed"], rows, "change")

@@ -222,6 +222,17 @@ def bleu_metric(tokenize, lowercase, **options):
     return BLEU(tokenize=tokenize, lowercase=lowercase, force=True, **options)
 
 
+def sentence_chrf(hypotheses, references, lowercase=False):
+    """Returns the chrF of each hypothesis, a list of float."""
+    from sacrebleu.metrics import CHRF
+
+    chrf = CHRF(lowercase=lowercase)
+    return [
+        chrf.sentence_score(hypothesis, [reference]).score
+        for hypothesis, reference in zip(hypotheses, references)
+    ]
+
+
 def make_score(texts, origin, name, title, metric):
     """Returns the `Score` of hypotheses, which come first in the texts.
 

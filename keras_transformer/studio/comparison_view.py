@@ -7,6 +7,7 @@ from keras_transformer.decoding import outputs
 from keras_transformer.decoding.test_sets import get_split
 from keras_transformer.errors import UserError
 from keras_transformer.scoring import comparison
+from keras_transformer.scoring.translations import sentence_chrf
 from keras_transformer.studio.models import Frame
 from keras_transformer.visualization.systems_report import Systems
 from keras_transformer.visualization.systems_report import make_systems_report
@@ -52,14 +53,8 @@ def compare_texts(studio, name: str, run: int = 0, other: int = 0):
         )
     texts = get_split(problem, name)
     both = tuple(outputs.read_others(each.path, texts) for each in pair)
-    systems = Systems(
-        name,
-        name_systems([pair[0].path], pair[1].path),
-        both,
-        texts.references,
-        texts.sources,
-        texts.more_references,
-    )
+    names = name_systems([pair[0].path], pair[1].path)
+    systems = Systems(texts, names, both)
     differences = comparison.compare(
         both[0], both[1], texts.references, problem.bleu_tokenizer
     )
@@ -77,21 +72,17 @@ def save_comparison(studio, name: str, run: int = 0, other: int = 0):
 
 
 def _score_sentences(texts, both):
-    from sacrebleu.metrics import CHRF
-
-    chrf = CHRF()
-    sentences = []
-    for number, (source, reference, *pair) in enumerate(
-        zip(texts.sources, texts.references, *both), 1
-    ):
-        scores = [chrf.sentence_score(one, [reference]).score for one in pair]
-        sentences.append(
-            {
-                "number": number,
-                "source": source,
-                "reference": reference,
-                "texts": pair,
-                "scores": scores,
-            }
+    scores = [sentence_chrf(each, texts.references) for each in both]
+    rows = zip(texts.sources, texts.references, zip(*both), zip(*scores))
+    return [
+        {
+            "number": number,
+            "source": source,
+            "reference": reference,
+            "texts": list(pair),
+            "scores": list(scores_of_pair),
+        }
+        for number, (source, reference, pair, scores_of_pair) in enumerate(
+            rows, 1
         )
-    return sentences
+    ]

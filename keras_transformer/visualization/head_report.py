@@ -3,7 +3,6 @@
 import numpy as np
 
 from keras_transformer.visualization import page
-from keras_transformer.visualization.paper_drawing import draw_panel
 from keras_transformer.visualization.paper_figures import Panel
 from keras_transformer.visualization.picture import write_picture
 
@@ -63,8 +62,8 @@ def write_head_page(scores, words, weights, path, text_name):
         rows.append((cells[0][0], [(n, *c[1:]) for n, c in zip(names, cells)]))
     pictures = []
     for layer, head in np.ndindex(scores.diagonal.shape):
-        panel = Panel([head], weights[layer, [head]])
-        pictures.append((layer + 1, head + 1, draw_panel(panel, words)))
+        panel = Panel(words, [head], weights[layer, [head]])
+        pictures.append((layer + 1, head + 1, panel))
     page.write_page(
         path,
         "head",

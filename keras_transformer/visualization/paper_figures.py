@@ -1,4 +1,4 @@
-"""The content of figures 3 to 5 of Vaswani et al. (2017), for any sentence.
+"""Figures 3 to 5 of Vaswani et al. (2017), for any sentence.
 
 All three show encoder self-attention in one layer, which is "layer 5 of 6" in
 the paper. Figure 3 follows one word in many heads. Figure 4 shows one head in
@@ -12,6 +12,8 @@ import numpy as np
 
 from keras_transformer.errors import UserError
 from keras_transformer.token_ids import END_LABEL
+from keras_transformer.visualization import page
+from keras_transformer.visualization import picture
 from keras_transformer.visualization.head_scores import entropy
 
 MIN_WEIGHT = 0.01  # of a line that is drawn
@@ -23,6 +25,19 @@ PALETTE = (
     *("#c49c94", "#f7b6d2", "#c7c7c7", "#dbdb8d", "#9edae5"),
 )
 DISTANT = 4  # words apart, from "making" to "more difficult" in figure 3
+# All lengths are in pixels of the page.
+PITCH = 27  # from one word to the next
+CHARACTER = 9.5  # length of a character of a word
+SPACE = 6  # between words and lines
+TEXT_WIDTH = 736  # of the caption
+MAX_SCALE = 2  # of the drawing of a short sentence
+# The others are of a picture.
+INCH = 114  # so that letters have the size of `FONT_SIZE`
+FONT_SIZE = 9.5
+HEADING = 39  # height of the line that names the heads
+FIRST_HEAD = 57  # from the start of that line to its first number
+HEAD_PITCH = 25  # from one number to the next
+MARGIN = 17
 
 
 class View(typing.NamedTuple):
@@ -41,25 +56,43 @@ class Line(typing.NamedTuple):
     key: int
     colour: str
     weight: float
-    shift: float  # from the middle of the words, in widths of a word
+    start: float  # where it begins below the upper words
+    end: float  # where it ends above the lower words
 
 
-class Panel(typing.NamedTuple):
-    """Lines between two rows of the same words."""
+class Panel:
+    """Two rows of the same words, and the lines between, from the left top.
 
-    heads: list  # of int, from 0
-    weights: np.ndarray  # (len(heads), num_words, num_words)
-    query: int | None = None  # the only word that attends; None for all
+    Lines below `MIN_WEIGHT` are left out.
 
-    def lines(self):
-        """Yields each `Line`, apart from those below `MIN_WEIGHT`."""
-        for place, head in enumerate(self.heads):
-            # Each head has a slot in the width of a word.
-            shift = (place + 0.5) / len(self.heads) - 0.5
-            for query, key in np.argwhere(self.weights[place] >= MIN_WEIGHT):
-                if self.query in (None, query):
-                    weight = min(1.0, float(self.weights[place, query, key]))
-                    yield Line(query, key, head_colour(head), weight, shift)
+    Args:
+        words: List of str.
+        heads: List of int, from 0.
+        weights: Array of shape `(len(heads), num_words, num_words)`.
+        query: Integer, the only word that attends. Defaults to all words.
+    """
+
+    def __init__(self, words, heads, weights, query=None):
+        texts = [picture.shorten_label(word) for word in words]
+        self.heads, self.query = heads, query
+        self.colours = [head_colour(head) for head in heads]
+        self.labels = [
+            (PITCH * (n + 0.5), text) for n, text in enumerate(texts)
+        ]
+        self.stripe = PITCH / len(heads)  # each head has a slot below a word
+        self.room = CHARACTER * max(map(picture.num_columns, texts)) + SPACE
+        self.width = PITCH * len(words)
+        fan = min(300, max(130, 0.32 * self.width))
+        self.lower = round(self.room + fan, 2)  # top of the lower words
+        self.height = self.lower + self.room
+        self.lines = []
+        for place, word, key in np.argwhere(weights >= MIN_WEIGHT).tolist():
+            if query in (None, word):
+                weight = min(1.0, float(weights[place, word, key]))
+                shift = (place + 0.5) / len(heads)
+                ends = (round(PITCH * (n + shift), 2) for n in (word, key))
+                line = Line(word, key, self.colours[place], weight, *ends)
+                self.lines.append(line)
 
 
 class PaperFigure(typing.NamedTuple):
@@ -67,7 +100,6 @@ class PaperFigure(typing.NamedTuple):
 
     number: str
     caption: str
-    words: list  # of str
     panels: list
 
 
@@ -79,15 +111,16 @@ def check_view(view, words, num_layers, num_heads):
             f"layer={view.layer}. Use 1 to {num_layers}."
         )
     heads = view.heads or []
+    shown = ",".join(map(str, heads))
     if any(not 1 <= head <= num_heads for head in heads):
         raise UserError(
             "`heads` must be heads of the model. Received: "
-            f"heads={_join(heads)}. Use 1 to {num_heads}."
+            f"heads={shown}. Use 1 to {num_heads}."
         )
     if heads and view.figure != "3" and len(heads) != 2:
         raise UserError(
             f"`heads` must be two heads for figure {view.figure}. Received: "
-            f"heads={_join(heads)}. Name two, such as 1,2."
+            f"heads={shown}. Name two, such as 1,2."
         )
     if view.word is not None and view.figure == "5":
         raise UserError(
@@ -119,36 +152,39 @@ def paper_figure(view, words, weights):
     weights = weights[layer - 1]
     query, strengths = None, -entropy(weights).mean(axis=-1)
     if view.figure != "5":
-        query = _query(view, words, weights)
+        far = _strongest(weights, words, DISTANT).mean(axis=0)
+        query = words.index(view.word) if view.word else int(np.argmax(far))
         strengths = _strongest(weights, words, 1)[:, query]
     heads = list(range(len(weights)))
     if view.heads:
         heads = [head - 1 for head in view.heads]
     elif view.figure != "3":
-        heads = _two_largest(strengths)
+        order = np.argsort(-strengths, kind="stable").tolist()
+        # A model with one head has its only head twice.
+        heads = sorted((2 * order)[:2])
     first, second, *_ = heads * 2
-    attention = f"encoder self-attention in layer {layer} of {num_layers}"
+    place = f"encoder self-attention in layer {layer} of {num_layers}"
     if view.figure == "3":
         panels = [(heads, query)]
         caption = (
-            f"{attention.capitalize()}, shown only for the word "
+            f"{place.capitalize()}, shown only for the word "
             f"“{words[query]}”. Different colours represent different heads."
         )
     elif view.figure == "4":
         panels = [([first], None), (heads, query)]
         caption = (
-            f"Two heads of {attention}. Top: the full attention of head "
+            f"Two heads of {place}. Top: the full attention of head "
             f"{first + 1}. Bottom: the attention of the word “{words[query]}” "
             f"alone, in heads {first + 1} and {second + 1}."
         )
     else:
         panels = [([first], None), ([second], None)]
         caption = (
-            f"Two heads of {attention}. Top: head {first + 1}. Bottom: head "
+            f"Two heads of {place}. Top: head {first + 1}. Bottom: head "
             f"{second + 1}."
         )
-    panels = [Panel(heads, weights[heads], query) for heads, query in panels]
-    return PaperFigure(view.figure, caption, words, panels)
+    panels = [Panel(words, heads, weights[heads], q) for heads, q in panels]
+    return PaperFigure(view.figure, caption, panels)
 
 
 def head_colour(head):
@@ -156,10 +192,79 @@ def head_colour(head):
     return PALETTE[head % len(PALETTE)]
 
 
-def _query(view, words, weights):
-    if view.word is not None:
-        return words.index(view.word)
-    return int(np.argmax(_strongest(weights, words, DISTANT).mean(axis=0)))
+def write_paper_page(figure, path):
+    """Writes a page that shows a figure as `write_paper_picture` draws it.
+
+    The page is a single HTML file that needs no other file and no network. It
+    follows the light or dark theme of the system. Pointing at a word shows the
+    lines of that word alone.
+    """
+    # A short sentence fills the width of the text, as a long one does.
+    scale = min(MAX_SCALE, max(1, TEXT_WIDTH / figure.panels[0].width))
+    page.write_page(path, "paper", figure=figure, scale=scale)
+
+
+def write_paper_picture(figure, path):
+    """Draws a figure in the paper's style.
+
+    Each panel has two rows of words. Lines lead from the words above, which
+    attend, to the words below. A colour stands for a head and the opacity of a
+    line for its weight. Where a single word attends, stripes behind the words
+    below repeat the weights. Weights below `MIN_WEIGHT` are left out.
+    """
+    # Imported here so that importing this module does not load matplotlib.
+    from matplotlib.figure import Figure
+
+    panels, width = figure.panels, figure.panels[0].width
+    heading = FIRST_HEAD + HEAD_PITCH * len(panels[-1].heads)
+    panel_height = HEADING + panels[0].height + MARGIN
+    size = max(width, heading) + 2 * MARGIN, panel_height * len(panels)
+    drawn = Figure([length / INCH for length in size], dpi=200)
+    axis = drawn.add_axes((0, 0, 1, 1), xlim=(0, size[0]), ylim=(size[1], 0))
+    axis.set_axis_off()
+    for number, panel in enumerate(panels):
+        top = number * panel_height
+        # The names of the heads in their colours.
+        options = {
+            "y": top + HEADING / 2,
+            "fontsize": FONT_SIZE,
+            "va": "center",
+        }
+        text = "head" if len(panel.heads) == 1 else "heads"
+        axis.text(MARGIN, s=text, color="0.35", **options)
+        x = MARGIN + FIRST_HEAD
+        for head, colour in zip(panel.heads, panel.colours):
+            options |= {"color": colour, "fontweight": "bold"}
+            axis.text(x, s=head + 1, **options)
+            x += HEAD_PITCH
+        _draw(axis, panel, (size[0] - width) / 2, top + HEADING)
+    picture.write_picture(drawn, path)
+
+
+def _draw(axis, panel, left, top):
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgba
+
+    upper, lower = top + panel.room, top + panel.lower
+    colours = [to_rgba(line.colour, line.weight) for line in panel.lines]
+    ends = [(left + line.start, left + line.end) for line in panel.lines]
+    if panel.query is not None:
+        # The word that attends, and the weights of the others.
+        middle = left + panel.labels[panel.query][0]
+        axis.bar(middle, panel.room, PITCH, top, color="0.5", alpha=0.3)
+        x = [end for _, end in ends]
+        axis.bar(x, panel.room, panel.stripe, lower, color=colours)
+    segments = [[(start, upper), (end, lower)] for start, end in ends]
+    axis.add_collection(LineCollection(segments, colors=colours, linewidth=1.5))
+    options = {
+        "rotation": 90,
+        "ha": "center",
+        "fontsize": FONT_SIZE,
+        "parse_math": False,  # otherwise "$" in a word would start a formula
+    }
+    for x, label in panel.labels:
+        axis.text(left + x, upper - SPACE, label, va="bottom", **options)
+        axis.text(left + x, lower + SPACE, label, va="top", **options)
 
 
 def _strongest(weights, words, distance):
@@ -170,13 +275,3 @@ def _strongest(weights, words, distance):
     is_far = np.abs(places[:, None] - places) >= distance
     is_word = np.array([word != END_LABEL for word in words])
     return (weights * (is_far & is_word & is_word[:, None])).max(axis=-1)
-
-
-def _two_largest(values):
-    order = np.argsort(-values, kind="stable").tolist()
-    # A model with one head has its only head twice.
-    return sorted((2 * order)[:2])
-
-
-def _join(numbers):
-    return ",".join(map(str, numbers))

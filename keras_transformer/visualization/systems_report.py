@@ -1,6 +1,7 @@
 """The page that compares the outputs of two systems for one text."""
 
 import dataclasses
+import typing
 
 from keras_transformer.files.directories import shorten_paths
 from keras_transformer.files.writing import atomic_write
@@ -18,12 +19,9 @@ DECODED_AT_ONCE = 1000
 class Systems:
     """The outputs of two systems for one text."""
 
-    text_name: str  # such as "test"
+    texts: typing.Any  # `Texts`
     names: tuple  # of this system and the other
     outputs: tuple  # two lists of strings
-    references: list
-    sources: list | None = None  # None if they are not known
-    more_references: tuple = ()  # lists that count in the scores of the test
 
 
 def name_systems(paths, other):
@@ -47,10 +45,10 @@ def compare_systems(
     """
     differences = comparison.compare(
         *systems.outputs,
-        systems.references,
+        systems.texts.references,
         tokenize,
         lowercase,
-        systems.more_references,
+        systems.texts.more_references,
         measure,
     )
     if path:
@@ -74,17 +72,18 @@ def make_systems_report(systems, differences, words=None, training_text=None):
     references. `words` defaults to those of BLEU 13a.
     """
     words = words or analysis.Words()
-    outputs, references = systems.outputs, systems.references
+    texts, outputs = systems.texts, systems.outputs
+    references = texts.references
     counted = references if training_text is None else training_text
     return make_page(
         "systems",
         systems=systems,
         differences=differences,
         meaning=comparison.MEANING,
-        side="reference" if systems.sources is None else "source",
+        side="reference" if texts.sources is None else "source",
         counted_text="references" if training_text is None else "training text",
         by_length=analysis.score_by_length(
-            systems.sources or references, outputs, references, words
+            texts.sources or references, outputs, references, words
         ),
         by_frequency=analysis.score_by_frequency(
             outputs, references, words, words.count(counted)
@@ -111,15 +110,17 @@ def read_training_targets(problem):
 def _describe_example(sentence, systems, words):
     """Returns the texts of a sentence, with each word's longest match."""
     place = sentence.number - 1
-    reference = systems.references[place]
-    texts = [reference, *(outputs[place] for outputs in systems.outputs)]
-    compared, *translations = words.tokenize_all(texts)
+    texts = systems.texts
+    reference = texts.references[place]
+    outputs = [each[place] for each in systems.outputs]
+    compared, *translations = words.tokenize_all([reference, *outputs])
     # Words are shown as they are written, even if case is ignored.
-    _, *shown = dataclasses.replace(words, lowercase=False).tokenize_all(texts)
+    as_written = dataclasses.replace(words, lowercase=False)
+    shown = as_written.tokenize_all(outputs)
     return {
         "number": sentence.number,
         "difference": sentence.difference,
-        "source": systems.sources and systems.sources[place],
+        "source": texts.sources and texts.sources[place],
         "reference": reference,
         "translations": [
             (*row, zip(written, analysis.match_orders(tokens, compared)))

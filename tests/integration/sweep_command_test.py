@@ -16,7 +16,7 @@ from processes import environment
 
 from keras_transformer import registry
 from keras_transformer.bin import sweep
-from keras_transformer.bin.kt_sweep.row_process import RowProcess
+from keras_transformer.bin.kt_sweep import row_process
 from keras_transformer.problem import Problem
 from keras_transformer.training.sweep.sweep import Sweep
 
@@ -72,7 +72,7 @@ class RowsTest:
             rows.append(os.path.basename(path))
             return "It was not started."
 
-        monkeypatch.setattr(RowProcess, "run", fail)
+        monkeypatch.setattr(row_process.RowProcess, "run", fail)
         if "--table=4" in flags:
             monkeypatch.setattr(Problem, "measure", "f1")
         semi = tmp_path / "semi"
@@ -127,35 +127,52 @@ class RowsTest:
 
 
 class RowProcessTest:
+    PRINT_PID = "import os\nprint('pid', os.getpid())\n"
+    HANG = "import sys, time, types\nkeras = types.SimpleNamespace()\n"
+    HANG += "keras.utils, keras.clear_session = keras, lambda: time.sleep(999)"
+    HANG += "\nsys.modules['keras'] = keras\n"
+
     def test_commands_share_a_process_until_one_crashes(self, tmp_path):
-        print_pid = "import os\nprint('pid', os.getpid())\n"
         kill = "import os\nos.kill(os.getpid(), 9)\n"
-        codes = {"one": print_pid, "two": print_pid, "bad": kill}
-        codes["three"] = print_pid
-        with contextlib.closing(RowProcess()) as process:
-            failures = {
-                name: process.run(
-                    "evaluate",
-                    str(tmp_path),
-                    [f"--usr_dir={write_package(tmp_path, name, code)}"]
-                    + ["--registry_help"],
-                )
-                for name, code in codes.items()
-            }
-        assert failures.pop("bad").startswith(
-            "kt-evaluate was ended by signal 9"
-        )
-        assert not any(failures.values())
-        log = (tmp_path / "log.txt").read_text().splitlines()
-        first, second, third = [x for x in log if x.startswith("pid ")]
+        codes = [self.PRINT_PID, self.PRINT_PID, kill, self.PRINT_PID]
+        failures, pids = self.run(tmp_path, codes)
+        assert failures.pop(2).startswith("kt-evaluate was ended by signal 9")
+        assert failures == [None] * 3
+        first, second, third = pids
         assert first == second != third
 
+    @pytest.mark.parametrize(
+        "code",
+        [
+            "import threading\nthreading.Timer(0.5, os.kill, (os.getpid(), 9)"
+            ").start()\n",
+            HANG,
+        ],
+        ids=["dies", "hangs"],
+    )
+    def test_a_process_that_fails_between_commands_is_replaced(
+        self, code, tmp_path, monkeypatch
+    ):
+        monkeypatch.setattr(row_process, "PATIENCE", 1)
+        codes = [self.PRINT_PID + code, self.PRINT_PID]
+        failures, pids = self.run(tmp_path, codes, pause=2)
+        assert failures == [None, None]
+        assert len(set(pids)) == 2
 
-def write_package(tmp_path, name, code):
-    package = tmp_path / f"{name}_of_row_process_test"
-    package.mkdir()
-    (package / "__init__.py").write_text(code)
-    return package
+    @staticmethod
+    def run(tmp_path, codes, pause=0):
+        """Returns the failures of commands, and the processes they print."""
+        failures = []
+        with contextlib.closing(row_process.RowProcess()) as process:
+            for number, code in enumerate(codes):
+                package = tmp_path / f"package{number}_of_row_process_test"
+                package.mkdir()
+                (package / "__init__.py").write_text(code)
+                flags = [f"--usr_dir={package}", "--registry_help"]
+                failures.append(process.run("evaluate", str(tmp_path), flags))
+                time.sleep(pause)
+        log = (tmp_path / "log.txt").read_text().splitlines()
+        return failures, [line for line in log if line.startswith("pid ")]
 
 
 @pytest.mark.slow

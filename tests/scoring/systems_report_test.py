@@ -9,6 +9,7 @@ from attention_examples import Page
 from number_problem import Numbers
 from number_problem import generated
 
+from keras_transformer.decoding.test_sets import Texts
 from keras_transformer.scoring.analysis import Words
 from keras_transformer.scoring.comparison import compare
 from keras_transformer.visualization.systems_report import Systems
@@ -29,7 +30,8 @@ def write():
     """Returns a function that makes a page."""
 
     def write(outputs=(THIS, OTHER), sources=SOURCES, names=("a", "b"), **rest):
-        systems = Systems("test", names, outputs, REFERENCES, sources)
+        texts = Texts("test", "test", sources, REFERENCES, {})
+        systems = Systems(texts, names, outputs)
         differences = compare(*outputs, REFERENCES)
         return make_systems_report(systems, differences, **rest)
 
@@ -86,9 +88,11 @@ class SystemsReportTest:
     def test_a_file_is_written_whole_or_not_at_all(self, write, tmp_path):
         path = tmp_path / "page.html"
         outputs = THIS, OTHER
-        systems = Systems("test", ("a", "b"), outputs, REFERENCES, SOURCES)
+        texts = Texts("test", "test", SOURCES, REFERENCES, {})
+        systems = Systems(texts, ("a", "b"), outputs)
         compare_systems(systems, "13a", False, str(path))
-        broken = dataclasses.replace(systems, sources=SOURCES[:1])
+        texts = dataclasses.replace(texts, sources=SOURCES[:1])
+        broken = dataclasses.replace(systems, texts=texts)
         with pytest.raises(IndexError):
             compare_systems(broken, "13a", False, str(path))
         assert os.listdir(tmp_path) == ["page.html"]

@@ -4,7 +4,7 @@ import pytest
 
 from keras_transformer import hparam
 from keras_transformer import registry
-from keras_transformer.training.sweep.rows import Variant
+from keras_transformer.training.sweep.rows import Row
 from keras_transformer.training.sweep.rows import make_points
 from keras_transformer.training.sweep.rows import make_rows
 from keras_transformer.training.sweep.rows import make_table3
@@ -14,8 +14,8 @@ from keras_transformer.training.sweep.rows import scale_down
 COPY = registry.get_problem("copy", "data")
 
 
-def rows_of(variants, scale="none", overrides="", steps=None, seeds=(0,)):
-    return make_rows(variants, scale, overrides, steps, lambda name: seeds)
+def rows_of(models, scale="none", overrides="", steps=None, seeds=(0,)):
+    return make_rows(models, scale, overrides, steps, lambda name: seeds)
 
 
 class ScaleTest:
@@ -25,7 +25,7 @@ class ScaleTest:
         assert base.effective_batch_tokens == 625
         assert base.learning_rate == 0.5
         for row in rows_of(make_table3(COPY), "tiny"):
-            full = registry.get_hparams(row.variant.hparams_set)
+            full = registry.get_hparams(row.hparams_set)
             for name in ("d_model", "d_ff", "d_k", "d_v", "warmup_steps"):
                 ours, papers = (getattr(h, name) for h in (row.hparams, full))
                 assert 4 * ours == papers
@@ -44,14 +44,14 @@ class RowsTest:
         assert len(rows) == 20
         big = rows[-1]
         assert big.hparams == registry.get_hparams("transformer_big")
-        assert big.variant.paper["bleu"] == 26.4
-        assert big.variant.paper["parameters"] == 213_000_000
+        assert big.paper["paper_bleu"] == 26.4
+        assert big.paper["paper_parameters"] == 213_000_000
 
     def test_table_4_leaves_out_what_has_no_data(self):
         alone = make_table4(COPY, None, "transformer_parsing")
         both = make_table4(COPY, COPY, "transformer_parsing")
-        assert [variant.name for variant in alone] == ["treebank_only"]
-        assert [variant.paper["f1"] for variant in both] == [91.3, 92.7]
+        assert [row.name for row in alone] == ["treebank_only"]
+        assert [row.paper["paper_f1"] for row in both] == [91.3, 92.7]
 
     def test_overrides_make_the_hyper_parameters_of_the_row(self):
         points = [{"dropout": 0.25, "norm": "pre", "packed": True}]
@@ -68,8 +68,8 @@ class RowsTest:
         assert row.directory == "dropout=0.25_norm=pre_packed=True"
 
     def test_a_seed_has_a_directory_of_its_own(self):
-        variant = Variant("tiny", COPY, "transformer_tiny")
-        rows = rows_of([variant], seeds=(3, 4))
+        model = Row("tiny", COPY, "transformer_tiny")
+        rows = rows_of([model], seeds=(3, 4))
         assert [row.seed for row in rows] == [3, 4]
         assert [row.directory for row in rows] == [
             "tiny",
@@ -89,7 +89,7 @@ class RowsTest:
         with pytest.raises(ValueError, match="base and d_dropout0"):
             rows_of(make_table3(COPY), overrides="dropout=0.2")
 
-    def test_the_variants_own_changes_come_last(self):
+    def test_the_changes_of_a_model_come_last(self):
         (row,) = rows_of(
             make_points(COPY, "transformer_tiny", [{"dropout": 0.0}]),
             overrides="dropout=0.5",

@@ -51,6 +51,7 @@ class Commands:
         self.failing = None  # name of a row
         self.record = {"problem": "copy"}
         self.missing = 0  # updates that the trainer leaves out
+        self.scores = {"bleu": 40.0}
 
     def __call__(self, command, path, flags):
         name = os.path.basename(path)
@@ -78,7 +79,7 @@ class Commands:
         entry = {"step": 7, "num_pairs": 1, "decode": {}, "lines": []}
         name = os.path.join(path, "scores", f"{flags['split']}.json")
         with open(name, "w") as file:
-            json.dump([{**entry, "bleu": 40.0}], file)
+            json.dump([entry | self.scores], file)
 
 
 @pytest.fixture
@@ -150,8 +151,15 @@ class SweepTest:
     def test_a_row_with_updates_to_do_has_no_figures(self, sweep, commands):
         commands.missing = 2
         sweep.run(sweep.rows[:1], commands)
-        assert not sweep.is_finished(sweep.rows[0])
+        assert sweep.list_commands(sweep.rows[0])
         assert "dev_perplexity" not in open(sweep.file("table.csv")).read()
+
+    def test_a_measure_that_is_not_given_is_left_out(self, sweep, commands):
+        commands.scores = {"exact_match": 1.0}
+        sweep.run(sweep.rows[:1], commands)
+        assert not sweep.list_commands(sweep.rows[0])
+        columns = open(sweep.file("table.csv")).readline()
+        assert "dev_perplexity" in columns and "dev_bleu" not in columns
 
     def test_data_dir_and_usr_dir_go_to_both_commands(self, sweep, commands):
         sweep.run(
@@ -163,7 +171,7 @@ class SweepTest:
 
     def test_rows_on_other_data_are_refused(self, make_sweep, commands):
         sweep, other = make_sweep("data"), make_sweep("other")
-        problem = sweep.rows[0].variant.problem
+        problem = sweep.rows[0].problem
         commands.record = {
             "problem": "copy",
             "data_dir": problem.data_dir,
@@ -186,7 +194,7 @@ class SweepTest:
         self, make_sweep, commands, monkeypatch
     ):
         sweep = make_sweep("data")
-        problem = sweep.rows[0].variant.problem
+        problem = sweep.rows[0].problem
         commands.record = {
             "problem": "copy",
             "data": describe_data(problem),
@@ -203,14 +211,14 @@ class SweepTest:
     ):
         sweep.run(sweep.rows[:1], commands)
         others = make_rows(
-            [sweep.rows[0].variant],
+            sweep.rows[:1],
             "tiny",
             "",
             train_steps,
             lambda name: [seed],
         )
-        assert sweep.is_finished(sweep.rows[0])
-        assert not sweep.is_finished(others[0])
+        assert not sweep.list_commands(sweep.rows[0])
+        assert sweep.list_commands(others[0])
 
 
 class CheckSettingsTest:

@@ -4,20 +4,18 @@ import pytest
 
 from keras_transformer import registry
 from keras_transformer.training.sweep import table
-from keras_transformer.training.sweep.rows import Variant
+from keras_transformer.training.sweep.rows import Row
 from keras_transformer.training.sweep.rows import make_rows
 from keras_transformer.training.sweep.rows import make_table3
 from keras_transformer.training.sweep.rows import make_table4
 from keras_transformer.training.sweep.rows import quote_table4
-from keras_transformer.training.sweep.sweep import Result
 
 COPY = registry.get_problem("copy", "data")
 
 
-def result(perplexity, bleu, is_trained=True):
-    return Result(
-        is_trained, 90.0, 3_790_000, perplexity, {"dev": {"bleu": bleu}}
-    )
+def result(perplexity, bleu):
+    figures = {"seconds": 90.0, "parameters": 3_790_000}
+    return figures | {"dev_perplexity": perplexity, "dev_bleu": bleu}
 
 
 def table3_lines(**results):
@@ -28,10 +26,8 @@ def table3_lines(**results):
         2000,
         lambda name: range(3 if name == "base" else 1),
     )
-    all_results = {
-        row.directory: results.get(row.directory, Result()) for row in rows
-    }
-    return table.make_lines(rows, all_results, "bleu")
+    figures = {row.directory: results.get(row.directory, {}) for row in rows}
+    return table.make_lines(rows, figures)
 
 
 class TableTest:
@@ -51,30 +47,19 @@ class TableTest:
     def test_a_decoder_of_another_depth_has_a_column(self):
         sets = ["transformer_tiny", "transformer_deep_shallow_tiny"]
         rows = make_rows(
-            [Variant(name, COPY, name) for name in sets],
+            [Row(name, COPY, name) for name in sets],
             "none",
             "",
             9,
             lambda name: [0],
         )
-        lines = table.make_lines(
-            rows, {row.directory: Result() for row in rows}, "bleu"
-        )
+        lines = table.make_lines(rows, dict.fromkeys(sets, {}))
         depths = [
             (line["num_layers"], line["num_decoder_layers"]) for line in lines
         ]
         assert depths == [(4, 4), (6, 1)]
         # The paper's models need no such column.
         assert not any("num_decoder_layers" in line for line in table3_lines())
-
-    def test_a_row_in_training_has_no_figures_yet(self):
-        lines = table3_lines(base=result(9.0, 1.0, is_trained=False))
-        assert "dev_perplexity" not in lines[0]
-
-    def test_a_measure_that_is_not_given_is_left_out(self):
-        without = Result(True, 90.0, 3_790_000, 7.0, {"dev": {"exact": 1.0}})
-        line = table3_lines(base=without)[0]
-        assert "dev_bleu" not in line and line["dev_perplexity"] == 7.0
 
     def test_markdown_shows_the_paper_beside_ours_and_the_spread(
         self, tmp_path
@@ -106,11 +91,9 @@ class TableTest:
 
     def test_table_4_has_the_papers_twelve_figures(self):
         alone = make_table4(COPY, None, "transformer_parsing")
-        quoted = quote_table4([variant.name for variant in alone])
         rows = make_rows(alone, "none", "", None, lambda name: [0])
-        lines = table.make_lines(
-            rows, {"treebank_only": Result()}, "f1", quoted
-        )
+        quoted = quote_table4(rows)
+        lines = table.make_lines(rows, {"treebank_only": {}}, quoted)
         figures = [line["paper_f1"] for line in lines]
         assert sorted(figures) == [
             *(88.3, 90.4, 90.4, 91.3, 91.3, 91.3),

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 from attention_examples import Page
 
-from keras_transformer.visualization.paper_drawing import HEADING
-from keras_transformer.visualization.paper_drawing import INCH
-from keras_transformer.visualization.paper_drawing import write_paper_page
-from keras_transformer.visualization.paper_drawing import write_paper_picture
+from keras_transformer.visualization.paper_figures import HEADING
+from keras_transformer.visualization.paper_figures import INCH
 from keras_transformer.visualization.paper_figures import View
 from keras_transformer.visualization.paper_figures import check_view
 from keras_transformer.visualization.paper_figures import head_colour
 from keras_transformer.visualization.paper_figures import paper_figure
+from keras_transformer.visualization.paper_figures import write_paper_page
+from keras_transformer.visualization.paper_figures import write_paper_picture
 
 WORDS = "It is making the long process more difficult . (end)".split()
 
@@ -35,7 +35,7 @@ class PaperFigureTest:
         weights[4] = 0
         figure = paper_figure(View("5"), WORDS, weights)
         assert "layer 5 of 6" in figure.caption
-        assert not figure.panels[0].weights.any()
+        assert not figure.panels[0].lines
 
     @pytest.mark.parametrize("num_layers, layer", [(1, 1), (2, 1), (3, 2)])
     def test_few_layers_have_a_default_too(self, num_layers, layer):
@@ -48,7 +48,7 @@ class PaperFigureTest:
         (panel,) = figure.panels
         assert "“making”" in figure.caption
         assert panel.heads == list(range(8))
-        lines = list(panel.lines())
+        lines = panel.lines
         assert {line.query for line in lines} == {WORDS.index("making")}
         (strong,) = [line for line in lines if line.weight > 0.5]
         assert WORDS[strong.key] == "difficult"
@@ -88,7 +88,7 @@ class PaperFigureTest:
         weights = pointing(*[(5, 1, word, "the") for word in WORDS])
         weights[4, 0, 0, 0] = 0.009
         figure = paper_figure(View("5", heads=[1, 1]), WORDS, weights)
-        assert len(list(figure.panels[0].lines())) == len(WORDS)
+        assert len(figure.panels[0].lines) == len(WORDS)
 
     @pytest.mark.parametrize(
         "view, words",

@@ -1,6 +1,5 @@
 """The values that a grid or a random search gives to hyper-parameters."""
 
-import functools
 import itertools
 import math
 import random
@@ -10,8 +9,6 @@ from keras_transformer import hparam
 from keras_transformer.errors import UserError
 
 MAX_POINTS = 10_000  # of a grid; --random has the same limit
-# Draws before a space counts as too small: in total, and for each point.
-_MAX_DRAWS, _MAX_DRAWS_OF_POINT = 100_000, 100
 
 
 def list_grid(text):
@@ -20,22 +17,17 @@ def list_grid(text):
     >>> list_grid("dropout=0.1,0.3;num_layers=2")
     [{'dropout': 0.1, 'num_layers': 2}, {'dropout': 0.3, 'num_layers': 2}]
     """
-    choices = {
-        name: _parse_choices(name, values, "grid")
-        for name, values in _split(text, "grid").items()
-    }
+    space = _parse(text, "grid")
     # Counted first, because nine names with nine values fill the memory.
-    sizes = [len(values) for values in choices.values()]
+    sizes = [len(values) for values in space.values()]
     if math.prod(sizes) > MAX_POINTS:
         raise UserError(
             f"`--grid` must have at most {MAX_POINTS:,} combinations. "
             f"Received: {' × '.join(map(str, sizes))} = {math.prod(sizes):,}. "
             "List fewer values, or draw some with --random and --ranges."
         )
-    return [
-        dict(zip(choices, values))
-        for values in itertools.product(*choices.values())
-    ]
+    points = itertools.product(*space.values())
+    return [dict(zip(space, values)) for values in points]
 
 
 def draw_points(text, num_points, seed):
@@ -47,17 +39,11 @@ def draw_points(text, num_points, seed):
     [{'norm': 'pre', 'num_layers': 2}]
     """
     generator = random.Random(seed)
-    draws = {
-        name: functools.partial(_draw, generator, *_parse_range(name, values))
-        if ".." in values
-        else functools.partial(
-            generator.choice, _parse_choices(name, values, "ranges")
-        )
-        for name, values in _split(text, "ranges").items()
-    }
+    space = _parse(text, "ranges")
     points = {}
-    for _ in range(_MAX_DRAWS + _MAX_DRAWS_OF_POINT * num_points):
-        point = {name: draw() for name, draw in draws.items()}
+    # So many draws find all points of a small space.
+    for _ in range(100_000 + 100 * num_points):
+        point = {name: _draw(generator, space[name]) for name in space}
         points.setdefault(tuple(point.values()), point)
         if len(points) == num_points:
             return list(points.values())
@@ -69,23 +55,30 @@ def draw_points(text, num_points, seed):
     )
 
 
-def _draw(generator, low, high, is_log):
-    """Returns a number of the type of the bounds, with three digits."""
+def _draw(generator, values):
+    """Returns one of some values, or a number from a range.
+
+    It has the type of the bounds.
+    """
+    if isinstance(values, list):
+        return generator.choice(values)
+    low, high, is_log = values
+    is_integer = type(low) is int
     if is_log:
         # The logarithm is uniform, not the number itself.
         number = math.exp(generator.uniform(math.log(low), math.log(high)))
-    elif type(low) is int:
+    elif is_integer:
         return generator.randint(low, high)
     else:
         number = generator.uniform(low, high)
     # Three digits are enough, and they make short names of directories.
-    number = round(number) if type(low) is int else float(f"{number:.3g}")
+    number = round(number) if is_integer else float(f"{number:.3g}")
     return min(max(number, low), high)
 
 
-def _split(text, flag):
-    """Returns the text of the values of each name."""
-    values_of_names = {}
+def _parse(text, flag):
+    """Returns the values of each name: a list, or what `_parse_range` does."""
+    space = {}
     items = [item.strip() for item in text.split(";")]
     for item in list(filter(None, items)) or [text]:
         name, _, values = (part.strip() for part in item.partition("="))
@@ -95,49 +88,46 @@ def _split(text, flag):
                 f"them. Received: {fields.quote(item)}. Write for example "
                 "dropout=0.1,0.3;num_layers=2,4."
             )
-        if name in values_of_names:
+        if flag == "ranges" and ".." in values:
+            parsed = _parse_range(name, values)
+        else:
+            parsed = _parse_values(name, values.split(","), flag)
+        is_list = isinstance(parsed, list)
+        if name in space or (is_list and len(set(parsed)) < len(parsed)):
             raise UserError(
-                f"`--{flag}` must name each hyper-parameter once. Received: "
-                f"{fields.quote(name)} twice. Join the values with commas."
+                f"`--{flag}` must name each hyper-parameter once, and each "
+                f"value once. Received: {name}={fields.shorten(values)}. "
+                "Remove the second one."
             )
-        values_of_names[name] = values
-    return values_of_names
+        space[name] = parsed
+    return space
 
 
-def _parse_choices(name, values, flag):
-    choices = [_parse_value(name, value, flag) for value in values.split(",")]
-    if len(set(choices)) < len(choices):
-        raise UserError(
-            f"`--{flag}` must name each value once. Received: "
-            f"{name}={fields.shorten(values)}. Remove the second one."
-        )
-    return choices
-
-
-def _parse_range(name, values):
+def _parse_range(name, text):
     """Returns the bounds of a range, and whether it is logarithmic."""
-    low, _, rest = values.partition("..")
+    low, _, rest = text.partition("..")
     high, _, scale = (part.strip() for part in rest.strip().partition(" "))
-    low, high = (
-        _parse_value(name, bound, "ranges") for bound in (low.strip(), high)
-    )
+    low, high = _parse_values(name, [low.strip(), high], "ranges")
     is_number = type(low) in (int, float)
+    is_log = scale == "log"
     if (
-        not is_number
-        or not low <= high
-        or scale not in ("", "log")
-        or (scale and low <= 0)
+        (scale and not is_log)
+        or not (is_number and low <= high)
+        or (is_log and low <= 0)
     ):
         raise UserError(
             "`--ranges` must have ranges from a lower to a higher number, and "
             "with log they must begin above 0. Received: "
-            f"{name}={fields.shorten(values)}. Write for example "
+            f"{name}={fields.shorten(text)}. Write for example "
             "dropout=0.0..0.3, or learning_rate=0.3..3.0 log."
         )
-    return low, high, bool(scale)
+    return low, high, is_log
 
 
-def _parse_value(name, text, flag):
+def _parse_values(name, texts, flag):
     # The parser of --hparams, so that a wrong value has the same message.
     cls = hparam.find_class({name})
-    return fields.parse_changes(cls, f"{name}={text}", flag)[name]
+    return [
+        fields.parse_changes(cls, f"{name}={text}", flag)[name]
+        for text in texts
+    ]

@@ -9,7 +9,7 @@ from keras_transformer.files.records import read_record
 from keras_transformer.files.records import write_record
 from keras_transformer.runs import data_record
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.scores import read_scores
+from keras_transformer.runs.scores import list_entries
 from keras_transformer.runs.scores import read_signature
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.training.sweep import table
@@ -23,18 +23,6 @@ RECORD_FILE = "sweep.json"
 
 
 @dataclasses.dataclass(frozen=True)
-class Result:
-    """The results of a row so far."""
-
-    is_trained: bool = False  # whether it has all updates and their evaluation
-    seconds: float = 0.0  # of all updates, without evaluations
-    parameters: int = 0
-    perplexity: float | None = None  # on dev, of the newest checkpoint
-    # Of that checkpoint: split to score by name.
-    scores: dict = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
 class Sweep:
     """Several models that are trained in one directory and compared."""
 
@@ -43,7 +31,7 @@ class Sweep:
     rows: list  # of `Row`
     splits: tuple  # names of the splits that are evaluated
     measure: str  # name of the score that is shown, such as "bleu"
-    quoted: tuple = ()  # as for `table.make_lines`
+    quoted: tuple | list = ()  # as for `table.make_lines`
     base: str | None = None  # as for `table.plot_lines`
 
     def run(self, rows, run_command, flags=(), trainer_flags=()):
@@ -58,75 +46,78 @@ class Sweep:
         failures = {}
         self.write_report(failures)
         for number, row in enumerate(rows, 1):
-            name = row.directory
-            if self.is_finished(row):
+            commands = self.list_commands(row, flags, trainer_flags)
+            if not commands:
                 continue
-            log = self.file(os.path.join(name, LOG_FILE))
-            place = f"{number} of {len(rows)}"
-            _report(f"{name}, {place}: the messages are in {log}")
-            failure = self._run_row(row, run_command, flags, trainer_flags)
-            if failure:
-                failures[name] = failure
-                _report(f"{name} failed: {failure}")
+            path = self.file(row.directory)
+            os.makedirs(path, exist_ok=True)
+            log = os.path.join(path, LOG_FILE)
+            place = f"{row.directory}, {number} of {len(rows)}"
+            _report(f"{place}: the messages are in {log}")
+            for name, command_flags in commands:
+                if failure := run_command(name, path, command_flags):
+                    failures[row.directory] = failure
+                    _report(f"{row.directory} failed: {failure}")
+                    break
             self.write_report(failures)
         return failures
 
-    def is_finished(self, row):
-        """Returns whether a row needs neither training nor evaluation."""
-        result = self.read_result(row)
-        return result.is_trained and set(self.splits) <= result.scores.keys()
-
-    def _run_row(self, row, run_command, flags, trainer_flags):
-        path = self.file(row.directory)
-        os.makedirs(path, exist_ok=True)
-        failure = None
+    def list_commands(self, row, flags=(), trainer_flags=()):
+        """Lists the commands that a row still needs, each with its flags."""
+        figures, splits = self.read_figures(row)
         # The data may have moved since the run recorded its place.
-        flags = [f"--data_dir={row.variant.problem.data_dir}", *flags]
-        if not self.read_result(row).is_trained:
-            recipe = [
-                f"--problem={row.variant.problem.name}",
-                f"--hparams_set={row.variant.hparams_set}",
-                f"--hparams={row.overrides}",
-                f"--random_seed={row.seed}",
-                # The newest checkpoint is evaluated, and rows may be many.
-                "--keep_checkpoint_max=1",
-            ]
-            trainer_flags = [*recipe, *flags, *trainer_flags]
-            failure = run_command("trainer", path, trainer_flags)
-        for split in self.splits:
-            if not failure and split not in self.read_result(row).scores:
-                split_flags = [f"--split={split}", *flags]
-                failure = run_command("evaluate", path, split_flags)
-        return failure
+        flags = [f"--data_dir={row.problem.data_dir}", *flags]
+        recipe = [
+            f"--problem={row.problem.name}",
+            f"--hparams_set={row.hparams_set}",
+            f"--hparams={row.overrides}",
+            f"--random_seed={row.seed}",
+            # The newest checkpoint is evaluated, and rows may be many.
+            "--keep_checkpoint_max=1",
+        ]
+        training = ("trainer", [*recipe, *flags, *trainer_flags])
+        return [training] * (not figures) + [
+            ("evaluate", [f"--split={split}", *flags])
+            for split in self.splits
+            if split not in splits
+        ]
 
-    def read_result(self, row):
-        """Reads the `Result` of a row from the directory of its run."""
+    def read_figures(self, row):
+        """Returns the measured columns of a row, and its evaluated splits.
+
+        Both are empty until the row has all updates and their evaluation.
+        """
         path = self.file(row.directory)
         if not RunDirectory.exists(path):
-            return Result()
+            return {}, ()
         run = RunDirectory(path)
-        steps = run.checkpoints.steps
+        step = max(run.checkpoints.steps, default=None)
         # As kt-trainer reads the record.
         seed = run.record.get("random_seed", 0)
-        if not steps or (run.hparams, seed) != (row.hparams, row.seed):
-            return Result()
-        problem = row.variant.problem
-        if changed := data_record.find_changed_data(run, problem):
+        if step is None or (run.hparams, seed) != (row.hparams, row.seed):
+            return {}, ()
+        if changed := data_record.find_changed_data(run, row.problem):
             raise UserError(
-                f"The {changed} of the data in {problem.directory} are no "
+                f"The {changed} of the data in {row.problem.directory} are no "
                 f"longer those that {run.path} records. Use the earlier data, "
                 "or another --output_dir."
             )
-        step = steps[-1]
         training = run.read_training(step)
-        is_evaluated = training.get("dev_step") == step
-        return Result(
-            step == row.hparams.train_steps and is_evaluated,
-            training.get("seconds", 0.0),
-            run.count_parameters(step),
-            training["dev"]["perplexity"] if is_evaluated else None,
-            select_scores(run, step, problem),
-        )
+        if {step, training.get("dev_step")} != {row.hparams.train_steps}:
+            return {}, ()
+        scores = select_scores(run, step, row.problem)
+        figures = {
+            "seconds": training.get("seconds", 0.0),
+            "parameters": run.count_parameters(step),
+            "dev_perplexity": training["dev"]["perplexity"],
+        }
+        # A problem need not report its measure.
+        figures |= {
+            f"{split}_{self.measure}": entry[self.measure]
+            for split, entry in scores.items()
+            if self.measure in entry
+        }
+        return figures, scores.keys()
 
     def file(self, name):
         """Returns the path of a file or of a row's run."""
@@ -134,18 +125,19 @@ class Sweep:
 
     def write_report(self, failures):
         """Writes the table and the picture of the results so far."""
-        results = {row.directory: self.read_result(row) for row in self.rows}
-        lines = table.make_lines(self.rows, results, self.measure, self.quoted)
+        figures = {
+            row.directory: self.read_figures(row)[0] for row in self.rows
+        }
+        lines = table.make_lines(self.rows, figures, self.quoted)
         table.write_csv(self.file(CSV_FILE), lines)
-        measured = [line for line in lines if "dev_perplexity" in line]
         # Lines without a seed quote figures.
-        quoted = [line for line in lines if "seed" not in line]
-        shown = [*quoted, *measured] or lines
+        shown = [e for e in lines if "seed" not in e or "dev_perplexity" in e]
+        shown = shown or lines
         title = self.title
         if len(shown) < len(lines):
             title += f" Rows without figures yet are only in {CSV_FILE}."
         table.write_markdown(self.file(MARKDOWN_FILE), title, shown, failures)
-        if measured:
+        if any(figures.values()):
             table.plot_lines(shown, self.file(PLOT_FILE), self.base)
 
 
@@ -160,42 +152,36 @@ def check_settings(directory, settings):
         return
     earlier = read_record(path, {str: (str, int, None)})
     for name, value in settings.items():
-        if earlier.get(name) != value:
+        received, recorded = (
+            f"no --{name}" if setting is None else f"--{name}={setting}"
+            for setting in (value, earlier.get(name))
+        )
+        if received != recorded:
             raise UserError(
                 f"`--{name}` must not change in the directory of a sweep. "
-                f"Received: {_show(name, value)}, but {directory} was started "
-                f"with {_show(name, earlier.get(name))}. Repeat the earlier "
-                "command, or use another --output_dir."
+                f"Received: {received}, but {directory} was started with "
+                f"{recorded}. Repeat the earlier command, or use another "
+                "--output_dir."
             )
-
-
-def _show(name, value):
-    return f"no --{name}" if value is None else f"--{name}={value}"
-
-
-def _report(line):
-    print(line, file=sys.stderr, flush=True)
 
 
 def select_scores(run, step, problem):
     """Returns the scores by split that kt-evaluate measures without flags."""
-    search = dataclasses.asdict(DecodeOptions.from_hparams(run.hparams))
-    measure = {"case": "mixed", "tok": problem.bleu_tokenizer}
+    defaults = dataclasses.asdict(DecodeOptions.from_hparams(run.hparams))
+    defaults |= {"case": "mixed", "tok": problem.bleu_tokenizer}
     scores = {}
-    for split, entries in read_scores(run).items():
-        # kt-evaluate may have had other texts, checkpoints or options, too.
-        for entry in entries:
-            signature = read_signature("".join(entry["lines"][:1]))
-            parts = [part.partition(":") for part in signature.split("|")]
-            if (
-                split in SPLITS
-                and entry["step"] == step
-                and _agree(entry["decode"], search)
-                and _agree({name: value for name, _, value in parts}, measure)
-            ):
-                scores[split] = entry
+    for split, entry in list_entries(run, step):
+        # kt-evaluate may have had other texts or options, too.
+        signature = read_signature("".join(entry["lines"][:1]))
+        parts = [part.partition(":") for part in signature.split("|")]
+        options = entry["decode"] | {name: value for name, _, value in parts}
+        if split in SPLITS and all(
+            defaults.get(name, value) == value
+            for name, value in options.items()
+        ):
+            scores[split] = entry
     return scores
 
 
-def _agree(values, defaults):
-    return all(defaults.get(n, value) == value for n, value in values.items())
+def _report(line):
+    print(line, file=sys.stderr, flush=True)

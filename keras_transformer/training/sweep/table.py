@@ -6,12 +6,14 @@ import statistics
 
 from keras_transformer.files import markdown
 from keras_transformer.files.writing import atomic_write
+from keras_transformer.training.sweep.rows import PAPER
 from keras_transformer.training.sweep.rows import SPLITS
 from keras_transformer.visualization import picture
 
 # The columns of the paper's Table 3 that describe a model.
 MODEL = ("num_layers", "d_model", "d_ff", "num_heads", "d_k", "d_v")
 MODEL += ("dropout", "label_smoothing")
+DEPTH = "num_decoder_layers"
 # Headings other than the name of the column: the paper's symbols, and units.
 HEADINGS = {
     "num_layers": "N",
@@ -24,62 +26,41 @@ HEADINGS = {
 }
 # The columns of our figures begin with these.
 MEASURED = tuple(f"{split}_" for split in SPLITS)
-PAPER = "paper_"  # those of the paper's begin with this
 # The points of the picture.
 OURS = {"label": "ours", "color": "tab:blue", "marker": "o", "zorder": 3}
 THEIRS = {"label": "paper", "color": "tab:orange", "marker": "D"}
 
 
-def make_lines(rows, results, measure, quoted=()):
-    """Returns the lines of the table: quoted figures, then a line for each row.
+def make_lines(rows, figures, quoted=()):
+    """Returns the lines of the table: quoted lines, then a line for each row.
 
-    `results` holds a `Result` by the directory of a row, and `quoted` pairs of
-    a name and figures of the paper. A line is a dictionary of column to value,
-    without the columns that it has no value for.
+    `figures` holds the measured columns of a row by its directory. A line is a
+    dictionary of column to value, without the columns that it has no value for.
     """
-    others = _find_other_columns(rows)
-    lines = [{"row": name, **_of_paper(figures)} for name, figures in quoted]
+    all_values = []
     for row in rows:
-        hparams, result = row.hparams, results[row.directory]
-        line = {"row": row.variant.name, "seed": row.seed}
-        line |= {name: getattr(hparams, name) for name in (*MODEL, *others)}
-        if "num_decoder_layers" in line:
-            line["num_decoder_layers"] = hparams.decoder_depth
-        line["d_k"], line["d_v"] = hparams.head_widths
-        line["steps"] = hparams.train_steps
-        if result.is_trained:
-            line["seconds"] = result.seconds
-            line["parameters"] = result.parameters
-            line["dev_perplexity"] = result.perplexity
-            # A problem need not report its measure.
-            line |= {
-                f"{split}_{measure}": scores[measure]
-                for split, scores in result.scores.items()
-                if measure in scores
-            }
-        lines.append(line | _of_paper(row.variant.paper))
-    return lines
-
-
-def _of_paper(figures):
-    return {f"{PAPER}{name}": value for name, value in figures.items()}
-
-
-def _find_other_columns(rows):
-    """Returns the other hyper-parameters that are not the same in all rows."""
-    # They include the depth of the decoder unless it is N in all rows.
-    all_values = [dataclasses.asdict(row.hparams) for row in rows]
-    depth = "num_decoder_layers"
-    varied = [
+        values = dataclasses.asdict(row.hparams)
+        values["d_k"], values["d_v"] = row.hparams.head_widths
+        values[DEPTH] = row.hparams.decoder_depth
+        all_values.append(values)
+    # The other hyper-parameters that are not the same in all rows. They include
+    # the depth of the decoder unless it is N in all rows.
+    is_unequal = any(v[DEPTH] != v["num_layers"] for v in all_values)
+    columns = [DEPTH] if is_unequal else []
+    columns += [
         name
         for name in all_values[0]
-        if name not in (*MODEL, depth, "train_steps")
+        if name not in (*MODEL, DEPTH, "train_steps")
         and len({values[name] for values in all_values}) > 1
     ]
-    unequal = any(
-        row.hparams.decoder_depth != row.hparams.num_layers for row in rows
-    )
-    return [depth, *varied] if unequal else varied
+    return [*quoted] + [
+        {"row": row.name, "seed": row.seed}
+        | {name: values[name] for name in (*MODEL, *columns)}
+        | {"steps": row.hparams.train_steps}
+        | figures[row.directory]
+        | row.paper
+        for row, values in zip(rows, all_values)
+    ]
 
 
 def _list_columns(lines):
@@ -126,10 +107,9 @@ def _make_cell(column, value):
         return f"{value / 1e6:.4g}"
     if column == "seconds":
         return f"{value / 60:.1f}"
-    if column.endswith("perplexity"):
-        return f"{value:.2f}"
-    is_score = column.startswith((*MEASURED, PAPER))
-    return f"{value:.1f}" if is_score else str(value)
+    if column.startswith((*MEASURED, PAPER)):
+        return f"{value:.{2 if column.endswith('perplexity') else 1}f}"
+    return str(value)
 
 
 def _describe_spreads(lines):

@@ -58,6 +58,15 @@ FLAGS = flags.define(
         "Origin of pages in browsers that may ask, such as "
         "https://example.org, or * for any. Default: none."
     ),
+    api_keys=flags.path(
+        "File of the keys that clients must have, one a line, each with its "
+        "number of requests a minute if that is limited. Default: none needed."
+    ),
+    access_log=flags.path(
+        "File for a line of JSON about each request, without its texts; - is "
+        "standard output. Default: none."
+    ),
+    metrics=flags.switch("Answer GET /metrics on the port of REST."),
     tls_certificate=flags.path(
         "Certificate of this server, or a chain of them, in PEM. With it both "
         "protocols are encrypted. Default: neither is."
@@ -87,17 +96,13 @@ def main(argv):
             f"of requests contain it. Received: {FLAGS.model_name!r}. Leave "
             "the flag out for `translate`."
         )
-    tls = None
-    # Empty values, as of variables that are not set, are refused, since serving
-    # without encryption would go unnoticed.
-    if {FLAGS.tls_certificate, FLAGS.tls_key} != {None}:
-        flags.require(FLAGS, "tls_certificate", "tls_key")
-        tls = FLAGS.tls_certificate, FLAGS.tls_key
     # From here on, a signal during the slow start stops the server cleanly.
     stop_requests = collect_signals()
     from keras_transformer.decoding.served_model import open_model
     from keras_transformer.formats.exported import find_export_format
     from keras_transformer.formats.exported import require_ctranslate2
+    from keras_transformer.serving.keys import Keys
+    from keras_transformer.serving.monitor import Monitor
     from keras_transformer.serving.server import Server
     from keras_transformer.serving.versions import find_versions
 
@@ -115,9 +120,12 @@ def main(argv):
         max_batch_size=FLAGS.max_batch_size,
         batch_timeout_micros=FLAGS.batch_timeout_micros,
         open_model=open_model,
-        tls=tls,
+        tls=_find_tls(),
         languages=_find_languages(paths),
         allowed_origin=FLAGS.allow_origin,
+        # An empty path, as of a variable that is not set, is refused.
+        keys=None if FLAGS.api_keys is None else Keys(FLAGS.api_keys),
+        monitor=Monitor(FLAGS.metrics, FLAGS.access_log),
     )
     if "saved_model" in formats:
         load_backend("tensorflow")
@@ -126,6 +134,16 @@ def main(argv):
     server.watch()
     wait_for(stop_requests)
     server.stop()
+
+
+def _find_tls():
+    """Returns the paths of the certificate and its key, or None."""
+    # Empty values, as of variables that are not set, are refused, since serving
+    # without encryption would go unnoticed.
+    if {FLAGS.tls_certificate, FLAGS.tls_key} == {None}:
+        return None
+    flags.require(FLAGS, "tls_certificate", "tls_key")
+    return FLAGS.tls_certificate, FLAGS.tls_key
 
 
 def _find_exports(path):
@@ -194,6 +212,11 @@ def _select_ports():
         raise UserError(
             "`port` and `rest_api_port` must differ. Received: "
             f"{FLAGS.port} for both. Change one of them."
+        )
+    if FLAGS.metrics and "rest_api_port" not in ports:
+        raise UserError(
+            "`metrics` needs the port of REST. Received: --metrics and "
+            f"--rest_api_port={FLAGS.rest_api_port}. Add --rest_api_port=8501."
         )
     return ports
 

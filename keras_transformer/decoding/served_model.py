@@ -115,7 +115,7 @@ class CTranslate2Model:
 
     def _translate(self, text):
         texts = self._decode(text)
-        self._encode(self._translator.prepare(texts), "text")  # checks lengths
+        sources = self._encode(self._translator.prepare(texts), "text")
         found = self._translator.translate_window(
             Window(texts), extras=Extras(warns=True)
         )
@@ -132,6 +132,11 @@ class CTranslate2Model:
             "scores": self._scores(rows),
             # Not in the signature; see `serving.rest.add_warnings`.
             "uncovered": np.array(uncovered, bool),
+            # For the metrics; it has no rows.
+            "num_tokens": {
+                "source": sum(map(len, sources)),
+                "target": sum(len(hypotheses[0].ids) for hypotheses in rows),
+            },
         }
 
     def _translate_ids(self, inputs):

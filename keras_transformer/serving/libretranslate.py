@@ -18,7 +18,7 @@ from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 
 TRANSLATE = "/translate"
-PATHS = (TRANSLATE, "/languages", "/frontend/settings", "/health", "/detect")
+PATHS = (TRANSLATE, "/languages", "/frontend/settings", "/detect")
 MAX_ALTERNATIVES = 100
 _FORMATS = ("text", "html")
 
@@ -29,8 +29,9 @@ class LibreTranslate:
     `languages` are the codes of source and target, such as ("en", "de").
     """
 
-    def __init__(self, service, languages):
+    def __init__(self, service, languages, needs_key=False):
         self._service = service
+        self._needs_key = needs_key
         self.source, self.target = languages
 
     def describe(self, path):
@@ -41,15 +42,12 @@ class LibreTranslate:
                 "/detect needs a detector of languages, which this server "
                 f"lacks. It translates from {self.source}. Leave it out.",
             )
-        if path == "/health":
-            self._service.find(self._service.model_name)  # or an error
-            return {"status": "ok"}
         if path == "/frontend/settings":
             return {
-                "apiKeys": False,
+                "apiKeys": self._needs_key,
                 "charLimit": -1,
                 "frontendTimeout": 500,
-                "keyRequired": False,
+                "keyRequired": self._needs_key,
                 "language": {
                     "source": {"code": self.source, "name": self.source},
                     "target": {"code": self.target, "name": self.target},
@@ -85,6 +83,7 @@ class LibreTranslate:
                 _find_warnings(document.sentences, own)
                 for document, own in zip(documents, rows)
             ]
+            self._service.monitor.count_alarms(warnings)
             return _format(results, warnings, request)
 
         return self.submit(texts, format, finish)
@@ -188,6 +187,11 @@ def read_fields(content_type, body):
             f"{text[:40]!r}. Send q, source and target."
         )
     return request
+
+
+def read_key(content_type, body):
+    """Returns the key in the body of a request, or None."""
+    return read_fields(content_type, body).get("api_key")
 
 
 def _read_number(value):

@@ -13,6 +13,7 @@ from keras_transformer.serving.libretranslate import read_fields
 
 MODELS = "/v1/models"
 COMPLETIONS = "/v1/chat/completions"
+PATHS = (MODELS, COMPLETIONS)
 # What clients send, and what a translation does not depend on.
 _IGNORED = {
     *("temperature", "top_p", "seed", "user", "stop", "stream_options"),
@@ -23,6 +24,8 @@ _IGNORED = {
 
 class EventStream(bytes):
     """A response that is a stream of events."""
+
+    content_type = "text/event-stream"
 
 
 class OpenAI:
@@ -91,6 +94,18 @@ class OpenAI:
             "model": self.name,
             "choices": [choice],
         }
+
+
+def format_error(error):
+    """Returns the body of a response that reports an error."""
+    is_ours = error.http_status >= 500
+    description = {
+        "message": str(error),
+        "type": "server_error" if is_ours else "invalid_request_error",
+        "param": None,
+        "code": "invalid_api_key" if error.http_status == 401 else None,
+    }
+    return _dump({"error": description}).encode()
 
 
 def _find_text(messages):

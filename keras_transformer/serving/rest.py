@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import contextvars
 import functools
 import itertools
 import json
@@ -17,10 +18,15 @@ from keras_transformer.serving import json_tensors
 from keras_transformer.serving import libretranslate
 from keras_transformer.serving import limits
 from keras_transformer.serving import openai
+from keras_transformer.serving.asgi import check_method
+from keras_transformer.serving.asgi import format_error
+from keras_transformer.serving.asgi import has_two_lengths
+from keras_transformer.serving.asgi import read_body
+from keras_transformer.serving.asgi import send_response
+from keras_transformer.serving.asgi import wait_for
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.libretranslate import LibreTranslate
-from keras_transformer.serving.openai import EventStream
 from keras_transformer.serving.openai import OpenAI
 
 # Case is ignored as in TF Serving. Versions are 64-bit integers, which have at
@@ -32,7 +38,9 @@ _PATH = re.compile(
     "(?:/(?P<metadata>metadata)|:(?P<method>classify|regress|predict))?",
     re.IGNORECASE,
 )
-_PATHS_OF_TOOLS = (*libretranslate.PATHS, openai.MODELS, openai.COMPLETIONS)
+_OPERATOR_PATHS = ("/health", "/ready", "/metrics")
+# What tells nothing about texts, models and clients needs no key.
+_OPEN_PATHS = ("/health", "/ready", "/languages", "/frontend/settings")
 
 
 class RestApp:
@@ -40,15 +48,21 @@ class RestApp:
 
     With `languages`, the codes of source and target, it speaks LibreTranslate's
     and OpenAI's protocols as well. Pages of `allowed_origin` may ask; "*" is
-    any page.
+    any page. `keys` are the `Keys` that clients must have; None needs none.
     """
 
-    def __init__(self, service, languages=None, allowed_origin=None):
+    def __init__(self, service, languages=None, allowed_origin=None, keys=None):
         self._service = service
-        self._libretranslate = None
+        self._monitor = service.monitor
+        self._keys = keys
+        self._faces = dict.fromkeys(_OPERATOR_PATHS, "operator")
         if languages:
-            self._libretranslate = LibreTranslate(service, languages)
+            self._libretranslate = LibreTranslate(
+                service, languages, bool(keys)
+            )
             self._openai = OpenAI(self._libretranslate)
+            self._faces |= dict.fromkeys(libretranslate.PATHS, "libretranslate")
+            self._faces |= dict.fromkeys(openai.PATHS, "openai")
         self._allowed_origin = allowed_origin
         # For bodies that would keep all other requests waiting.
         self._threads = concurrent.futures.ThreadPoolExecutor(
@@ -56,35 +70,62 @@ class RestApp:
         )
 
     async def __call__(self, scope, receive, send):
+        path = scope["raw_path"].decode()
+        face = self._faces.get(path)
+        if not face:
+            face = "tf_serving" if _PATH.fullmatch(path) else "unknown"
+        facts = (
+            scope["method"],
+            None if face == "unknown" else path,
+            scope["client"] and scope["client"][0],
+        )
+        with self._monitor.follow(face, *facts) as request:
+            await self._answer(request, scope, receive, send)
+
+    async def _answer(self, request, scope, receive, send):
         status, body = 200, b""
         try:
             body = await read_body(scope, receive)
-            content = await self._respond(scope, body, receive)
+            content = await self._respond(request.face, scope, body, receive)
         except ConnectionAbortedError:
             return  # there is no client left to answer
         except asyncio.CancelledError:
-            status, content = 503, format_error("The server is stopping.")
-        except RequestError as error:
-            status, content = error.http_status, format_error(error)
-            if status == 400 and len(body) > limits.MAX_BYTES_WITHOUT_THREAD:
+            error = RequestError("UNAVAILABLE", "The server is stopping.")
+        except RequestError as found:
+            error = found
+            is_large = len(body) > limits.MAX_BYTES_WITHOUT_THREAD
+            if is_large and error.http_status in (400, 401, 403, 429):
                 await asyncio.sleep(limits.REFUSAL_SECONDS)
-        except Exception as error:
-            status, content = 500, format_error(f"Internal: {error!r}")
-        headers = {"content-type": "application/json"}
-        if isinstance(content, EventStream):
-            headers["content-type"] = "text/event-stream"
+        except Exception as found:
+            error = RequestError("INTERNAL", f"Internal: {found!r}")
+        else:
+            error = None
+        if error:
+            status = error.http_status
+            is_openai = request.face == "openai"
+            write = openai.format_error if is_openai else format_error
+            content = write(error)
+        kind = getattr(content, "content_type", "application/json")
+        headers = {"content-type": kind}
         if self._allowed_origin:
             headers["access-control-allow-origin"] = self._allowed_origin
-            headers["access-control-allow-headers"] = "content-type"
-        if _has_two_lengths(scope):
+            headers["access-control-allow-headers"] = (
+                "authorization, content-type"
+            )
+        if has_two_lengths(scope):
             headers["connection"] = "close"
         await send_response(send, status, content, headers)
+        request.status = status
 
-    async def _respond(self, scope, body, receive):
+    async def _respond(self, face, scope, body, receive):
         method, path = scope["method"], scope["raw_path"].decode()
         if method == "OPTIONS" and self._allowed_origin:
             return b""  # the headers tell a browser that it may ask
-        if self._libretranslate and path in _PATHS_OF_TOOLS:
+        if self._keys and path not in _OPEN_PATHS:
+            await self._authorize(face, scope, body)
+        if face == "operator":
+            return self._report(method, path)
+        if face in ("libretranslate", "openai"):
             return await self._answer_tool(scope, body, receive)
         match = _PATH.fullmatch(path)
         expected = match and (["POST"] if match["method"] else ["GET", "HEAD"])
@@ -112,6 +153,42 @@ class RestApp:
         read = functools.partial(self._read_predict, requested_model)
         return await self._compute(read, body, receive)
 
+    async def _authorize(self, face, scope, body):
+        """Checks the key of a request."""
+        headers = dict(scope["headers"])
+        value = headers.get(b"authorization", b"").decode("latin-1")
+        key = value.removeprefix("Bearer ")
+        is_libretranslate = face == "libretranslate"
+        if not key and is_libretranslate:
+            kind = headers.get(b"content-type", b"").decode("latin-1")
+            read = functools.partial(libretranslate.read_key, kind)
+            key = await self._run(body, read, body)
+        try:
+            self._monitor.identify(self._keys.check(key))
+        except RequestError as error:
+            if is_libretranslate and error.http_status == 401:
+                error.http_status = 403
+            raise
+
+    def _report(self, method, path):
+        """Responds to an operator."""
+        check_method(method, path, ("GET", "HEAD"))
+        if path == "/metrics":
+            metrics = self._monitor.format_metrics()
+            if metrics is None:
+                raise InvalidRequest(
+                    "/metrics needs a server with --metrics. Received: a "
+                    "request to one without. Start kt-serve with it."
+                )
+            return metrics
+        if path == "/ready":
+            try:
+                self._service.find(self._service.model_name)
+            except RequestError as error:
+                error.http_status = 503
+                raise
+        return json.dumps({"status": "ok"}).encode()
+
     async def _answer_tool(self, scope, body, receive):
         """Responds in LibreTranslate's or OpenAI's protocol."""
         method, path = scope["method"], scope["raw_path"].decode()
@@ -123,13 +200,7 @@ class RestApp:
             openai.COMPLETIONS: self._openai.read_completion,
         }
         expected = ("POST",) if path in readers else ("GET", "HEAD")
-        if method not in expected:
-            raise RequestError(
-                "INVALID_ARGUMENT",
-                f"{path} must be asked by {expected[0]}. Received: {method}. "
-                f"Use {expected[0]}.",
-                405,
-            )
+        check_method(method, path, expected)
         if path in readers:
             return await self._compute(readers[path], body, receive)
         if path == openai.MODELS:
@@ -142,14 +213,8 @@ class RestApp:
         `read` takes the body, and returns a `Call` and a function that makes
         the response from its outputs. Nothing else depends on their format.
         """
-
-        async def run(function, argument):
-            if len(body) <= limits.MAX_BYTES_WITHOUT_THREAD:
-                return function(argument)
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, function, argument)
-
-        call, write = await run(read, body)
+        with self._monitor.measure("read"):
+            call, write = await self._run(body, read, body)
         results = asyncio.gather(*map(asyncio.wrap_future, call.futures))
         # `call` raises exceptions later; asyncio logs those that nobody reads.
         results.add_done_callback(
@@ -160,7 +225,20 @@ class RestApp:
         except BaseException:
             call.cancel()
             raise
-        return await run(write, call.result(limits.PREDICT_SECONDS))
+        with self._monitor.measure("write"):
+            outputs = call.result(limits.PREDICT_SECONDS)
+            return await self._run(body, write, outputs)
+
+    async def _run(self, body, function, argument):
+        """Runs a function, in a thread if the body is large."""
+        if len(body) <= limits.MAX_BYTES_WITHOUT_THREAD:
+            return function(argument)
+        # The thread belongs to the same request.
+        run = contextvars.copy_context().run
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            self._threads, run, function, argument
+        )
 
     def _read_predict(self, requested_model, body):
         """Reads a request of TF Serving, as `_compute` asks."""
@@ -178,6 +256,7 @@ class RestApp:
             named = {name: outputs.pop(name) for name in signature.outputs}
             if not model.writes_trees:
                 named = add_warnings(arrays, named, **outputs)
+                self._monitor.count_alarms(named.get("warnings", ()))
             return json_tensors.format_response(named, is_row)
 
         return self._service.submit(model, name, arrays), write
@@ -214,84 +293,6 @@ def add_warnings(arrays, outputs, uncovered=itertools.repeat(False)):
         if is_uncovered:
             warnings[row].append("uncovered")
     return {**outputs, "warnings": warnings} if any(warnings) else outputs
-
-
-def format_error(error):
-    """Returns the body of a response that reports an error."""
-    return json_tensors.dump({"error": str(error)})
-
-
-async def send_response(send, status, content, headers):
-    """Sends a response whose headers are a dictionary of strings."""
-    headers["content-length"] = str(len(content))
-    pairs = [(k.encode(), v.encode()) for k, v in headers.items()]
-    start = {"type": "http.response.start", "status": status}
-    await send({**start, "headers": pairs})
-    await send({"type": "http.response.body", "body": content})
-
-
-async def wait_for(future, receive):
-    """Waits until a future is done, but at most `PREDICT_SECONDS`.
-
-    Raises a `ConnectionAbortedError` if the client leaves first.
-    """
-    left = asyncio.ensure_future(receive())
-    try:
-        await asyncio.wait(
-            [future, left],
-            timeout=limits.PREDICT_SECONDS,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        if left.done() and not future.done():
-            raise ConnectionAbortedError
-    finally:
-        left.cancel()
-
-
-async def read_body(scope, receive, max_bytes=limits.MAX_BODY_BYTES):
-    """Returns the body of a request, which is within the limits."""
-    if _has_two_lengths(scope):
-        raise InvalidRequest(
-            "A request must have a Content-Length or a Transfer-Encoding, not "
-            "both."
-        )
-    headers = dict(scope["headers"])
-    _check_size(int(headers.get(b"content-length", 0)), max_bytes)
-    body = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ConnectionAbortedError
-        body += message["body"]
-        _check_size(len(body), max_bytes)
-        if not message["more_body"]:
-            break
-    encoding = headers.get(b"content-encoding", b"identity").decode("latin-1")
-    if encoding.lower() != "identity":
-        raise RequestError(
-            "INVALID_ARGUMENT",
-            "A body must not be compressed. Received: Content-Encoding: "
-            f"{encoding}. Send the JSON as it is.",
-            415,
-        )
-    return body
-
-
-def _has_two_lengths(scope):
-    # A proxy could read the other one, and mistake a part of this request for
-    # the next, so the connection is closed after such a request.
-    names = {name for name, _ in scope["headers"]}
-    return {b"content-length", b"transfer-encoding"} <= names
-
-
-def _check_size(num_bytes, max_bytes):
-    if num_bytes > max_bytes:
-        raise RequestError(
-            "INVALID_ARGUMENT",
-            f"A request must have at most {max_bytes} bytes. Received: "
-            f"{num_bytes}. Send several smaller requests.",
-            413,
-        )
 
 
 def _to_dict(message):

@@ -8,6 +8,7 @@ from keras_transformer.serving.errors import format_address
 from keras_transformer.serving.http_server import HttpServer
 from keras_transformer.serving.http_server import load_tls
 from keras_transformer.serving.loaded_model import LoadedModel
+from keras_transformer.serving.monitor import Monitor
 from keras_transformer.serving.rest import RestApp
 from keras_transformer.serving.service import Service
 from keras_transformer.serving.versions import Versions
@@ -25,7 +26,8 @@ class Server:
     `open_model` takes the path of a version and returns a model like
     `LoadedModel`. `tls` has the paths of a certificate and its private key,
     which encrypt both protocols. `languages` and `allowed_origin` are those of
-    `RestApp`.
+    `RestApp`. `keys` are the `Keys` of the clients; None lets everybody ask.
+    `monitor` is a `Monitor`, which the server closes.
     """
 
     def __init__(
@@ -41,6 +43,8 @@ class Server:
         tls=None,
         languages=None,
         allowed_origin=None,
+        keys=None,
+        monitor=None,
     ):
         if tls is not None:
             load_tls(*tls)  # for gRPC, which names no fault
@@ -53,16 +57,19 @@ class Server:
             batch_timeout_micros / 1e6,
             num_threads=NUM_BATCH_THREADS,
         )
-        self.service = Service(model_name, self._versions, self._batcher)
+        self._monitor = monitor or Monitor()
+        self.service = Service(
+            model_name, self._versions, self._batcher, self._monitor
+        )
         self._rest = self._grpc = None
         # Ports are taken before the model is loaded, which may take minutes.
         if rest_api_port is not None:
-            app = RestApp(self.service, languages, allowed_origin)
+            app = RestApp(self.service, languages, allowed_origin, keys)
             self._rest = HttpServer(app, host, rest_api_port, tls)
             self.rest_api_port = self._rest.port
         if port is not None:
             self._grpc, self.port = grpc_service.make_server(
-                self.service, host, port, tls
+                self.service, host, port, tls, keys
             )
 
     def start(self):
@@ -102,6 +109,7 @@ class Server:
         # Last, because running requests need both; waiting ones are refused.
         self._batcher.close()
         self._versions.stop()
+        self._monitor.close()
 
     def list_addresses(self):
         """Returns the addresses of the server as text for people."""

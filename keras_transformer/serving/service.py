@@ -1,8 +1,11 @@
 """The responses of the server, independent of the protocol."""
 
+import time
+
 from keras_transformer.serving import messages
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.monitor import Monitor
 from keras_transformer.serving.signature import check_texts
 from keras_transformer.serving.signature import measure_rows
 
@@ -14,8 +17,10 @@ class Service:
     Serving may look for its words in the message.
     """
 
-    def __init__(self, model_name, versions, batcher):
+    def __init__(self, model_name, versions, batcher, monitor=None):
         self.model_name = model_name
+        self.monitor = monitor or Monitor()
+        self.monitor.watch_queue(lambda: batcher.num_waiting)
         self._versions = versions
         self._batcher = batcher
 
@@ -66,14 +71,26 @@ class Service:
             check_texts(arrays, model.max_tokens)
             if num_rows:
                 lengths = measure_rows(arrays, model.max_tokens)
-        return self._batcher.submit(
+        begin = time.monotonic()
+
+        def run(batch):
+            self.monitor.observe("queue", time.monotonic() - begin)
+            with self.monitor.measure("model"):
+                outputs = model.call(signature_name, batch)
+            for side, number in outputs.pop("num_tokens", {}).items():
+                self.monitor.count("tokens", number, side)
+            return outputs
+
+        call = self._batcher.submit(
             # The model itself is in the key: two versions never share a batch.
             (model, signature_name),
-            lambda batch: model.call(signature_name, batch),
+            run,
             arrays,
             num_rows,
             lengths,
         )
+        self.monitor.count_sentences(num_rows or 0)
+        return call
 
     def get_status(self, name, version=None, label=None):
         """Returns a `GetModelStatusResponse` about one version or all.

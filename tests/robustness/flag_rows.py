@@ -198,6 +198,22 @@ ROWS = [
     row(f"{FIND}=test --figure=3", says="`--figure` has no effect with --find"),
     row("kt-serve --export_dir={saved_model} --port=0 --rest_api_port=0"),
     row("kt-serve --export_dir={saved_model} --port=9 --rest_api_port=9"),
+    row(
+        "kt-serve --export_dir={saved_model} --metrics --rest_api_port=0",
+        says="--rest_api_port=8501",
+    ),
+    row("kt-serve --export_dir={saved_model} --api_keys=", apart=True),
+    row("kt-serve --export_dir={saved_model} --access_log=", apart=True),
+    row(
+        "kt-serve --export_dir={saved_model} --api_keys={box}/gone",
+        says="gone",
+        apart=True,
+    ),
+    row(
+        "kt-serve --export_dir={saved_model} --access_log={box}/gone/log",
+        says="gone/log",
+        apart=True,
+    ),
     row("kt-trainer --output_dir={box}/new --profile_steps=10", says="must"),
     row("kt-trainer --output_dir={run} --profile_steps=20,10", has("{data}")),
     row("kt-trainer --output_dir={run} --profile_steps=a,b", has("{data}")),

@@ -7,13 +7,13 @@ Serving's interface. https://docs.libretranslate.com states the protocol.
 import importlib.util
 import itertools
 import json
-import re
 import urllib.parse
 
 import numpy as np
 
 from keras_transformer.documents.document import Document
 from keras_transformer.scoring.alarms import find_alarms
+from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 
@@ -94,6 +94,14 @@ class LibreTranslate:
         `finish` makes the response from the documents of the texts, and from a
         list of rows for each, the translations of its sentences.
         """
+        signs = "<&\n" if format == "html" else "\n"
+        pieces = sum(1 + sum(map(text.count, signs)) for text in texts)
+        if pieces > limits.MAX_PIECES:
+            raise InvalidRequest(
+                f"A request must have at most {limits.MAX_PIECES} texts, lines "
+                f"and marks together. Received: {pieces}. Send several smaller "
+                "requests."
+            )
         documents = [_divide(text, format, self.source) for text in texts]
         sentences = [one for each in documents for one in each.sentences]
         _, model = self._service.find(self._service.model_name)
@@ -148,14 +156,16 @@ class _Lines:
     """Divides a text into its lines, for which no library is needed."""
 
     def __init__(self, text):
-        self._parts = re.split(r"((?:\s*[\r\n])+\s*)", text)
-        self.sentences = [one for one in self._parts[::2] if one.strip()]
+        self._lines = text.splitlines(keepends=True)
+        self.sentences = [one.strip() for one in self._lines if one.strip()]
 
     def replace_sentences(self, translations):
         translations = iter(translations)
         return "".join(
-            next(translations) if not number % 2 and part.strip() else part
-            for number, part in enumerate(self._parts)
+            line.replace(line.strip(), next(translations), 1)
+            if line.strip()
+            else line
+            for line in self._lines
         )
 
 

@@ -1,6 +1,8 @@
 """LibreTranslate's and OpenAI's protocols, asked by their own clients."""
 
 import json
+import socket
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -162,6 +164,53 @@ class FaultTest:
         found, _, response = ask(address, path, method=method)
         assert found == status
         assert response["error"]
+
+
+class LimitsTest:
+    @pytest.mark.parametrize(
+        "q, format",
+        [
+            ("\n" * 2_000_000, "text"),
+            ("<p>a" * 500_000, "html"),
+            ("&" * 2_000_000, "html"),
+            ([""] * 500_000, "text"),
+        ],
+    )
+    def test_a_text_of_too_many_pieces_is_refused_at_once(
+        self, address, q, format
+    ):
+        begin = time.monotonic()
+        response = translate(address, q, format=format)
+        assert "at most 16384 texts, lines and marks" in response["error"]
+        assert time.monotonic() - begin < 5
+
+    @pytest.mark.parametrize("lacks_library", [False, True])
+    @pytest.mark.parametrize("q", [" " * 1_000_000, " \t" * 100_000 + "a"])
+    def test_many_spaces_take_linear_time(
+        self, address, q, lacks_library, monkeypatch
+    ):
+        if lacks_library:
+            monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+        begin = time.monotonic()
+        response = translate(address, q)
+        assert response["translatedText"].startswith(q.rstrip("a"))
+        assert time.monotonic() - begin < 10
+
+    def test_comments_that_stay_open_are_no_sentences(self, address):
+        text = "<!--" * 5_000
+        response = translate(address, text, format="html")
+        assert response["translatedText"] == text
+        response = translate(address, text * 10, format="html")
+        assert "Received: 50001." in response["error"]
+
+    def test_a_large_body_is_refused_before_it_arrives(self, address):
+        host, port = address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), 10) as client:
+            client.sendall(
+                b"POST /translate HTTP/1.1\r\nHost: x\r\n"
+                b"Content-Length: 100000000\r\n\r\n"
+            )
+            assert client.recv(100).startswith(b"HTTP/1.1 413 ")
 
 
 class PageTest:

@@ -1,7 +1,11 @@
 """Keys, health, metrics and the access log of a server."""
 
+import concurrent.futures
 import json
 import os
+import shutil
+import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -205,6 +209,48 @@ class HealthTest:
         assert status == 400
         assert "--metrics" in content
         server._rest.stop(1)
+
+
+class ReplacementTest:
+    def test_no_request_fails_while_a_model_is_replaced(self, folder, tmp_path):
+        exports = tmp_path / "export"
+        shutil.copytree(folder / "export", exports)
+        server = Server(
+            str(exports),
+            rest_api_port=0,
+            open_model=open_model,
+            languages=("en", "es"),
+        )
+        server.start()
+        server.watch()
+        is_over = threading.Event()
+
+        def ask_until_the_end(_):
+            statuses = set()
+            while not is_over.is_set():
+                statuses.add(ask(server, "/translate", FIELDS)[0])
+                statuses.add(ask(server, "/ready")[0])
+            return statuses
+
+        with concurrent.futures.ThreadPoolExecutor(2) as threads:
+            found = threads.map(ask_until_the_end, range(2))
+            os.rename(
+                shutil.copytree(exports / "1", tmp_path / "2"), exports / "2"
+            )
+            self.wait_for(server, {2: "AVAILABLE", 1: "AVAILABLE"})
+            shutil.rmtree(exports / "1")
+            self.wait_for(server, {2: "AVAILABLE", 1: "END"})
+            is_over.set()
+            assert set().union(*found) == {200}
+        server.stop()
+
+    def wait_for(self, server, states):
+        for _ in range(600):
+            statuses = server._versions.list_statuses()
+            if {n: status.state for n, status in statuses.items()} == states:
+                return
+            time.sleep(0.05)
+        raise TimeoutError(statuses)
 
 
 class MetricsTest:

@@ -4,9 +4,12 @@ It has one pair of languages, and shares models, batches and limits with TF
 Serving's interface. https://docs.libretranslate.com states the protocol.
 """
 
+import email
 import importlib.util
 import itertools
 import json
+import re
+import typing
 import urllib.parse
 
 import numpy as np
@@ -16,11 +19,22 @@ from keras_transformer.scoring.alarms import find_alarms
 from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.signature import check_axis
 
 TRANSLATE = "/translate"
 PATHS = (TRANSLATE, "/languages", "/frontend/settings", "/detect")
 MAX_ALTERNATIVES = 100
+MAX_FIELDS = 4096  # of a form: as many texts as may wait, and more
 _FORMATS = ("text", "html")
+# Chinese of these places is written in other characters than that of zh.
+_TRADITIONAL = re.compile("zh-(hant|tw|hk|mo)", re.IGNORECASE)
+
+
+class File(typing.NamedTuple):
+    """A file of a form."""
+
+    name: str
+    content: bytes
 
 
 class LibreTranslate:
@@ -72,8 +86,8 @@ class LibreTranslate:
         """
         request = read_fields(content_type, body)
         texts = self._check(request)
-        number = _read_number(request.get("alternatives", 0))
-        format = request.get("format", "text")
+        number = _read_number(request.get("alternatives"))
+        format = request.get("format") or "text"
 
         def finish(documents, rows):
             results = [
@@ -102,11 +116,16 @@ class LibreTranslate:
                 f"and marks together. Received: {pieces}. Send several smaller "
                 "requests."
             )
+        for text in texts:
+            check_utf_8(text)
         documents = [_divide(text, format, self.source) for text in texts]
         sentences = [one for each in documents for one in each.sentences]
         _, model = self._service.find(self._service.model_name)
         name, _ = self._service.find_signature(model, None)
         encoded = [one.encode() for one in sentences or [""]]
+        signature = model.signatures[name]
+        sizes = self._service.get_max_sizes(model, signature)
+        check_axis("text", 0, len(encoded), sizes)
         arrays = {"text": np.array(encoded, object)}
 
         def write(outputs):
@@ -129,13 +148,13 @@ class LibreTranslate:
             ("source", (self.source, "auto")),
             ("target", (self.target,)),
         ):
-            if request.get(side) not in codes:
+            if not match_code(request.get(side), codes):
                 raise InvalidRequest(
                     f"`{side}` must be {' or '.join(codes)}. Received: "
                     f"{side}={request.get(side)!r:.40}. This server translates "
                     f"from {self.source} to {self.target}."
                 )
-        if request.get("format", "text") not in _FORMATS:
+        if (request.get("format") or "text") not in _FORMATS:
             raise InvalidRequest(
                 "`format` must be text or html. Received: "
                 f"format={request['format']!r:.40}. Use text."
@@ -176,15 +195,25 @@ def _divide(text, format, language):
 
 
 def read_fields(content_type, body):
-    """Returns the fields of a form or of JSON, a dictionary."""
+    """Returns the fields of a form or of JSON, a dictionary.
+
+    A file of a form is a `File`.
+    """
     try:
+        if content_type.lower().startswith("multipart/form-data"):
+            return _read_parts(content_type, body)
         text = bytes(body).decode()
-        if "json" not in content_type:
-            fields = urllib.parse.parse_qs(text, keep_blank_values=True)
-            return {
-                name: values[0] if len(values) == 1 else values
-                for name, values in fields.items()
-            }
+        # Many clients do not say that they send JSON.
+        if text.lstrip()[:1] not in ("{", "[") and (
+            "json" not in content_type.lower()
+        ):
+            fields = urllib.parse.parse_qs(
+                text,
+                keep_blank_values=True,
+                errors="strict",
+                max_num_fields=MAX_FIELDS,
+            )
+            return _join_repeated(fields)
         request = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidRequest(
@@ -204,8 +233,64 @@ def read_key(content_type, body):
     return read_fields(content_type, body).get("api_key")
 
 
+def _read_parts(content_type, body):
+    """Returns the fields of a form with files."""
+    # The type is a header of the message that the form is.
+    header = f"Content-Type: {content_type}\r\n\r\n".encode("latin-1")
+    form = email.message_from_bytes(header + body)
+    parts = form.get_payload()
+    if not form.is_multipart() or len(parts) > MAX_FIELDS:
+        raise ValueError(f"a form needs up to {MAX_FIELDS} parts")
+    fields = {}
+    for part in parts:
+        name = part.get_param("name", header="content-disposition")
+        content = part.get_payload(decode=True) or b""
+        path = part.get_filename()
+        fields.setdefault(name, []).append(
+            content.decode() if path is None else File(path, content)
+        )
+    return _join_repeated(fields)
+
+
+def _join_repeated(fields):
+    return {
+        name: values[0] if len(values) == 1 else values
+        for name, values in fields.items()
+    }
+
+
+def check_utf_8(text):
+    """Raises an error if JSON held half of a pair of surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(
+            "A text must be UTF-8. Received: the surrogate "
+            f"{text[error.start]!a}. Send both halves of a pair."
+        ) from error
+
+
+def match_code(code, codes):
+    """Returns the one of some codes that a client means, or None.
+
+    >>> match_code("es_MX", ["en", "es"])
+    'es'
+    """
+    if not isinstance(code, str):
+        return None
+    code = code.replace("_", "-").lower()
+    by_code = {one.replace("_", "-").lower(): one for one in codes}
+    base = None if _TRADITIONAL.match(code) else code.partition("-")[0]
+    return by_code.get(code) or by_code.get(base)
+
+
 def _read_number(value):
-    if str(value).isdecimal() and int(value) <= MAX_ALTERNATIVES:
+    # Browsers send what was left empty.
+    if value in (None, "", False):
+        return 0
+    if re.fullmatch("[0-9]{1,3}", str(value)) and (
+        int(value) <= MAX_ALTERNATIVES
+    ):
         return int(value)
     raise InvalidRequest(
         f"`alternatives` must be a number from 0 to {MAX_ALTERNATIVES}. "

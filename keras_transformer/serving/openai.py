@@ -20,6 +20,14 @@ _IGNORED = {
     *("max_tokens", "max_completion_tokens", "reasoning_effort", "store"),
     *("frequency_penalty", "presence_penalty", "metadata"),
 }
+# Values that ask for what is done anyway.
+_HARMLESS = {
+    "n": [1],
+    "stream": [True],
+    "response_format": [{"type": "text"}],
+    "modalities": [["text"]],
+    "tool_choice": ["none", "auto"],
+}
 
 
 class EventStream(bytes):
@@ -49,11 +57,12 @@ class OpenAI:
                 f"`model` must be {self.name}. Received: "
                 f"model={request.get('model')!r:.40}. Use {self.name}.",
             )
-        for name in request.keys() - _IGNORED - {"model", "messages", "stream"}:
-            if request[name] not in (None, False, [], {}, 1):
+        for name in sorted(request.keys() - _IGNORED - {"model", "messages"}):
+            value = request[name]
+            if value and value not in _HARMLESS.get(name, ()):
                 raise InvalidRequest(
                     f"`{name:.40}` must be left out, since this model only "
-                    f"translates. Received: {request[name]!r:.40}. Remove it."
+                    f"translates. Received: {value!r:.40}. Remove it."
                 )
         text = _find_text(request.get("messages"))
 
@@ -105,7 +114,7 @@ def format_error(error):
         "param": None,
         "code": "invalid_api_key" if error.http_status == 401 else None,
     }
-    return _dump({"error": description}).encode()
+    return _dump({"error": description}).encode(errors="replace")
 
 
 def _find_text(messages):

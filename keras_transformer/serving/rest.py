@@ -32,7 +32,6 @@ from keras_transformer.serving.openai import OpenAI
 # Case is ignored as in TF Serving. Versions are 64-bit integers, which have at
 # most 19 digits.
 _PATH = re.compile(
-    "(?:https?://[^/]*)?"  # a client that goes through a proxy sends the URL
     "/v1/models/(?P<name>[^/:]+)"
     "(?:/versions/(?P<version>[0-9]{1,19})|/labels/(?P<label>[^/:]+))?"
     "(?:/(?P<metadata>metadata)|:(?P<method>classify|regress|predict))?",
@@ -70,7 +69,7 @@ class RestApp:
         )
 
     async def __call__(self, scope, receive, send):
-        path = scope["raw_path"].decode()
+        path = _find_path(scope)
         face = self._faces.get(path)
         if not face:
             face = "tf_serving" if _PATH.fullmatch(path) else "unknown"
@@ -118,7 +117,7 @@ class RestApp:
         request.status = status
 
     async def _respond(self, face, scope, body, receive):
-        method, path = scope["method"], scope["raw_path"].decode()
+        method, path = scope["method"], _find_path(scope)
         if method == "OPTIONS" and self._allowed_origin:
             return b""  # the headers tell a browser that it may ask
         if self._keys and path not in _OPEN_PATHS:
@@ -191,7 +190,7 @@ class RestApp:
 
     async def _answer_tool(self, scope, body, receive):
         """Responds in LibreTranslate's or OpenAI's protocol."""
-        method, path = scope["method"], scope["raw_path"].decode()
+        method, path = scope["method"], _find_path(scope)
         kind = dict(scope["headers"]).get(b"content-type", b"")
         readers = {
             libretranslate.TRANSLATE: functools.partial(
@@ -202,19 +201,20 @@ class RestApp:
         expected = ("POST",) if path in readers else ("GET", "HEAD")
         check_method(method, path, expected)
         if path in readers:
-            return await self._compute(readers[path], body, receive)
+            return await self._compute(readers[path], body, receive, True)
         if path == openai.MODELS:
             return json.dumps(self._openai.list_models()).encode()
         return json.dumps(self._libretranslate.describe(path)).encode()
 
-    async def _compute(self, read, body, receive):
+    async def _compute(self, read, body, receive, in_thread=False):
         """Returns the response to a request that a model computes.
 
         `read` takes the body, and returns a `Call` and a function that makes
         the response from its outputs. Nothing else depends on their format.
         """
         with self._monitor.measure("read"):
-            call, write = await self._run(body, read, body)
+            # Documents take long to read, and a model to load.
+            call, write = await self._run(body, read, body, in_thread)
         results = asyncio.gather(*map(asyncio.wrap_future, call.futures))
         # `call` raises exceptions later; asyncio logs those that nobody reads.
         results.add_done_callback(
@@ -229,9 +229,9 @@ class RestApp:
             outputs = call.result(limits.PREDICT_SECONDS)
             return await self._run(body, write, outputs)
 
-    async def _run(self, body, function, argument):
-        """Runs a function, in a thread if the body is large."""
-        if len(body) <= limits.MAX_BYTES_WITHOUT_THREAD:
+    async def _run(self, body, function, argument, in_thread=False):
+        """Runs a function, in a thread if it is asked or the body is large."""
+        if len(body) <= limits.MAX_BYTES_WITHOUT_THREAD and not in_thread:
             return function(argument)
         # The thread belongs to the same request.
         run = contextvars.copy_context().run
@@ -293,6 +293,12 @@ def add_warnings(arrays, outputs, uncovered=itertools.repeat(False)):
         if is_uncovered:
             warnings[row].append("uncovered")
     return {**outputs, "warnings": warnings} if any(warnings) else outputs
+
+
+def _find_path(scope):
+    # A client that goes through a proxy sends the URL.
+    path = scope["raw_path"].decode()
+    return re.sub("^https?://[^/]*", "", path, flags=re.IGNORECASE)
 
 
 def _to_dict(message):

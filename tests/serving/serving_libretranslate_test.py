@@ -61,6 +61,22 @@ def translate(address, q, **more):
     return ask(address, data=json.dumps(fields), **kind)[2]
 
 
+def ask_parts(address, path, fields, status=200):
+    """Returns the response to a form as browsers send it with a file."""
+    parts = [
+        f'--x\r\nContent-Disposition: form-data; name="{name}"'
+        + (f'; filename="{value[0]}"' if isinstance(value, tuple) else "")
+        + f"\r\n\r\n{value[1] if isinstance(value, tuple) else value}\r\n"
+        for name, value in fields.items()
+    ]
+    kind = {"content-type": "multipart/form-data; boundary=x"}
+    found, _, response = ask(
+        address, path, "".join(parts) + "--x--\r\n", **kind
+    )
+    assert found == status
+    return response
+
+
 class ClientTest:
     def test_its_own_client_translates(self, address):
         client = pytest.importorskip("libretranslatepy")
@@ -84,6 +100,18 @@ class TranslateTest:
         form = {"q": "I love you.", "source": "en", "target": "es"}
         _, _, response = ask(address, data=form)
         assert response == translate(address, "I love you.")
+        assert response == {"translatedText": "Te amo."}
+
+    @pytest.mark.parametrize("kind", ["application/JSON", "text/plain"])
+    def test_json_is_known_by_its_brace(self, address, kind):
+        fields = {"q": "I love you.", "source": "EN", "target": "es_MX"}
+        body = json.dumps({**fields, "format": "", "alternatives": ""})
+        _, _, response = ask(address, data=body, **{"content-type": kind})
+        assert response["translatedText"] == "Te amo."
+
+    def test_a_form_of_parts(self, address):
+        fields = {"q": "I love you.", "source": "en", "target": "es"}
+        response = ask_parts(address, "/translate", fields)
         assert response == {"translatedText": "Te amo."}
 
     def test_several_texts_of_a_form(self, address):
@@ -134,6 +162,9 @@ class FaultTest:
             ({"q": [1]}, "`q` must be a text"),
             ({"alternatives": -1}, "`alternatives` must be"),
             ({"alternatives": 10**9}, "`alternatives` must be"),
+            ({"alternatives": "9" * 5000}, "`alternatives` must be"),
+            ({"q": "a \ud800"}, "A text must be UTF-8"),
+            ({"q": ["a"] * 2049}, "at most 2048 rows"),
         ],
     )
     def test_a_wrong_field_is_named(self, address, changes, says):
@@ -142,6 +173,18 @@ class FaultTest:
         status, _, response = ask(address, data=json.dumps(fields), **kind)
         assert status == 400
         assert says in response["error"]
+
+    @pytest.mark.parametrize(
+        "body", ["q=%ff", "q=a&" * 5000, "q=caf\xe9&source=en&target=es"]
+    )
+    def test_a_wrong_form_is_named(self, address, body):
+        request = urllib.request.Request(
+            address + "/translate", body.encode("latin-1")
+        )
+        with pytest.raises(urllib.error.HTTPError) as error:
+            urllib.request.urlopen(request)
+        assert error.value.code == 400
+        assert b"The body must be a form" in error.value.read()
 
     @pytest.mark.parametrize("body", ["[1]", "{", "[" * 5000, "null"])
     def test_a_wrong_body_is_named(self, address, body):
@@ -263,6 +306,13 @@ class OpenAITest:
             ({"messages": "a"}, 400, "`messages` must hold"),
             ({"tools": [{"type": "function"}]}, 400, "`tools` must be left"),
             ({"n": 2}, 400, "`n` must be left out"),
+            ({"logprobs": True}, 400, "`logprobs` must be left out"),
+            ({"stream": "yes"}, 400, "`stream` must be left out"),
+            (
+                {"messages": [{"role": "user", "content": "\ud800"}]},
+                400,
+                "A text must be UTF-8",
+            ),
         ],
     )
     def test_what_it_cannot_do_is_named(self, address, changes, status, says):

@@ -22,8 +22,8 @@ async def send_response(send, status, content, headers):
     await send({"type": "http.response.body", "body": content})
 
 
-async def wait_for(future, receive):
-    """Waits until a future is done, but at most `PREDICT_SECONDS`.
+async def wait_for(future, receive, seconds=limits.PREDICT_SECONDS):
+    """Waits until a future is done, but at most some seconds.
 
     Raises a `ConnectionAbortedError` if the client leaves first.
     """
@@ -31,7 +31,7 @@ async def wait_for(future, receive):
     try:
         await asyncio.wait(
             [future, left],
-            timeout=limits.PREDICT_SECONDS,
+            timeout=seconds,
             return_when=asyncio.FIRST_COMPLETED,
         )
         if left.done() and not future.done():

@@ -119,7 +119,7 @@ class _Responder(grpc.GenericRpcHandler):
     def _check_health(self, content, context):
         """Returns the bytes of gRPC's `HealthCheckResponse`."""
         try:
-            self._service.find(self._service.model_name)
+            self._service.check_ready()
         except errors.RequestError:
             return b"\x08\x02"  # the status NOT_SERVING
         return b"\x08\x01"  # SERVING

@@ -7,15 +7,16 @@ import functools
 import itertools
 import json
 import re
+import time
 import urllib.parse
 
 import numpy as np
 from google.protobuf import json_format
 
 from keras_transformer.scoring.alarms import find_alarms
+from keras_transformer.serving import forms
 from keras_transformer.serving import json_reader
 from keras_transformer.serving import json_tensors
-from keras_transformer.serving import libretranslate
 from keras_transformer.serving import limits
 from keras_transformer.serving import openai
 from keras_transformer.serving.asgi import check_method
@@ -28,6 +29,8 @@ from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.libretranslate import LibreTranslate
 from keras_transformer.serving.openai import OpenAI
+from keras_transformer.serving.pairs import Pairs
+from keras_transformer.serving.translated_files import DOWNLOAD
 
 # Case is ignored as in TF Serving. Versions are 64-bit integers, which have at
 # most 19 digits.
@@ -45,32 +48,41 @@ _OPEN_PATHS = ("/health", "/ready", "/languages", "/frontend/settings")
 class RestApp:
     """Serves a `Service` over HTTP; any ASGI server can run it.
 
-    With `languages`, the codes of source and target, it speaks LibreTranslate's
-    and OpenAI's protocols as well. Pages of `allowed_origin` may ask; "*" is
+    With `routes`, those of `Pairs`, it speaks LibreTranslate's and OpenAI's
+    protocols as well. Pages of `allowed_origin` may ask; "*" is
     any page. `keys` are the `Keys` that clients must have; None needs none.
     """
 
-    def __init__(self, service, languages=None, allowed_origin=None, keys=None):
+    def __init__(self, service, routes=None, allowed_origin=None, keys=None):
         self._service = service
         self._monitor = service.monitor
         self._keys = keys
         self._faces = dict.fromkeys(_OPERATOR_PATHS, "operator")
-        if languages:
+        self._readers = {}  # of bodies, by path
+        if routes:
             self._libretranslate = LibreTranslate(
-                service, languages, bool(keys)
+                service, Pairs(routes), bool(keys)
             )
             self._openai = OpenAI(self._libretranslate)
-            self._faces |= dict.fromkeys(libretranslate.PATHS, "libretranslate")
+            self._readers = self._libretranslate.readers | self._openai.readers
+            paths = self._libretranslate.paths
+            self._faces |= dict.fromkeys(paths, "libretranslate")
             self._faces |= dict.fromkeys(openai.PATHS, "openai")
         self._allowed_origin = allowed_origin
         # For bodies that would keep all other requests waiting.
         self._threads = concurrent.futures.ThreadPoolExecutor(
             limits.MAX_PARSED_AT_ONCE, "rest"
         )
+        # For those that wait for a model as well.
+        self._slow_threads = concurrent.futures.ThreadPoolExecutor(
+            limits.MAX_READ_SLOWLY, "tools"
+        )
 
     async def __call__(self, scope, receive, send):
         path = _find_path(scope)
         face = self._faces.get(path)
+        if path.startswith(DOWNLOAD) and self._readers:
+            face = "libretranslate"
         if not face:
             face = "tf_serving" if _PATH.fullmatch(path) else "unknown"
         facts = (
@@ -140,7 +152,9 @@ class RestApp:
             urllib.parse.unquote(match["label"] or ""),
         )
         if match["metadata"]:
-            return self._metadata(*requested_model)
+            in_thread = self._service.loads_on_demand
+            read = functools.partial(self._metadata, *requested_model)
+            return await self._run(b"", read, in_thread=in_thread)
         if not match["method"]:
             status = self._service.get_status(*requested_model)
             return json.dumps(_to_dict(status), indent=1).encode()
@@ -150,7 +164,8 @@ class RestApp:
                 f"Only :predict is supported. Received: :{match['method']}",
             )
         read = functools.partial(self._read_predict, requested_model)
-        return await self._compute(read, body, receive)
+        in_thread = self._service.loads_on_demand
+        return await self._compute(read, body, receive, in_thread)
 
     async def _authorize(self, face, scope, body):
         """Checks the key of a request."""
@@ -160,7 +175,7 @@ class RestApp:
         is_libretranslate = face == "libretranslate"
         if not key and is_libretranslate:
             kind = headers.get(b"content-type", b"").decode("latin-1")
-            read = functools.partial(libretranslate.read_key, kind)
+            read = functools.partial(forms.read_key, kind)
             key = await self._run(body, read, body)
         try:
             self._monitor.identify(self._keys.check(key))
@@ -182,7 +197,7 @@ class RestApp:
             return metrics
         if path == "/ready":
             try:
-                self._service.find(self._service.model_name)
+                self._service.check_ready()
             except RequestError as error:
                 error.http_status = 503
                 raise
@@ -191,54 +206,56 @@ class RestApp:
     async def _answer_tool(self, scope, body, receive):
         """Responds in LibreTranslate's or OpenAI's protocol."""
         method, path = scope["method"], _find_path(scope)
-        kind = dict(scope["headers"]).get(b"content-type", b"")
-        readers = {
-            libretranslate.TRANSLATE: functools.partial(
-                self._libretranslate.read_translate, kind.decode("latin-1")
-            ),
-            openai.COMPLETIONS: self._openai.read_completion,
-        }
-        expected = ("POST",) if path in readers else ("GET", "HEAD")
-        check_method(method, path, expected)
-        if path in readers:
-            return await self._compute(readers[path], body, receive, True)
+        read = self._readers.get(path)
+        check_method(method, path, ("POST",) if read else ("GET", "HEAD"))
+        if read:
+            headers = dict(scope["headers"])
+            kind = headers.get(b"content-type", b"").decode("latin-1")
+            host = headers.get(b"host", b"").decode("latin-1")
+            address = f"{scope['scheme']}://{host}"
+            read = functools.partial(read, kind, address)
+            return await self._compute(read, body, receive, True)
         if path == openai.MODELS:
             return json.dumps(self._openai.list_models()).encode()
-        return json.dumps(self._libretranslate.describe(path)).encode()
+        return self._libretranslate.describe(path)
 
     async def _compute(self, read, body, receive, in_thread=False):
-        """Returns the response to a request that a model computes.
+        """Returns the response to a request that models compute.
 
-        `read` takes the body, and returns a `Call` and a function that makes
-        the response from its outputs. Nothing else depends on their format.
+        `read` takes the body and returns a generator, which yields each `Call`,
+        receives its outputs, and returns the response. Nothing else depends on
+        their format. `in_thread` lets a thread run it, since documents take
+        long to read, and a model to load.
         """
-        with self._monitor.measure("read"):
-            # Documents take long to read, and a model to load.
-            call, write = await self._run(body, read, body, in_thread)
-        results = asyncio.gather(*map(asyncio.wrap_future, call.futures))
-        # `call` raises exceptions later; asyncio logs those that nobody reads.
-        results.add_done_callback(
-            lambda done: done.cancelled() or done.exception()
-        )
-        try:
-            await wait_for(results, receive)
-        except BaseException:
-            call.cancel()
-            raise
-        with self._monitor.measure("write"):
-            outputs = call.result(limits.PREDICT_SECONDS)
-            return await self._run(body, write, outputs)
+        steps = read(body)
 
-    async def _run(self, body, function, argument, in_thread=False):
+        def advance(outputs):
+            try:
+                return steps.send(outputs), None
+            except StopIteration as end:
+                return None, end.value
+
+        end = time.monotonic() + limits.PREDICT_SECONDS
+        outputs, stage = None, "read"
+        while True:
+            with self._monitor.measure(stage):
+                call, response = await self._run(
+                    body, advance, outputs, in_thread=in_thread
+                )
+            if call is None:
+                return response
+            outputs = await _wait(call, receive, end - time.monotonic())
+            stage = "write"
+
+    async def _run(self, body, function, *arguments, in_thread=False):
         """Runs a function, in a thread if it is asked or the body is large."""
         if len(body) <= limits.MAX_BYTES_WITHOUT_THREAD and not in_thread:
-            return function(argument)
+            return function(*arguments)
         # The thread belongs to the same request.
         run = contextvars.copy_context().run
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(
-            self._threads, run, function, argument
-        )
+        threads = self._slow_threads if in_thread else self._threads
+        return await loop.run_in_executor(threads, run, function, *arguments)
 
     def _read_predict(self, requested_model, body):
         """Reads a request of TF Serving, as `_compute` asks."""
@@ -252,14 +269,12 @@ class RestApp:
             text, signature.inputs, max_sizes
         )
 
-        def write(outputs):
-            named = {name: outputs.pop(name) for name in signature.outputs}
-            if not model.writes_trees:
-                named = add_warnings(arrays, named, **outputs)
-                self._monitor.count_alarms(named.get("warnings", ()))
-            return json_tensors.format_response(named, is_row)
-
-        return self._service.submit(model, name, arrays), write
+        outputs = yield self._service.submit(model, name, arrays)
+        named = {name: outputs.pop(name) for name in signature.outputs}
+        if not model.writes_trees:
+            named = add_warnings(arrays, named, **outputs)
+            self._monitor.count_alarms(named.get("warnings", ()))
+        return json_tensors.format_response(named, is_row)
 
     def _metadata(self, name, *requested_version):
         version, signatures = self._service.get_metadata(
@@ -293,6 +308,19 @@ def add_warnings(arrays, outputs, uncovered=itertools.repeat(False)):
         if is_uncovered:
             warnings[row].append("uncovered")
     return {**outputs, "warnings": warnings} if any(warnings) else outputs
+
+
+async def _wait(call, receive, seconds):
+    """Returns the outputs of a call, or ends it if the client leaves."""
+    results = asyncio.gather(*map(asyncio.wrap_future, call.futures))
+    # `call` raises exceptions later; asyncio logs those that nobody reads.
+    results.add_done_callback(lambda done: done.cancelled() or done.exception())
+    try:
+        await wait_for(results, receive, max(0, seconds))
+    except BaseException:
+        call.cancel()
+        raise
+    return call.result(limits.PREDICT_SECONDS)
 
 
 def _find_path(scope):

@@ -133,6 +133,7 @@ WRONG_VALUES = {
     "serve": """
         batch_timeout_micros=2ms
         max_batch_size=0
+        max_models_memory=0
         metrics=maybe
         port=65536 65,535
         registry_help=2

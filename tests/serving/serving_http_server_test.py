@@ -33,7 +33,7 @@ from keras_transformer.serving.service import Service
 
 limits.MAX_CONNECTIONS = 16
 resource.setrlimit(resource.RLIMIT_NOFILE, (112, 112))
-app = RestApp(Service("none", None, None))
+app = RestApp(Service({}, None))
 server = HttpServer(app, "localhost", 0, sys.argv[1:])
 server.start()
 print(server.port, flush=True)
@@ -52,7 +52,7 @@ def start(tmp_path, monkeypatch):
         def start(tls=None, **changed_limits):
             for name, value in changed_limits.items():
                 monkeypatch.setattr(limits, name, value)
-            service = Service("toy", Versions(str(tmp_path), None), None)
+            service = Service({"toy": Versions(str(tmp_path), None)}, None)
             server = HttpServer(RestApp(service), "localhost", 0, tls)
             server.start()
             stack.callback(server.stop, 5)

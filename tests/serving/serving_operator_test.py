@@ -22,6 +22,7 @@ from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.serving.keys import Keys
 from keras_transformer.serving.monitor import Monitor
+from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.server import Server
 
 KEY, SLOW_KEY = "correct-horse", "battery-staple"
@@ -55,7 +56,7 @@ def server(folder):
         port=0,
         rest_api_port=0,
         open_model=open_model,
-        languages=("en", "es"),
+        routes={("en", "es"): Route("translate")},
         keys=Keys(str(folder / "keys")),
         monitor=Monitor(metrics=True, access_log=str(folder / "log")),
     )
@@ -219,7 +220,7 @@ class ReplacementTest:
             str(exports),
             rest_api_port=0,
             open_model=open_model,
-            languages=("en", "es"),
+            routes={("en", "es"): Route("translate")},
         )
         server.start()
         server.watch()
@@ -305,7 +306,7 @@ class AccessLogTest:
             port=0,
             rest_api_port=0,
             open_model=open_model,
-            languages=("en", "es"),
+            routes={("en", "es"): Route("translate")},
             keys=Keys(str(folder / "keys")),
             monitor=Monitor(access_log=str(path)),
         )

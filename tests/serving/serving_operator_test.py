@@ -12,8 +12,10 @@ import urllib.request
 import pytest
 from commands import assert_fails
 from commands import call
+from source_files import ROOT
 
 from keras_transformer.bin import query
+from keras_transformer.bin import serve
 from keras_transformer.decoding.served_model import open_model
 from keras_transformer.errors import UserError
 from keras_transformer.formats import demo
@@ -210,6 +212,18 @@ class HealthTest:
         assert status == 400
         assert "--metrics" in content
         server._rest.stop(1)
+
+
+class ComposeTest:
+    def test_it_starts_kt_serve_and_asks_whether_it_is_ready(self):
+        yaml = pytest.importorskip("yaml")
+        path = ROOT / "compose.yaml"
+        service = yaml.safe_load(path.read_text())["services"]["translate"]
+        serve.FLAGS(["kt-serve", *service["command"]])
+        assert serve.FLAGS.export_dir == "demo://en-es"
+        (port,) = service["ports"]
+        assert port.endswith(f":{serve.FLAGS.rest_api_port}")
+        assert f":{serve.FLAGS.rest_api_port}/ready" in str(service)
 
 
 class ReplacementTest:

@@ -31,7 +31,7 @@ BIN = .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 FUZZED = trees hparams manifests checkpoints runs evaluations timed_steps \
-	json_bodies vocabularies
+	json_bodies tool_bodies vocabularies
 SECONDS ?= 600
 
 # Tests start many processes, which would all compile the package again.

@@ -134,8 +134,7 @@ def main(argv):
         models=FLAGS.models and directories,
         max_bytes=FLAGS.max_models_memory * 10**6,
         allowed_origin=FLAGS.allow_origin,
-        # An empty path, as of a variable that is not set, is refused.
-        keys=None if FLAGS.api_keys is None else Keys(FLAGS.api_keys),
+        keys=FLAGS.api_keys and Keys(FLAGS.api_keys),
         monitor=Monitor(FLAGS.metrics, FLAGS.access_log),
     )
     if "saved_model" in formats:
@@ -148,7 +147,7 @@ def main(argv):
 
 
 def _check_names():
-    """Checks the flags that name models."""
+    """Checks the flags that name models and files."""
     if FLAGS.models is None:
         flags.require(FLAGS, "export_dir")
     elif FLAGS.export_dir is not None or FLAGS.languages is not None:
@@ -162,12 +161,15 @@ def _check_names():
             f"of requests contain it. Received: {FLAGS.model_name!r}. Leave "
             "the flag out for `translate`."
         )
+    # Empty values, as of variables that are not set, are refused, since serving
+    # without keys or encryption would go unnoticed.
+    for name in ("api_keys", "access_log"):
+        if FLAGS[name].present:
+            flags.require(FLAGS, name)
 
 
 def _find_tls():
     """Returns the paths of the certificate and its key, or None."""
-    # Empty values, as of variables that are not set, are refused, since serving
-    # without encryption would go unnoticed.
     if {FLAGS.tls_certificate, FLAGS.tls_key} == {None}:
         return None
     flags.require(FLAGS, "tls_certificate", "tls_key")

@@ -113,7 +113,7 @@ class _Responder(grpc.GenericRpcHandler):
         if self._keys:
             metadata = dict(context.invocation_metadata())
             key = metadata.get("authorization", "").removeprefix("Bearer ")
-            self._service.monitor.identify(self._keys.check(key))
+            self._keys.check(key, self._service.monitor)
         return function(content, context)
 
     def _check_health(self, content, context):

@@ -23,7 +23,8 @@ def read_keys(path):
     The limit is 0 without one. A message has the number of a line, never a key.
     """
     keys = {}
-    lines = read_text(path, max_bytes=MAX_BYTES).splitlines()
+    remedy = "Name a file with a key a line."
+    lines = read_text(path, remedy, MAX_BYTES).splitlines()
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -56,8 +57,8 @@ class Keys:
             for key, (line, limit) in read_keys(path).items()
         }
 
-    def check(self, key):
-        """Returns the line of a key, or raises the `RequestError`."""
+    def check(self, key, monitor):
+        """Checks the key of the request that a `Monitor` follows."""
         given = _hash(key if isinstance(key, str) else "")
         # All are compared, so that the time tells nothing about a key.
         found = [
@@ -73,6 +74,7 @@ class Keys:
                 "one.",
             )
         ((line, times),) = found
+        monitor.identify(line)
         with self._lock:
             now = time.monotonic()
             if times and len(times) == times.maxlen:
@@ -84,7 +86,6 @@ class Keys:
                         f"a minute. Try again in {seconds:.0f} s.",
                     )
             times.append(now)
-        return line
 
 
 def _hash(key):

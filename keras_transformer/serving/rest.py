@@ -178,7 +178,7 @@ class RestApp:
             read = functools.partial(forms.read_key, kind)
             key = await self._run(body, read, body)
         try:
-            self._monitor.identify(self._keys.check(key))
+            self._keys.check(key, self._monitor)
         except RequestError as error:
             if is_libretranslate and error.http_status == 401:
                 error.http_status = 403

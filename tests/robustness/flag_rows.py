@@ -207,8 +207,14 @@ ROWS = [
         "kt-serve --export_dir={saved_model} --metrics --rest_api_port=0",
         says="--rest_api_port=8501",
     ),
-    row("kt-serve --export_dir={saved_model} --api_keys=", apart=True),
-    row("kt-serve --export_dir={saved_model} --access_log=", apart=True),
+    row(
+        "kt-serve --export_dir={saved_model} --api_keys=",
+        says="`--api_keys` must be given",
+    ),
+    row(
+        "kt-serve --export_dir={saved_model} --access_log=",
+        says="`--access_log` must be given",
+    ),
     row(
         "kt-serve --export_dir={saved_model} --api_keys={box}/gone",
         says="gone",

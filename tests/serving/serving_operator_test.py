@@ -156,9 +156,9 @@ class KeysTest:
         keys = Keys(str(folder / "keys"))
         for seconds in (0, 30, 20, 11, 30):
             now[0] += seconds
-            assert keys.check(SLOW_KEY) == 4
+            keys.check(SLOW_KEY, Monitor())
         with pytest.raises(UserError, match="in 19 s"):
-            keys.check(SLOW_KEY)
+            keys.check(SLOW_KEY, Monitor())
 
     def test_pages_learn_that_a_key_is_needed(self, server):
         status, content = ask(server, "/frontend/settings")
@@ -268,6 +268,28 @@ class ReplacementTest:
         raise TimeoutError(statuses)
 
 
+class StopTest:
+    def test_a_translation_that_runs_is_finished(self, folder):
+        server = Server(
+            str(folder / "export"),
+            rest_api_port=0,
+            open_model=open_model,
+            languages=("en", "es"),
+        )
+        server.start()
+        fields = {**FIELDS, "q": 200 * ["I love you."]}
+        with concurrent.futures.ThreadPoolExecutor(1) as threads:
+            call = threads.submit(ask, server, "/translate", fields)
+            while not server._batcher.num_waiting:
+                time.sleep(0.001)
+            server.stop()
+            status, content = call.result()
+        assert status == 200
+        assert json.loads(content)["translatedText"] == 200 * ["Te amo."]
+        with pytest.raises(OSError, match="refused"):
+            ask(server, "/health")
+
+
 class MetricsTest:
     def read(self, server):
         content = ask(server, "/metrics", key=KEY)[1]
@@ -328,6 +350,8 @@ class AccessLogTest:
         ask(server, "/translate", {**FIELDS, "api_key": KEY})
         ask(server, "/translate", FIELDS, "wrong-secret")
         ask(server, "/Good%20morning?q=secret", FIELDS, KEY)
+        for _ in range(4):
+            ask(server, "/v1/models", key=SLOW_KEY)
         server.stop()
         content = path.read_text()
         for secret in ("morning", "love", "secret", KEY):
@@ -341,6 +365,8 @@ class AccessLogTest:
             ("libretranslate", "/translate", 200, 2),
             ("libretranslate", "/translate", 403, None),
             ("unknown", None, 400, 2),
+            *[("openai", "/v1/models", 200, 4)] * 3,
+            ("openai", "/v1/models", 429, 4),
         ]
         assert lines[0]["sentences"] in (1, 2)
         assert 0 < lines[0]["seconds"] < 60

@@ -6,7 +6,7 @@
 # make test-slow     Run the tests that train a model or take minutes.
 # make test-jax      Run the maths half and the trainings on JAX.
 # make test-oldest   Run tests with the oldest dependencies that are allowed.
-# make test-browser  Run the tests of kt-studio in a browser.
+# make test-browser  Run the tests of kt-studio and kt-serve in a browser.
 # make coverage      Run `make test`, and measure the coverage of branches.
 # make mutation      Measure how many faults in the maths half its tests find.
 # make benchmark     Measure this checkout, and add a line to the history.
@@ -31,7 +31,7 @@ BIN = .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 FUZZED = trees hparams manifests checkpoints runs evaluations timed_steps \
-	json_bodies vocabularies
+	json_bodies tool_bodies vocabularies
 SECONDS ?= 600
 
 # Tests start many processes, which would all compile the package again.

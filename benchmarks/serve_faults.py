@@ -27,6 +27,16 @@ _REST = (
     (":translate", b"{}", 400),
     (":classify", b"{}", 501),
 )
+# Paths of translation tools. A server without languages refuses them as well.
+_TOOLS = (
+    ("/translate", b"{", 400),
+    ("/translate", b"q=a&source=klingon&target=tlh", 400),
+    ("/translate", b'{"q": [1], "source": "auto", "target": "de"}', 400),
+    ("/translate", b"format=html&q=" + b"<!--" * 50_000, 400),
+    ("/translate", b"a=&" * 50_000, 400),
+    ("/v1/chat/completions", b"[" * 5000, 400),
+    ("/v1/chat/completions", b"\xff", 400),
+)
 # HTTP: the bytes on a new connection, and the status that must answer them. The
 # client disconnects in the middle of requests without a status.
 _POST = b"POST / HTTP/1.1\r\nHost: x\r\n"
@@ -73,8 +83,13 @@ class Faults:
         connection = http.client.HTTPConnection(address, timeout=SECONDS)
         host, port = connection.host, connection.port
         self._kinds["malformed JSON over REST"] = [
-            functools.partial(_post, connection, model_name, *request)
-            for request in _REST
+            functools.partial(
+                _post, connection, f"/v1/models/{model_name}{path}", *request
+            )
+            for path, *request in _REST
+        ]
+        self._kinds["malformed requests of tools"] = [
+            functools.partial(_post, connection, *request) for request in _TOOLS
         ]
         self._kinds["malformed HTTP"] = [
             functools.partial(_send_bytes, (host, port), *request)
@@ -102,9 +117,9 @@ class Faults:
         ]
 
 
-def _post(connection, model_name, path, body, status):
+def _post(connection, path, body, status):
     try:
-        connection.request("POST", f"/v1/models/{model_name}{path}", body)
+        connection.request("POST", path, body)
         response = connection.getresponse()
         answer = json.loads(response.read())
     except (OSError, http.client.HTTPException, ValueError):

@@ -4,10 +4,11 @@
 
 One client sends a sentence at a time, without pause. It does so alone and
 beside four clients that send bodies of 3.9 MB, each as soon as the last is
-answered: lists, texts, ids or objects over REST, and texts, names, axes or
-outputs over gRPC, too many of each. The client has the protocol of the attack.
-Attacks and quiet take turns, so that other load on the machine meets both. A
-line of JSON for each protocol has the percentiles.
+answered: lists, texts, ids or objects over REST, lines or marks of HTML for
+/translate, and texts, names, axes or outputs over gRPC, too many of each. The
+client has the protocol of the attack. Attacks and quiet take turns, so that
+other load on the machine meets both. A line of JSON for each protocol has the
+percentiles.
 """
 
 import http.client
@@ -36,7 +37,14 @@ ATTACKS = {
     + _SIZE // 2 * b"1,"
     + b"1]]}",
     "objects": b'{"instances": [' + _SIZE // 3 * b"{}," + b"{}]}",
+    "lines": b'{"source": "auto", "target": "es", "q": "'
+    + _SIZE // 3 * b"a\\n"
+    + b'"}',
+    "marks": b'{"format": "html", "source": "en", "target": "es", "q": "'
+    + _SIZE // 3 * b"<b>"
+    + b'"}',
 }
+PATHS = {"lines": "/translate", "marks": "/translate"}  # of attacks
 
 
 def _make_message(name):
@@ -97,7 +105,8 @@ def attack(port, name, ready, stop, num_refusals):
     connection = http.client.HTTPConnection("localhost", port, timeout=120)
     ready.wait()
     while not stop.is_set():
-        connection.request("POST", "/v1/models/translate:predict", body)
+        path = PATHS.get(name, "/v1/models/translate:predict")
+        connection.request("POST", path, body)
         response = connection.getresponse()
         response.read()
         if response.status != 400:

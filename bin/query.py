@@ -46,6 +46,10 @@ FLAGS = flags.define(
         default=10.0,
         maximum=1_000_000,  # the system counts milliseconds in an int32
     ),
+    api_key_file=flags.path(
+        "File whose first line is the key that the server asks for. Default: "
+        "none."
+    ),
     write_scores=flags.SHARED,
     glossary=flags.SHARED,
 )
@@ -65,6 +69,7 @@ def main(argv):
         FLAGS.model_name,
         FLAGS.model_version,
         FLAGS.timeout_secs,
+        api_key=None if FLAGS.api_key_file is None else _read_key(),
     )
     if glossary:
         server([""], [[""]])  # a model that takes no terms is refused at once
@@ -76,6 +81,12 @@ def main(argv):
             print(_CONTROL_CHARACTERS.sub("\ufffd", line) + score_column)
         sys.stdout.flush()  # the next answer may take a while
     server.close()
+
+
+def _read_key():
+    from keras_transformer.serving.keys import read_keys
+
+    return next(iter(read_keys(FLAGS.api_key_file)))
 
 
 def _translate(server, texts, glossary):

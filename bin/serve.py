@@ -31,6 +31,7 @@ spends up to 30 s on those that it has accepted, and then exits.
 """
 
 import os
+import re
 import signal
 import sys
 import time
@@ -45,6 +46,17 @@ FLAGS = flags.define(
         "Directory of exported models, with one folder for each version: 1, 2, "
         "and so on."
     ),
+    models=flags.text(
+        "Several exports instead, by their pairs, such as "
+        "en-es=DIRECTORY,es-en=DIRECTORY, or a directory that holds one export "
+        "for each pair, named en-es and so on. Each is loaded when it is first "
+        "asked for."
+    ),
+    max_models_memory=flags.count(
+        "Megabytes of models to keep loaded, by the size of their files, if "
+        "there are --models. The last one in use always stays.",
+        default=4096,
+    ),
     model_name=flags.SHARED,
     # There is no access control, so by default it serves this machine only.
     host=flags.SHARED,
@@ -58,6 +70,15 @@ FLAGS = flags.define(
         "Origin of pages in browsers that may ask, such as "
         "https://example.org, or * for any. Default: none."
     ),
+    api_keys=flags.path(
+        "File of the keys that clients must have, one a line, each with its "
+        "number of requests a minute if that is limited. Default: none needed."
+    ),
+    access_log=flags.path(
+        "File for a line of JSON about each request, without its texts; - is "
+        "standard output. Default: none."
+    ),
+    metrics=flags.switch("Answer GET /metrics on the port of REST."),
     tls_certificate=flags.path(
         "Certificate of this server, or a chain of them, in PEM. With it both "
         "protocols are encrypted. Default: neither is."
@@ -76,48 +97,45 @@ FLAGS = flags.define(
         maximum=60_000_000,
     ),
 )
+# The codes of a pair; a code with a region is written as pt_BR.
+_PAIR = re.compile(r"[A-Za-z]{2,3}(_\w+)?-[A-Za-z]{2,3}(_\w+)?", re.ASCII)
 _SECONDS_BETWEEN_CHECKS = 0.2  # for a request to stop
 
 
 def main(argv):
-    flags.require(FLAGS, "export_dir")
-    if not FLAGS.model_name or set("/:") & set(FLAGS.model_name):
-        raise UserError(
-            "`--model_name` must be a name without / and :, because addresses "
-            f"of requests contain it. Received: {FLAGS.model_name!r}. Leave "
-            "the flag out for `translate`."
-        )
-    tls = None
-    # Empty values, as of variables that are not set, are refused, since serving
-    # without encryption would go unnoticed.
-    if {FLAGS.tls_certificate, FLAGS.tls_key} != {None}:
-        flags.require(FLAGS, "tls_certificate", "tls_key")
-        tls = FLAGS.tls_certificate, FLAGS.tls_key
+    _check_names()
     # From here on, a signal during the slow start stops the server cleanly.
     stop_requests = collect_signals()
     from keras_transformer.decoding.served_model import open_model
     from keras_transformer.formats.exported import find_export_format
     from keras_transformer.formats.exported import require_ctranslate2
+    from keras_transformer.serving.keys import Keys
+    from keras_transformer.serving.monitor import Monitor
     from keras_transformer.serving.server import Server
     from keras_transformer.serving.versions import find_versions
 
-    export_dir = _find_exports(FLAGS.export_dir)
-    paths = find_versions(export_dir).values()
+    directories = _find_models()
+    versions = {name: find_versions(one) for name, one in directories.items()}
+    paths = [path for each in versions.values() for path in each.values()]
     formats = set(map(find_export_format, paths))
     if formats == {"ctranslate2"}:
         require_ctranslate2()
     # A taken port and a bad certificate fail here, before TensorFlow loads.
     server = Server(
-        export_dir,
+        None if FLAGS.models else directories[FLAGS.model_name],
         FLAGS.model_name,
         FLAGS.host,
         **_select_ports(),
         max_batch_size=FLAGS.max_batch_size,
         batch_timeout_micros=FLAGS.batch_timeout_micros,
         open_model=open_model,
-        tls=tls,
-        languages=_find_languages(paths),
+        tls=_find_tls(),
+        routes=_find_routes(versions),
+        models=FLAGS.models and directories,
+        max_bytes=FLAGS.max_models_memory * 10**6,
         allowed_origin=FLAGS.allow_origin,
+        keys=FLAGS.api_keys and Keys(FLAGS.api_keys),
+        monitor=Monitor(FLAGS.metrics, FLAGS.access_log),
     )
     if "saved_model" in formats:
         load_backend("tensorflow")
@@ -126,6 +144,36 @@ def main(argv):
     server.watch()
     wait_for(stop_requests)
     server.stop()
+
+
+def _check_names():
+    """Checks the flags that name models and files."""
+    if FLAGS.models is None:
+        flags.require(FLAGS, "export_dir")
+    elif FLAGS.export_dir is not None or FLAGS.languages is not None:
+        raise UserError(
+            "`models` must be without --export_dir and --languages. Received: "
+            f"--models={FLAGS.models} and others. Leave them out."
+        )
+    if not FLAGS.model_name or set("/:") & set(FLAGS.model_name):
+        raise UserError(
+            "`--model_name` must be a name without / and :, because addresses "
+            f"of requests contain it. Received: {FLAGS.model_name!r}. Leave "
+            "the flag out for `translate`."
+        )
+    # Empty values, as of variables that are not set, are refused, since serving
+    # without keys or encryption would go unnoticed.
+    for name in ("api_keys", "access_log"):
+        if FLAGS[name].present:
+            flags.require(FLAGS, name)
+
+
+def _find_tls():
+    """Returns the paths of the certificate and its key, or None."""
+    if {FLAGS.tls_certificate, FLAGS.tls_key} == {None}:
+        return None
+    flags.require(FLAGS, "tls_certificate", "tls_key")
+    return FLAGS.tls_certificate, FLAGS.tls_key
 
 
 def _find_exports(path):
@@ -147,21 +195,65 @@ def _find_exports(path):
     return export_dir
 
 
-def _find_languages(paths):
+def _find_models():
+    """Returns the directories of the exports by the names of the models."""
+    if FLAGS.models is None:
+        return {FLAGS.model_name: _find_exports(FLAGS.export_dir)}
+    entries = FLAGS.models.split(",")
+    if os.path.isdir(FLAGS.models):
+        names = sorted(os.listdir(FLAGS.models))
+        entries = [
+            f"{name}={os.path.join(FLAGS.models, name)}"
+            for name in names
+            if _PAIR.fullmatch(name)
+        ]
+    models = {}
+    for entry in entries or [""]:
+        name, _, path = entry.partition("=")
+        if not (_PAIR.fullmatch(name) and path) or name in models:
+            raise UserError(
+                "`models` must be pairs with a directory each, such as "
+                "en-es=DIRECTORY,es-en=DIRECTORY, or a directory of such "
+                f"directories. Received: {FLAGS.models}. Write codes of two or "
+                "three letters, each pair once."
+            )
+        models[name] = os.path.realpath(_find_exports(path))
+    return models
+
+
+def _find_routes(versions):
+    """Returns the `Route` of each pair of languages that is known.
+
+    `versions` has the paths of each model's versions.
+    """
+    from keras_transformer.decoding.served_model import find_tag_word
+    from keras_transformer.serving.pairs import Route
+
+    routes = {}
+    for name, paths in versions.items():
+        path = paths[max(paths)]
+        codes = name.split("-") if FLAGS.models else _find_languages(path)
+        if codes:
+            source, target = codes
+            tag_word = find_tag_word(path, target)
+            routes[source, target] = Route(name, tag_word)
+    return routes
+
+
+def _find_languages(path):
     """Returns the codes of source and target; None if they are unknown."""
     if FLAGS.languages:
-        codes = FLAGS.languages.split("-")
-        if len(codes) != 2 or not all(codes):
+        if not _PAIR.fullmatch(FLAGS.languages):
             raise UserError(
                 "`--languages` must be two codes such as en-de. Received: "
                 f"--languages={FLAGS.languages}. Leave it out where the export "
                 "records them."
             )
-        return codes
+        return FLAGS.languages.split("-")
     from keras_transformer.files.records import read_record
     from keras_transformer.formats.exported import EXPORT_FILE
 
-    path = os.path.join([*paths][-1], EXPORT_FILE)
+    path = os.path.join(path, EXPORT_FILE)
     if not os.path.isfile(path):
         return None  # a SavedModel of another origin
     return read_record(path, {"languages?": ([str, str], None)}).get(
@@ -170,11 +262,14 @@ def _find_languages(paths):
 
 
 def _announce(server):
-    version = server.service.find(FLAGS.model_name)[0]
+    if FLAGS.models:
+        served = ", ".join(_find_models())
+    else:
+        version = server.service.find(FLAGS.model_name)[0]
+        served = f"{FLAGS.model_name}, version {version}"
     # Scripts wait for this line: from here on the model can answer.
     print(
-        f"Serving {FLAGS.model_name}, version {version}: "
-        f"{server.list_addresses()}.",
+        f"Serving {served}: {server.list_addresses()}.",
         file=sys.stderr,
         flush=True,
     )
@@ -194,6 +289,11 @@ def _select_ports():
         raise UserError(
             "`port` and `rest_api_port` must differ. Received: "
             f"{FLAGS.port} for both. Change one of them."
+        )
+    if FLAGS.metrics and "rest_api_port" not in ports:
+        raise UserError(
+            "`metrics` needs the port of REST. Received: --metrics and "
+            f"--rest_api_port={FLAGS.rest_api_port}. Add --rest_api_port=8501."
         )
     return ports
 

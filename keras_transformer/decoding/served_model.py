@@ -5,6 +5,8 @@ import functools
 import numpy as np
 
 from keras_transformer.data.batches.padding import pad
+from keras_transformer.data.text.tags import is_tag
+from keras_transformer.data.text.tags import make_tag_word
 from keras_transformer.decoding.engines.batching import run_in_parallel
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.preparation import Window
@@ -34,6 +36,22 @@ def open_model(path):
     from keras_transformer.serving.loaded_model import LoadedModel
 
     return LoadedModel(path)
+
+
+def find_tag_word(path, language):
+    """Returns what a model wants before texts to translate into a language.
+
+    It is "" if the vocabulary of the version has no such tag, or is unknown.
+    """
+    if exported.find_export_format(path) != "ctranslate2":
+        return ""
+    plan = plan_model(path)
+    if not is_tag(language):
+        return ""
+    codec = plan.checker.codec
+    word = make_tag_word(language, codec.language_codes)
+    # One token for the tag, and one for the end.
+    return f"{word} " if codec.count_tokens([word]) == [2] else ""
 
 
 class CTranslate2Model:
@@ -115,7 +133,7 @@ class CTranslate2Model:
 
     def _translate(self, text):
         texts = self._decode(text)
-        self._encode(self._translator.prepare(texts), "text")  # checks lengths
+        sources = self._encode(self._translator.prepare(texts), "text")
         found = self._translator.translate_window(
             Window(texts), extras=Extras(warns=True, repairs=True)
         )
@@ -132,6 +150,11 @@ class CTranslate2Model:
             "scores": self._scores(rows),
             # Not in the signature; see `serving.rest.add_warnings`.
             "uncovered": np.array(uncovered, bool),
+            # For the metrics; it has no rows.
+            "num_tokens": {
+                "source": sum(map(len, sources)),
+                "target": sum(len(hypotheses[0].ids) for hypotheses in rows),
+            },
         }
 
     def _translate_ids(self, inputs):

@@ -276,6 +276,8 @@ def make_segmenter(language):
 
 def _split_block(pieces, segment):
     """Returns the sentences of a block, and the text between them."""
+    if not any(c.isalpha() for piece in pieces for c in piece.text):
+        return [piece.raw for piece in pieces]
     parts = []
     # The library sees text in which a line end is a space and markup is one
     # character. The lengths of its sentences then divide the pieces.

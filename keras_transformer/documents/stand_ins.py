@@ -7,6 +7,7 @@ the original characters by their positions.
 """
 
 import bisect
+import math
 import re
 
 # Characters of an ancient script, which are punctuation as most of what they
@@ -16,17 +17,12 @@ ATOM, WALL, TAIL = "\U00010a50", "\U00010a51", "\U00010a52"
 _MAX_SIZE = 1000  # of a template, in characters; keeps the search linear
 
 # Jinja, Liquid, Handlebars, Vue, Go and Hugo; ERB, JSP and PHP.
-_TEMPLATES = re.compile(
-    r"\{\{\{(?:(?!\}\}\}).){0,%d}\}\}\}" % _MAX_SIZE
-    + r"|\{\{(?:(?!\}\}).){0,%d}\}\}" % _MAX_SIZE
-    + r"|\{%%(?:(?!%%\}).){0,%d}%%\}" % _MAX_SIZE
-    + r"|\{#(?=\s)(?:(?!#\}).){0,%d}#\}" % _MAX_SIZE
-    + r"|<%%(?:(?!%%>).){0,%d}%%>" % _MAX_SIZE
-    + r"|<\?(?:php|=)(?:(?!\?>).){0,%d}\?>" % _MAX_SIZE
+_OPENINGS = re.compile(
+    r"(?P<open>\{\{\{?|\{%|\{#(?=\s)|<%|<\?(?:php|=))"
     # ${name} of JSP, %{name} or #{name}, but not the start of a formula
-    + r"|[$%#]\{[A-Za-z_][\w.]{0,100}\}(?![^\s$]{0,100}\$)",
-    re.DOTALL,
+    r"|[$%#]\{[A-Za-z_][\w.]{0,100}\}(?![^\s$]{0,100}\$)"
 )
+_ENDS = {"{{{": "}}}", "{{": "}}", "{%": "%}", "{#": "#}", "<%": "%>"}
 # These show no text, so they may separate sentences.
 _IS_CONTROL = re.compile(r"\{%|\{\{[<%#/!^]|\{#|<%(?!=)|<\?php")
 _BLOCK = re.compile(r"\{%-?\s*(end)?(raw|verbatim|comment|highlight|code)\b")
@@ -131,18 +127,17 @@ def hide(text, format):
 
 def _hide_templates(text):
     """Hides templates, and blocks such as `{% raw %}` up to their end tags."""
-    matches = list(_TEMPLATES.finditer(text))
+    templates = list(_find_templates(text))
     ends = {}  # the places of the end tags of each kind of block
-    for match in matches:
-        tag = _BLOCK.match(match[0])
+    for start, stop in templates:
+        tag = _BLOCK.match(text, start)
         if tag and tag[1]:
-            ends.setdefault(tag[2], []).append(match.end())
+            ends.setdefault(tag[2], []).append(stop)
     spans, done = [], 0
-    for match in matches:
-        start, stop = match.span()
+    for start, stop in templates:
         if start < done:  # inside a block that is kept
             continue
-        tag = _BLOCK.match(match[0])
+        tag = _BLOCK.match(text, start)
         if tag and not tag[1]:
             places = ends.get(tag[2], [])
             place = bisect.bisect(places, stop)
@@ -153,6 +148,34 @@ def _hide_templates(text):
         spans.append((start, stop, _fill(raw, stand_in)))
         done = stop
     return _replace(text, spans)
+
+
+def _find_templates(text):
+    """Yields where each template begins and ends.
+
+    One expression for all of it would hold up other threads for minutes if a
+    text of some megabytes opened templates only.
+    """
+    place, following = 0, {}  # the next place of each end
+    while opening := _OPENINGS.search(text, place):
+        start, stop = opening.span()
+        place = start + 1
+        mark = opening["open"]
+        if mark is None:
+            place = stop
+            yield start, stop
+            continue
+        # Without its end, {{{ is {{ before a brace.
+        for mark in (mark, mark[:2]):
+            first = start + len(mark)
+            end = _ENDS.get(mark, "?>")
+            if following.get(end, 0) < first:
+                last = text.find(end, first)
+                following[end] = last if last >= 0 else math.inf
+            if following[end] - first <= _MAX_SIZE:
+                place = following[end] + len(end)
+                yield start, place
+                break
 
 
 def _hide_directives(text):

@@ -40,6 +40,11 @@ class Batcher:
         self._threads = []
         self.ensure_threads(num_threads)
 
+    @property
+    def num_waiting(self):
+        """The number of rows that wait for a batch."""
+        return self._num_rows
+
     def ensure_threads(self, num_threads):
         """Starts threads that run functions until there are this many."""
         while len(self._threads) < num_threads:

@@ -30,6 +30,7 @@ def connect(
     model_name="translate",
     model_version=None,
     timeout_secs=10.0,
+    api_key=None,
 ):
     """Returns a client of kt-serve or of TF Serving.
 
@@ -41,7 +42,8 @@ def connect(
 
     `server` is a host name or address, with a port after a colon if it is not
     the protocol's default. `https://` before it encrypts the connection. For
-    REST ("rest" instead of "grpc"), a path may follow.
+    REST ("rest" instead of "grpc"), a path may follow. `api_key` is what a
+    server with keys asks for.
     """
     if protocol not in _PORTS:
         raise UserError(
@@ -54,7 +56,7 @@ def connect(
         from keras_transformer.serving.rest_client import RestClient as Client
     else:
         from keras_transformer.serving.grpc_client import GrpcClient as Client
-    return Client(address, model_name, model_version, timeout_secs)
+    return Client(address, model_name, model_version, timeout_secs, api_key)
 
 
 def _parse_address(server, protocol):

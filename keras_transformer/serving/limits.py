@@ -29,9 +29,15 @@ MAX_TEXTS = 2**14
 MAX_REPEATED_VALUES = 2**16
 # gRPC refuses messages of 8 KiB, and writes an emoji with 12 bytes.
 MAX_MESSAGE_CHARACTERS = 500
+# Texts, line ends and marks of HTML in a request of a translation tool. Each
+# takes up to 0.1 ms to divide into sentences.
+MAX_PIECES = 2**14
 # Python runs one thread at a time anyway, and a message of gRPC can become
 # several times as large when it is parsed.
 MAX_PARSED_AT_ONCE = 2
+# Requests of translation tools are read in threads of their own, which also
+# wait for models that are loaded.
+MAX_READ_SLOWLY = 16
 # Larger bodies of REST are parsed in a thread, which takes 0.2 ms. A value that
 # nothing uses must not be larger either, because `json` parses it at once.
 MAX_BYTES_WITHOUT_THREAD = 2**15

@@ -9,20 +9,31 @@ import time
 
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
-from keras_transformer.serving.libretranslate import read_fields
+from keras_transformer.serving.forms import read_fields
 
 MODELS = "/v1/models"
 COMPLETIONS = "/v1/chat/completions"
+PATHS = (MODELS, COMPLETIONS)
 # What clients send, and what a translation does not depend on.
 _IGNORED = {
     *("temperature", "top_p", "seed", "user", "stop", "stream_options"),
     *("max_tokens", "max_completion_tokens", "reasoning_effort", "store"),
     *("frequency_penalty", "presence_penalty", "metadata"),
 }
+# Values that ask for what is done anyway.
+_HARMLESS = {
+    "n": [1],
+    "stream": [True],
+    "response_format": [{"type": "text"}],
+    "modalities": [["text"]],
+    "tool_choice": ["none", "auto"],
+}
 
 
 class EventStream(bytes):
     """A response that is a stream of events."""
+
+    content_type = "text/event-stream"
 
 
 class OpenAI:
@@ -30,50 +41,61 @@ class OpenAI:
 
     def __init__(self, translator):
         self._translator = translator
-        self.name = f"{translator.source}-{translator.target}"
+        self._pairs = {
+            f"{source}-{target}": translator.pairs.find(source, target)
+            for source, targets in translator.pairs.targets.items()
+            for target in targets
+        }
+        self.readers = {COMPLETIONS: self._complete}
 
     def list_models(self):
-        model = {"id": self.name, "object": "model", "created": 0}
-        model["owned_by"] = "keras_transformer"
-        return {"object": "list", "data": [model]}
+        models = [
+            {
+                "id": name,
+                "object": "model",
+                "created": 0,
+                "owned_by": "keras_transformer",
+            }
+            for name in self._pairs
+        ]
+        return {"object": "list", "data": models}
 
-    def read_completion(self, body):
+    def _complete(self, content_type, address, body):
         """Reads POST /v1/chat/completions, as `RestApp` asks."""
         request = read_fields("application/json", body)
-        if request.get("model") != self.name:
+        model = request.get("model")
+        languages = isinstance(model, str) and self._pairs.get(model)
+        if not languages:
+            names = ", ".join(self._pairs)
             raise RequestError(
                 "NOT_FOUND",
-                f"`model` must be {self.name}. Received: "
-                f"model={request.get('model')!r:.40}. Use {self.name}.",
+                f"`model` must be one of {names:.200}. Received: "
+                f"model={model!r:.40}. GET {MODELS} lists them all.",
             )
-        for name in request.keys() - _IGNORED - {"model", "messages", "stream"}:
-            if request[name] not in (None, False, [], {}, 1):
+        for name in sorted(request.keys() - _IGNORED - {"model", "messages"}):
+            value = request[name]
+            if value and value not in _HARMLESS.get(name, ()):
                 raise InvalidRequest(
                     f"`{name:.40}` must be left out, since this model only "
-                    f"translates. Received: {request[name]!r:.40}. Remove it."
+                    f"translates. Received: {value!r:.40}. Remove it."
                 )
         text = _find_text(request.get("messages"))
 
-        def finish(documents, rows):
-            (document,), (own,) = documents, rows
-            best = [
-                row[0] or sentence
-                for sentence, row in zip(document.sentences, own)
-            ]
-            content = document.replace_sentences(best)
-            if request.get("stream"):
-                return self._stream(content)
-            message = {"role": "assistant", "content": content}
-            choice = {"index": 0, "message": message, "finish_reason": "stop"}
-            return _dump(self._describe("chat.completion", choice)).encode()
+        found, _ = yield from self._translator.translate(
+            [text], "text", languages
+        )
+        content = found[0][0]
+        if request.get("stream"):
+            return self._stream(model, content)
+        message = {"role": "assistant", "content": content}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        return _dump(_describe(model, "chat.completion", choice)).encode()
 
-        return self._translator.submit([text], "text", finish)
-
-    def _stream(self, content):
+    def _stream(self, model, content):
         """Returns the events of a translation, which is one piece."""
         delta = {"role": "assistant", "content": content}
         events = [
-            _dump(self._describe("chat.completion.chunk", choice))
+            _dump(_describe(model, "chat.completion.chunk", choice))
             for choice in (
                 {"index": 0, "delta": delta, "finish_reason": None},
                 {"index": 0, "delta": {}, "finish_reason": "stop"},
@@ -82,15 +104,28 @@ class OpenAI:
         lines = [f"data: {event}\n\n" for event in [*events, "[DONE]"]]
         return EventStream("".join(lines).encode())
 
-    def _describe(self, kind, choice):
-        now = time.time()
-        return {
-            "id": f"chatcmpl-{now:.6f}",
-            "object": kind,
-            "created": int(now),
-            "model": self.name,
-            "choices": [choice],
-        }
+
+def _describe(model, kind, choice):
+    now = time.time()
+    return {
+        "id": f"chatcmpl-{now:.6f}",
+        "object": kind,
+        "created": int(now),
+        "model": model,
+        "choices": [choice],
+    }
+
+
+def format_error(error):
+    """Returns the body of a response that reports an error."""
+    is_ours = error.http_status >= 500
+    description = {
+        "message": str(error),
+        "type": "server_error" if is_ours else "invalid_request_error",
+        "param": None,
+        "code": "invalid_api_key" if error.http_status == 401 else None,
+    }
+    return _dump({"error": description}).encode(errors="replace")
 
 
 def _find_text(messages):

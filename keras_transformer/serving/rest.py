@@ -2,89 +2,141 @@
 
 import asyncio
 import concurrent.futures
+import contextvars
 import functools
 import itertools
 import json
 import re
+import time
 import urllib.parse
 
 import numpy as np
 from google.protobuf import json_format
 
 from keras_transformer.scoring.alarms import find_alarms
+from keras_transformer.serving import forms
 from keras_transformer.serving import json_reader
 from keras_transformer.serving import json_tensors
-from keras_transformer.serving import libretranslate
 from keras_transformer.serving import limits
 from keras_transformer.serving import openai
+from keras_transformer.serving.asgi import check_method
+from keras_transformer.serving.asgi import format_error
+from keras_transformer.serving.asgi import has_two_lengths
+from keras_transformer.serving.asgi import read_body
+from keras_transformer.serving.asgi import send_response
+from keras_transformer.serving.asgi import wait_for
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.libretranslate import LibreTranslate
-from keras_transformer.serving.openai import EventStream
 from keras_transformer.serving.openai import OpenAI
+from keras_transformer.serving.pairs import Pairs
+from keras_transformer.serving.translated_files import DOWNLOAD
 
 # Case is ignored as in TF Serving. Versions are 64-bit integers, which have at
 # most 19 digits.
 _PATH = re.compile(
-    "(?:https?://[^/]*)?"  # a client that goes through a proxy sends the URL
     "/v1/models/(?P<name>[^/:]+)"
     "(?:/versions/(?P<version>[0-9]{1,19})|/labels/(?P<label>[^/:]+))?"
     "(?:/(?P<metadata>metadata)|:(?P<method>classify|regress|predict))?",
     re.IGNORECASE,
 )
-_PATHS_OF_TOOLS = (*libretranslate.PATHS, openai.MODELS, openai.COMPLETIONS)
+_OPERATOR_PATHS = ("/health", "/ready", "/metrics")
+# What tells nothing about texts, models and clients needs no key.
+_OPEN_PATHS = ("/health", "/ready", "/languages", "/frontend/settings")
 
 
 class RestApp:
     """Serves a `Service` over HTTP; any ASGI server can run it.
 
-    With `languages`, the codes of source and target, it speaks LibreTranslate's
-    and OpenAI's protocols as well. Pages of `allowed_origin` may ask; "*" is
-    any page.
+    With `routes`, those of `Pairs`, it speaks LibreTranslate's and OpenAI's
+    protocols as well. Pages of `allowed_origin` may ask; "*" is
+    any page. `keys` are the `Keys` that clients must have; None needs none.
     """
 
-    def __init__(self, service, languages=None, allowed_origin=None):
+    def __init__(self, service, routes=None, allowed_origin=None, keys=None):
         self._service = service
-        self._libretranslate = None
-        if languages:
-            self._libretranslate = LibreTranslate(service, languages)
+        self._monitor = service.monitor
+        self._keys = keys
+        self._faces = dict.fromkeys(_OPERATOR_PATHS, "operator")
+        self._readers = {}  # of bodies, by path
+        if routes:
+            self._libretranslate = LibreTranslate(
+                service, Pairs(routes), bool(keys)
+            )
             self._openai = OpenAI(self._libretranslate)
+            self._readers = self._libretranslate.readers | self._openai.readers
+            paths = self._libretranslate.paths
+            self._faces |= dict.fromkeys(paths, "libretranslate")
+            self._faces |= dict.fromkeys(openai.PATHS, "openai")
         self._allowed_origin = allowed_origin
         # For bodies that would keep all other requests waiting.
         self._threads = concurrent.futures.ThreadPoolExecutor(
             limits.MAX_PARSED_AT_ONCE, "rest"
         )
+        # For those that wait for a model as well.
+        self._slow_threads = concurrent.futures.ThreadPoolExecutor(
+            limits.MAX_READ_SLOWLY, "tools"
+        )
 
     async def __call__(self, scope, receive, send):
+        path = _find_path(scope)
+        face = self._faces.get(path)
+        if path.startswith(DOWNLOAD) and self._readers:
+            face = "libretranslate"
+        if not face:
+            face = "tf_serving" if _PATH.fullmatch(path) else "unknown"
+        facts = (
+            scope["method"],
+            None if face == "unknown" else path,
+            scope["client"] and scope["client"][0],
+        )
+        with self._monitor.follow(face, *facts) as request:
+            await self._answer(request, scope, receive, send)
+
+    async def _answer(self, request, scope, receive, send):
         status, body = 200, b""
         try:
             body = await read_body(scope, receive)
-            content = await self._respond(scope, body, receive)
+            content = await self._respond(request.face, scope, body, receive)
         except ConnectionAbortedError:
             return  # there is no client left to answer
         except asyncio.CancelledError:
-            status, content = 503, format_error("The server is stopping.")
-        except RequestError as error:
-            status, content = error.http_status, format_error(error)
-            if status == 400 and len(body) > limits.MAX_BYTES_WITHOUT_THREAD:
+            error = RequestError("UNAVAILABLE", "The server is stopping.")
+        except RequestError as found:
+            error = found
+            is_large = len(body) > limits.MAX_BYTES_WITHOUT_THREAD
+            if is_large and error.http_status in (400, 401, 403, 429):
                 await asyncio.sleep(limits.REFUSAL_SECONDS)
-        except Exception as error:
-            status, content = 500, format_error(f"Internal: {error!r}")
-        headers = {"content-type": "application/json"}
-        if isinstance(content, EventStream):
-            headers["content-type"] = "text/event-stream"
+        except Exception as found:
+            error = RequestError("INTERNAL", f"Internal: {found!r}")
+        else:
+            error = None
+        if error:
+            status = error.http_status
+            is_openai = request.face == "openai"
+            write = openai.format_error if is_openai else format_error
+            content = write(error)
+        kind = getattr(content, "content_type", "application/json")
+        headers = {"content-type": kind}
         if self._allowed_origin:
             headers["access-control-allow-origin"] = self._allowed_origin
-            headers["access-control-allow-headers"] = "content-type"
-        if _has_two_lengths(scope):
+            headers["access-control-allow-headers"] = (
+                "authorization, content-type"
+            )
+        if has_two_lengths(scope):
             headers["connection"] = "close"
         await send_response(send, status, content, headers)
+        request.status = status
 
-    async def _respond(self, scope, body, receive):
-        method, path = scope["method"], scope["raw_path"].decode()
+    async def _respond(self, face, scope, body, receive):
+        method, path = scope["method"], _find_path(scope)
         if method == "OPTIONS" and self._allowed_origin:
             return b""  # the headers tell a browser that it may ask
-        if self._libretranslate and path in _PATHS_OF_TOOLS:
+        if self._keys and path not in _OPEN_PATHS:
+            await self._authorize(face, scope, body)
+        if face == "operator":
+            return self._report(method, path)
+        if face in ("libretranslate", "openai"):
             return await self._answer_tool(scope, body, receive)
         match = _PATH.fullmatch(path)
         expected = match and (["POST"] if match["method"] else ["GET", "HEAD"])
@@ -100,7 +152,9 @@ class RestApp:
             urllib.parse.unquote(match["label"] or ""),
         )
         if match["metadata"]:
-            return self._metadata(*requested_model)
+            in_thread = self._service.loads_on_demand
+            read = functools.partial(self._metadata, *requested_model)
+            return await self._run(b"", read, in_thread=in_thread)
         if not match["method"]:
             status = self._service.get_status(*requested_model)
             return json.dumps(_to_dict(status), indent=1).encode()
@@ -110,57 +164,98 @@ class RestApp:
                 f"Only :predict is supported. Received: :{match['method']}",
             )
         read = functools.partial(self._read_predict, requested_model)
-        return await self._compute(read, body, receive)
+        in_thread = self._service.loads_on_demand
+        return await self._compute(read, body, receive, in_thread)
+
+    async def _authorize(self, face, scope, body):
+        """Checks the key of a request."""
+        headers = dict(scope["headers"])
+        value = headers.get(b"authorization", b"").decode("latin-1")
+        key = value.removeprefix("Bearer ")
+        is_libretranslate = face == "libretranslate"
+        if not key and is_libretranslate:
+            kind = headers.get(b"content-type", b"").decode("latin-1")
+            read = functools.partial(forms.read_key, kind)
+            key = await self._run(body, read, body)
+        try:
+            self._keys.check(key, self._monitor)
+        except RequestError as error:
+            if is_libretranslate and error.http_status == 401:
+                error.http_status = 403
+            raise
+
+    def _report(self, method, path):
+        """Responds to an operator."""
+        check_method(method, path, ("GET", "HEAD"))
+        if path == "/metrics":
+            metrics = self._monitor.format_metrics()
+            if metrics is None:
+                raise InvalidRequest(
+                    "/metrics needs a server with --metrics. Received: a "
+                    "request to one without. Start kt-serve with it."
+                )
+            return metrics
+        if path == "/ready":
+            try:
+                self._service.check_ready()
+            except RequestError as error:
+                error.http_status = 503
+                raise
+        return json.dumps({"status": "ok"}).encode()
 
     async def _answer_tool(self, scope, body, receive):
         """Responds in LibreTranslate's or OpenAI's protocol."""
-        method, path = scope["method"], scope["raw_path"].decode()
-        kind = dict(scope["headers"]).get(b"content-type", b"")
-        readers = {
-            libretranslate.TRANSLATE: functools.partial(
-                self._libretranslate.read_translate, kind.decode("latin-1")
-            ),
-            openai.COMPLETIONS: self._openai.read_completion,
-        }
-        expected = ("POST",) if path in readers else ("GET", "HEAD")
-        if method not in expected:
-            raise RequestError(
-                "INVALID_ARGUMENT",
-                f"{path} must be asked by {expected[0]}. Received: {method}. "
-                f"Use {expected[0]}.",
-                405,
-            )
-        if path in readers:
-            return await self._compute(readers[path], body, receive)
+        method, path = scope["method"], _find_path(scope)
+        read = self._readers.get(path)
+        check_method(method, path, ("POST",) if read else ("GET", "HEAD"))
+        if read:
+            headers = dict(scope["headers"])
+            kind = headers.get(b"content-type", b"").decode("latin-1")
+            host = headers.get(b"host", b"").decode("latin-1")
+            address = f"{scope['scheme']}://{host}"
+            read = functools.partial(read, kind, address)
+            return await self._compute(read, body, receive, True)
         if path == openai.MODELS:
             return json.dumps(self._openai.list_models()).encode()
-        return json.dumps(self._libretranslate.describe(path)).encode()
+        return self._libretranslate.describe(path)
 
-    async def _compute(self, read, body, receive):
-        """Returns the response to a request that a model computes.
+    async def _compute(self, read, body, receive, in_thread=False):
+        """Returns the response to a request that models compute.
 
-        `read` takes the body, and returns a `Call` and a function that makes
-        the response from its outputs. Nothing else depends on their format.
+        `read` takes the body and returns a generator, which yields each `Call`,
+        receives its outputs, and returns the response. Nothing else depends on
+        their format. `in_thread` lets a thread run it, since documents take
+        long to read, and a model to load.
         """
+        steps = read(body)
 
-        async def run(function, argument):
-            if len(body) <= limits.MAX_BYTES_WITHOUT_THREAD:
-                return function(argument)
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, function, argument)
+        def advance(outputs):
+            try:
+                return steps.send(outputs), None
+            except StopIteration as end:
+                return None, end.value
 
-        call, write = await run(read, body)
-        results = asyncio.gather(*map(asyncio.wrap_future, call.futures))
-        # `call` raises exceptions later; asyncio logs those that nobody reads.
-        results.add_done_callback(
-            lambda done: done.cancelled() or done.exception()
-        )
-        try:
-            await wait_for(results, receive)
-        except BaseException:
-            call.cancel()
-            raise
-        return await run(write, call.result(limits.PREDICT_SECONDS))
+        end = time.monotonic() + limits.PREDICT_SECONDS
+        outputs, stage = None, "read"
+        while True:
+            with self._monitor.measure(stage):
+                call, response = await self._run(
+                    body, advance, outputs, in_thread=in_thread
+                )
+            if call is None:
+                return response
+            outputs = await _wait(call, receive, end - time.monotonic())
+            stage = "write"
+
+    async def _run(self, body, function, *arguments, in_thread=False):
+        """Runs a function, in a thread if it is asked or the body is large."""
+        if len(body) <= limits.MAX_BYTES_WITHOUT_THREAD and not in_thread:
+            return function(*arguments)
+        # The thread belongs to the same request.
+        run = contextvars.copy_context().run
+        loop = asyncio.get_running_loop()
+        threads = self._slow_threads if in_thread else self._threads
+        return await loop.run_in_executor(threads, run, function, *arguments)
 
     def _read_predict(self, requested_model, body):
         """Reads a request of TF Serving, as `_compute` asks."""
@@ -174,13 +269,12 @@ class RestApp:
             text, signature.inputs, max_sizes
         )
 
-        def write(outputs):
-            named = {name: outputs.pop(name) for name in signature.outputs}
-            if not model.writes_trees:
-                named = add_warnings(arrays, named, **outputs)
-            return json_tensors.format_response(named, is_row)
-
-        return self._service.submit(model, name, arrays), write
+        outputs = yield self._service.submit(model, name, arrays)
+        named = {name: outputs.pop(name) for name in signature.outputs}
+        if not model.writes_trees:
+            named = add_warnings(arrays, named, **outputs)
+            self._monitor.count_alarms(named.get("warnings", ()))
+        return json_tensors.format_response(named, is_row)
 
     def _metadata(self, name, *requested_version):
         version, signatures = self._service.get_metadata(
@@ -216,82 +310,23 @@ def add_warnings(arrays, outputs, uncovered=itertools.repeat(False)):
     return {**outputs, "warnings": warnings} if any(warnings) else outputs
 
 
-def format_error(error):
-    """Returns the body of a response that reports an error."""
-    return json_tensors.dump({"error": str(error)})
-
-
-async def send_response(send, status, content, headers):
-    """Sends a response whose headers are a dictionary of strings."""
-    headers["content-length"] = str(len(content))
-    pairs = [(k.encode(), v.encode()) for k, v in headers.items()]
-    start = {"type": "http.response.start", "status": status}
-    await send({**start, "headers": pairs})
-    await send({"type": "http.response.body", "body": content})
-
-
-async def wait_for(future, receive):
-    """Waits until a future is done, but at most `PREDICT_SECONDS`.
-
-    Raises a `ConnectionAbortedError` if the client leaves first.
-    """
-    left = asyncio.ensure_future(receive())
+async def _wait(call, receive, seconds):
+    """Returns the outputs of a call, or ends it if the client leaves."""
+    results = asyncio.gather(*map(asyncio.wrap_future, call.futures))
+    # `call` raises exceptions later; asyncio logs those that nobody reads.
+    results.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
-        await asyncio.wait(
-            [future, left],
-            timeout=limits.PREDICT_SECONDS,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        if left.done() and not future.done():
-            raise ConnectionAbortedError
-    finally:
-        left.cancel()
+        await wait_for(results, receive, max(0, seconds))
+    except BaseException:
+        call.cancel()
+        raise
+    return call.result(limits.PREDICT_SECONDS)
 
 
-async def read_body(scope, receive, max_bytes=limits.MAX_BODY_BYTES):
-    """Returns the body of a request, which is within the limits."""
-    if _has_two_lengths(scope):
-        raise InvalidRequest(
-            "A request must have a Content-Length or a Transfer-Encoding, not "
-            "both."
-        )
-    headers = dict(scope["headers"])
-    _check_size(int(headers.get(b"content-length", 0)), max_bytes)
-    body = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ConnectionAbortedError
-        body += message["body"]
-        _check_size(len(body), max_bytes)
-        if not message["more_body"]:
-            break
-    encoding = headers.get(b"content-encoding", b"identity").decode("latin-1")
-    if encoding.lower() != "identity":
-        raise RequestError(
-            "INVALID_ARGUMENT",
-            "A body must not be compressed. Received: Content-Encoding: "
-            f"{encoding}. Send the JSON as it is.",
-            415,
-        )
-    return body
-
-
-def _has_two_lengths(scope):
-    # A proxy could read the other one, and mistake a part of this request for
-    # the next, so the connection is closed after such a request.
-    names = {name for name, _ in scope["headers"]}
-    return {b"content-length", b"transfer-encoding"} <= names
-
-
-def _check_size(num_bytes, max_bytes):
-    if num_bytes > max_bytes:
-        raise RequestError(
-            "INVALID_ARGUMENT",
-            f"A request must have at most {max_bytes} bytes. Received: "
-            f"{num_bytes}. Send several smaller requests.",
-            413,
-        )
+def _find_path(scope):
+    # A client that goes through a proxy sends the URL.
+    path = scope["raw_path"].decode()
+    return re.sub("^https?://[^/]*", "", path, flags=re.IGNORECASE)
 
 
 def _to_dict(message):

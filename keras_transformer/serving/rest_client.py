@@ -16,7 +16,9 @@ from keras_transformer.serving import responses
 class RestClient:
     """Asks over HTTP and keeps its connection open between requests."""
 
-    def __init__(self, address, model_name, model_version, timeout_secs):
+    def __init__(
+        self, address, model_name, model_version, timeout_secs, api_key=None
+    ):
         self._address = address
         self._socket = None
         # A model's name may contain a slash, which must not split the path.
@@ -25,6 +27,7 @@ class RestClient:
         folder = urllib.parse.quote(address.path.rstrip("/"), safe="/%")
         self._path = f"{folder}/v1/models/{name}{version}:predict"
         self._timeout = timeout_secs
+        self._key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
     def __call__(self, texts, terms=None):
         """Returns the `Response` for texts, and for rows of their terms."""
@@ -104,6 +107,7 @@ class RestClient:
             "Host": str(self._address),
             "Content-Type": "application/json",
             "Content-Length": str(len(request)),
+            **self._key,
         }
         head = h11.Request(
             method="POST", target=self._path, headers=list(headers.items())

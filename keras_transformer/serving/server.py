@@ -7,7 +7,10 @@ from keras_transformer.serving.batcher import Batcher
 from keras_transformer.serving.errors import format_address
 from keras_transformer.serving.http_server import HttpServer
 from keras_transformer.serving.http_server import load_tls
+from keras_transformer.serving.lazy_versions import LazyVersions
+from keras_transformer.serving.lazy_versions import Memory
 from keras_transformer.serving.loaded_model import LoadedModel
+from keras_transformer.serving.monitor import Monitor
 from keras_transformer.serving.rest import RestApp
 from keras_transformer.serving.service import Service
 from keras_transformer.serving.versions import Versions
@@ -24,13 +27,17 @@ class Server:
     run together, and a batch waits `batch_timeout_micros` for one more request.
     `open_model` takes the path of a version and returns a model like
     `LoadedModel`. `tls` has the paths of a certificate and its private key,
-    which encrypt both protocols. `languages` and `allowed_origin` are those of
-    `RestApp`.
+    which encrypt both protocols. `routes` and `allowed_origin` are those of
+    `RestApp`. With `models`, which has directories by name instead of
+    `export_dir`, each is loaded when it is first asked for, and those that were
+    not used for longest are unloaded if the files have more than `max_bytes`.
+    `keys` are the `Keys` of the clients; None lets everybody ask.
+    `monitor` is a `Monitor`, which the server closes.
     """
 
     def __init__(
         self,
-        export_dir,
+        export_dir=None,
         model_name="translate",
         host="localhost",
         port=None,
@@ -39,30 +46,44 @@ class Server:
         batch_timeout_micros=2000,
         open_model=LoadedModel,
         tls=None,
-        languages=None,
+        routes=None,
         allowed_origin=None,
+        keys=None,
+        monitor=None,
+        models=None,
+        max_bytes=None,
     ):
         if tls is not None:
             load_tls(*tls)  # for gRPC, which names no fault
         self._host = host
         self._tls = tls
         self._open_model = open_model
-        self._versions = Versions(export_dir, self._load)
         self._batcher = Batcher(
             max_batch_size,
             batch_timeout_micros / 1e6,
             num_threads=NUM_BATCH_THREADS,
         )
-        self.service = Service(model_name, self._versions, self._batcher)
+        self._monitor = monitor or Monitor()
+        if models:
+            memory = Memory(max_bytes)
+            by_directory = {
+                one: LazyVersions(one, self._load, memory)
+                for one in models.values()
+            }
+            served = {name: by_directory[one] for name, one in models.items()}
+        else:
+            served = {model_name: Versions(export_dir, self._load)}
+        self._versions = list(dict.fromkeys(served.values()))
+        self.service = Service(served, self._batcher, self._monitor)
         self._rest = self._grpc = None
         # Ports are taken before the model is loaded, which may take minutes.
         if rest_api_port is not None:
-            app = RestApp(self.service, languages, allowed_origin)
+            app = RestApp(self.service, routes, allowed_origin, keys)
             self._rest = HttpServer(app, host, rest_api_port, tls)
             self.rest_api_port = self._rest.port
         if port is not None:
             self._grpc, self.port = grpc_service.make_server(
-                self.service, host, port, tls
+                self.service, host, port, tls, keys
             )
 
     def start(self):
@@ -76,7 +97,8 @@ class Server:
         if self._grpc:
             self._grpc.start()
         try:
-            self._versions.start()
+            for versions in self._versions:
+                versions.start()
         except BaseException:
             self.stop()
             raise
@@ -86,7 +108,8 @@ class Server:
 
         Loading silences standard error, so print important messages before.
         """
-        self._versions.watch()
+        for versions in self._versions:
+            versions.watch()
 
     def stop(self):
         """Refuses new requests, finishes running ones and frees the ports.
@@ -101,7 +124,9 @@ class Server:
             stopped.wait()
         # Last, because running requests need both; waiting ones are refused.
         self._batcher.close()
-        self._versions.stop()
+        for versions in self._versions:
+            versions.stop()
+        self._monitor.close()
 
     def list_addresses(self):
         """Returns the addresses of the server as text for people."""

@@ -1,8 +1,11 @@
 """The responses of the server, independent of the protocol."""
 
+import time
+
 from keras_transformer.serving import messages
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.monitor import Monitor
 from keras_transformer.serving.signature import check_texts
 from keras_transformer.serving.signature import measure_rows
 
@@ -10,14 +13,26 @@ from keras_transformer.serving.signature import measure_rows
 class Service:
     """Finds the requested version and signature of a model and runs them.
 
+    `models` are the `Versions` of each model by its name.
+
     All methods raise a `RequestError` for an unknown name. Clients that know TF
     Serving may look for its words in the message.
     """
 
-    def __init__(self, model_name, versions, batcher):
-        self.model_name = model_name
-        self._versions = versions
+    def __init__(self, models, batcher, monitor=None):
+        self.monitor = monitor or Monitor()
+        self.monitor.watch_queue(lambda: batcher.num_waiting)
+        self._models = models
         self._batcher = batcher
+        self.loads_on_demand = any(
+            each.loads_on_demand for each in models.values()
+        )
+
+    def check_ready(self):
+        """Raises a `RequestError` until the server can respond."""
+        for name in self._models:
+            if not self.loads_on_demand:
+                self.find(name)
 
     def find(self, name, version=None, label=None):
         """Returns the number of a version and its model.
@@ -26,7 +41,8 @@ class Service:
         server cannot, so every label is an error.
         """
         _check_label(label)
-        entry = name == self.model_name and self._versions.get(version)
+        versions = self._models.get(name)
+        entry = versions and versions.get(version)
         if entry:
             return entry
         what = f"Latest({name})"
@@ -66,14 +82,26 @@ class Service:
             check_texts(arrays, model.max_tokens)
             if num_rows:
                 lengths = measure_rows(arrays, model.max_tokens)
-        return self._batcher.submit(
+        begin = time.monotonic()
+
+        def run(batch):
+            self.monitor.observe("queue", time.monotonic() - begin)
+            with self.monitor.measure("model"):
+                outputs = model.call(signature_name, batch)
+            for side, number in outputs.pop("num_tokens", {}).items():
+                self.monitor.count("tokens", number, side)
+            return outputs
+
+        call = self._batcher.submit(
             # The model itself is in the key: two versions never share a batch.
             (model, signature_name),
-            lambda batch: model.call(signature_name, batch),
+            run,
             arrays,
             num_rows,
             lengths,
         )
+        self.monitor.count_sentences(num_rows or 0)
+        return call
 
     def get_status(self, name, version=None, label=None):
         """Returns a `GetModelStatusResponse` about one version or all.
@@ -82,8 +110,10 @@ class Service:
         """
         _check_label(label)
         response = messages.GetModelStatusResponse()
-        for number, status in self._versions.list_statuses().items():
-            if name == self.model_name and version in (None, number):
+        versions = self._models.get(name)
+        statuses = versions.list_statuses() if versions else {}
+        for number, status in statuses.items():
+            if version in (None, number):
                 response.model_version_status.add(
                     version=number,
                     state=status.state,

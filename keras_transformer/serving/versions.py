@@ -33,6 +33,8 @@ class Versions:
     `load` takes the path of a version and returns the model to serve.
     """
 
+    loads_on_demand = False
+
     def __init__(self, directory, load, poll_seconds=POLL_SECONDS):
         self.directory = directory
         self._load = load

@@ -15,15 +15,15 @@ import re
 
 from keras_transformer.errors import UserError
 from keras_transformer.serving import limits
+from keras_transformer.serving.asgi import format_error
+from keras_transformer.serving.asgi import read_body
+from keras_transformer.serving.asgi import send_response
+from keras_transformer.serving.asgi import wait_for
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.json_reader import JsonReader
 from keras_transformer.serving.json_reader import decode
 from keras_transformer.serving.json_reader import encode
-from keras_transformer.serving.rest import format_error
-from keras_transformer.serving.rest import read_body
-from keras_transformer.serving.rest import send_response
-from keras_transformer.serving.rest import wait_for
 from keras_transformer.studio import attention_view
 from keras_transformer.studio import comparison_view
 from keras_transformer.studio import explanation_view

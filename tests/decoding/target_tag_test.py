@@ -10,7 +10,10 @@ from small_translators import tag_translator
 
 from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.decoding.plan import plan_model
+from keras_transformer.decoding.served_model import find_tag_word
 from keras_transformer.decoding.steps.placeholders import Placeholders
+from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
+from keras_transformer.search.options import DecodeOptions
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +83,13 @@ class TargetTagTest:
         run = make_run(tmp_path / "run", make_vocabulary(tmp_path / "v"))
         with pytest.raises(ValueError, match="<fr> has no id"):
             plan_model(run.path, target_language="fr").checker
+
+    def test_a_server_finds_the_word_of_a_language(self, vocabulary, tmp_path):
+        run = make_run(tmp_path / "run", vocabulary)
+        export_ctranslate2(run, str(tmp_path / "export"), DecodeOptions())
+        path = str(tmp_path / "export" / "1")
+        assert find_tag_word(path, "fr") == "<fr> "
+        assert find_tag_word(path, "it") == ""
 
     @pytest.mark.parametrize("tag", ["", "f r", "<fr>", "f" * 33, "à"])
     def test_what_is_no_tag_is_an_error(self, translator, tag):

@@ -1,7 +1,10 @@
+import time
+
 import pytest
 from growth import assert_linear
 
 from keras_transformer.documents.document import Document
+from keras_transformer.documents.stand_ins import hide
 
 # Each repeats until the document has the size that is wanted. The names of the
 # units say what is hostile about them.
@@ -78,6 +81,11 @@ class LinearTimeTest:
     )
     def test_reading_and_writing_are_linear(self, format, unit):
         assert_linear(lambda size: translate(unit, size, format), SIZE)
+
+    def test_templates_that_never_end_cost_no_more_than_words(self):
+        start = time.process_time()
+        hide("{{" * 100_000, "text")
+        assert time.process_time() - start < 4  # each used to be read again
 
     def test_tags_nested_by_the_thousand_stay(self):
         text = "<p>" + "<b>a " * 3000 + "</b>" * 3000 + "</p>"

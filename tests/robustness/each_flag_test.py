@@ -134,6 +134,8 @@ WRONG_VALUES = {
     "serve": """
         batch_timeout_micros=2ms
         max_batch_size=0
+        max_models_memory=0
+        metrics=maybe
         port=65536 65,535
         registry_help=2
         rest_api_port=99999999999999999999 65,535

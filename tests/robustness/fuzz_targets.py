@@ -5,6 +5,7 @@ It returns if the content is good, and raises `Refused` if the reader refuses it
 as the package promises. Any other exception is a fault of the reader.
 """
 
+import asyncio
 import dataclasses
 import io
 import json
@@ -27,8 +28,12 @@ from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.options import parse_decode_hparams
 from keras_transformer.serving import json_reader
 from keras_transformer.serving import json_tensors
+from keras_transformer.serving.batcher import Batcher
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.rest import RestApp
+from keras_transformer.serving.service import Service
+from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
 
 FIXTURE = pathlib.Path(__file__).parents[1] / "fixtures/v0.1"
@@ -146,6 +151,69 @@ def json_bodies(content):
             json_tensors.format_response(arrays, is_row)
 
 
+class _Echo:
+    """A model whose translation is the text itself."""
+
+    signatures = {
+        "serving_default": Signature(TEXT_INPUT, {"translations": None})
+    }
+    max_tokens = 0  # no limit
+    writes_trees = False
+
+    def call(self, name, arrays):
+        return {"translations": arrays["text"][:, None]}
+
+
+class _Versions:
+    def get(self, version):
+        return 1, _Echo()
+
+
+def tool_bodies(content):
+    """The body of a request of LibreTranslate's or OpenAI's protocol."""
+    if _directory.app is None:
+        service = Service("echo", _Versions(), Batcher(timeout_seconds=0))
+        _directory.app = RestApp(service, ("en", "de"))
+    statuses = asyncio.run(_ask_tools(_directory.app, content))
+    assert statuses <= {200, 400, 404}, statuses
+    if 200 not in statuses:
+        raise Refused
+
+
+async def _ask_tools(app, content):
+    """Returns the statuses of responses, which must be JSON or events."""
+    statuses = set()
+    for path, kind in (
+        ("/translate", b"application/json"),
+        ("/translate", b"application/x-www-form-urlencoded"),
+        ("/translate", b"multipart/form-data; boundary=x"),
+        ("/v1/chat/completions", b"application/json"),
+    ):
+        request = {"type": "http.request", "body": content, "more_body": False}
+        received, sent = [request], []
+
+        async def receive():
+            if not received:
+                await asyncio.sleep(60)  # the client waits
+            return received.pop()
+
+        async def send(message):
+            sent.append(message)
+
+        scope = {
+            "method": "POST",
+            "raw_path": path.encode(),
+            "client": None,
+            "headers": [(b"content-type", kind)],
+        }
+        await app(scope, receive, send)
+        begin, body = sent
+        statuses.add(begin["status"])
+        if not body["body"].startswith(b"data: "):
+            json.loads(body["body"])
+    return statuses
+
+
 def vocabularies(content):
     """A SentencePiece model: it encodes any text to ids that it has."""
     vocabulary = Subwords.from_bytes(content)
@@ -187,6 +255,15 @@ SEEDS = {
         b'{"instances": ["A dog", {"b64": "QQ=="}]}',
         b'{"inputs": {"ids": [[1, 2], [3, 4]], "scale": [0.5, 1e3]}}',
         b'{"signature_name": "a", "instances": [{"ids": [1], "scale": 2}]}',
+    ],
+    tool_bodies: [
+        b'{"q": ["A dog.", "b"], "source": "en", "target": "de"}',
+        b'{"q": "<p>a <b>b", "source": "auto", "target": "de", "format": '
+        b'"html", "alternatives": 2}',
+        b"q=A+dog.%0Ab&source=auto&target=de&format=text",
+        b'--x\r\nContent-Disposition: form-data; name="q"\r\n\r\na\r\n--x--',
+        b'{"model": "en-de", "stream": true, "messages": [{"role": "user", '
+        b'"content": [{"type": "text", "text": "A dog."}]}]}',
     ],
     vocabularies: [(RUN / "vocab.model").read_bytes()],
 }
@@ -234,7 +311,7 @@ def _directory():
     return _directory.path
 
 
-_directory.path = None
+_directory.path = _directory.app = None
 
 
 def _file(name, content):

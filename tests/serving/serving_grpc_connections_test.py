@@ -23,7 +23,7 @@ def start(tmp_path):
     servers = []
 
     def start():
-        service = Service("toy", Versions(str(tmp_path), None), None)
+        service = Service({"toy": Versions(str(tmp_path), None)}, None)
         server, port = grpc_service.make_server(service, "localhost", 0)
         server.start()
         servers.append(server)

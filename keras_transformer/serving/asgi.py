@@ -1,0 +1,96 @@
+"""Requests and responses of ASGI: reading, waiting and sending."""
+
+import asyncio
+
+from keras_transformer.serving import json_tensors
+from keras_transformer.serving import limits
+from keras_transformer.serving.errors import InvalidRequest
+from keras_transformer.serving.errors import RequestError
+
+
+def format_error(error):
+    """Returns the body of a response that reports an error."""
+    return json_tensors.dump({"error": str(error)})
+
+
+async def send_response(send, status, content, headers):
+    """Sends a response whose headers are a dictionary of strings."""
+    headers["content-length"] = str(len(content))
+    pairs = [(k.encode(), v.encode()) for k, v in headers.items()]
+    start = {"type": "http.response.start", "status": status}
+    await send({**start, "headers": pairs})
+    await send({"type": "http.response.body", "body": content})
+
+
+async def wait_for(future, receive, seconds=limits.PREDICT_SECONDS):
+    """Waits until a future is done, but at most some seconds.
+
+    Raises a `ConnectionAbortedError` if the client leaves first.
+    """
+    left = asyncio.ensure_future(receive())
+    try:
+        await asyncio.wait(
+            [future, left],
+            timeout=seconds,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        if left.done() and not future.done():
+            raise ConnectionAbortedError
+    finally:
+        left.cancel()
+
+
+async def read_body(scope, receive, max_bytes=limits.MAX_BODY_BYTES):
+    """Returns the body of a request, which is within the limits."""
+    if has_two_lengths(scope):
+        raise InvalidRequest(
+            "A request must have a Content-Length or a Transfer-Encoding, not "
+            "both."
+        )
+    headers = dict(scope["headers"])
+    _check_size(int(headers.get(b"content-length", 0)), max_bytes)
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ConnectionAbortedError
+        body += message["body"]
+        _check_size(len(body), max_bytes)
+        if not message["more_body"]:
+            break
+    encoding = headers.get(b"content-encoding", b"identity").decode("latin-1")
+    if encoding.lower() != "identity":
+        raise RequestError(
+            "INVALID_ARGUMENT",
+            "A body must not be compressed. Received: Content-Encoding: "
+            f"{encoding}. Send the JSON as it is.",
+            415,
+        )
+    return body
+
+
+def check_method(method, path, expected):
+    if method not in expected:
+        raise RequestError(
+            "INVALID_ARGUMENT",
+            f"{path} must be asked by {expected[0]}. Received: {method}. Use "
+            f"{expected[0]}.",
+            405,
+        )
+
+
+def has_two_lengths(scope):
+    # A proxy could read the other one, and mistake a part of this request for
+    # the next, so the connection is closed after such a request.
+    names = {name for name, _ in scope["headers"]}
+    return {b"content-length", b"transfer-encoding"} <= names
+
+
+def _check_size(num_bytes, max_bytes):
+    if num_bytes > max_bytes:
+        raise RequestError(
+            "INVALID_ARGUMENT",
+            f"A request must have at most {max_bytes} bytes. Received: "
+            f"{num_bytes}. Send several smaller requests.",
+            413,
+        )

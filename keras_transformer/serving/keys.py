@@ -1,0 +1,92 @@
+"""The keys of clients, and how often each may ask."""
+
+import collections
+import hashlib
+import hmac
+import re
+import threading
+import time
+
+from keras_transformer.errors import UserError
+from keras_transformer.files.reading import read_text
+from keras_transformer.serving.errors import RequestError
+
+MAX_BYTES = 2**20  # of a file of keys
+_LINE = re.compile(r"([!-~]{8,256})(?:\s+([1-9][0-9]{0,5}))?\s*", re.ASCII)
+_SECONDS = 60
+
+
+def read_keys(path):
+    """Reads a file of keys; returns each with its line and its limit.
+
+    A line has a key and, if that is limited, its number of requests a minute.
+    The limit is 0 without one. A message has the number of a line, never a key.
+    """
+    keys = {}
+    remedy = "Name a file with a key a line."
+    lines = read_text(path, remedy, MAX_BYTES).splitlines()
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line)
+        if not match or match[1] in keys:
+            fault = "whose key stands above already" if match else "without one"
+            raise UserError(
+                "A file of keys must have a key of 8 or more letters, digits "
+                "and signs a line, and optionally its number of requests a "
+                f"minute. Received: {path}, line {number}, {fault}. Write for "
+                "example `aG7Lk2Qx 60`, each key once."
+            )
+        keys[match[1]] = number, int(match[2] or 0)
+    if not keys:
+        raise UserError(
+            "A file of keys must hold one. Received: "
+            f"{path}, which has none. Write one a line."
+        )
+    return keys
+
+
+class Keys:
+    """Accepts requests with one of the keys in a file; see `read_keys`."""
+
+    def __init__(self, path):
+        self._lock = threading.Lock()
+        # A deque is full with the requests of a minute, or of length 0.
+        self._entries = {
+            _hash(key): (line, collections.deque(maxlen=limit))
+            for key, (line, limit) in read_keys(path).items()
+        }
+
+    def check(self, key, monitor):
+        """Checks the key of the request that a `Monitor` follows."""
+        given = _hash(key if isinstance(key, str) else "")
+        # All are compared, so that the time tells nothing about a key.
+        found = [
+            entry
+            for digest, entry in self._entries.items()
+            if hmac.compare_digest(digest, given)
+        ]
+        if not found:
+            raise RequestError(
+                "UNAUTHENTICATED",
+                "A request must have a key of this server. Received: "
+                f"{'another one' if key else 'none'}. Ask the operator for "
+                "one.",
+            )
+        ((line, times),) = found
+        monitor.identify(line)
+        with self._lock:
+            now = time.monotonic()
+            if times and len(times) == times.maxlen:
+                seconds = times[0] + _SECONDS - now
+                if seconds > 0:
+                    raise RequestError(
+                        "RESOURCE_EXHAUSTED",
+                        f"Slowdown: this key may send {times.maxlen} requests "
+                        f"a minute. Try again in {seconds:.0f} s.",
+                    )
+            times.append(now)
+
+
+def _hash(key):
+    return hashlib.sha256(key.encode(errors="replace")).digest()

@@ -1,0 +1,109 @@
+"""Models that are loaded when they are first asked for, within a limit."""
+
+import logging
+import os
+import threading
+
+from keras_transformer.errors import UserError
+from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.versions import Status
+from keras_transformer.serving.versions import Versions
+from keras_transformer.serving.versions import find_versions
+
+_log = logging.getLogger(__name__)
+
+
+class Memory:
+    """Unloads models that were not used for longest, above a limit of bytes.
+
+    A model counts by the size of its files. The one in use always stays.
+    """
+
+    def __init__(self, max_bytes):
+        self._max_bytes = max_bytes
+        self._sizes = {}  # of the loaded models, the last used at the end
+        self._lock = threading.Lock()
+
+    def note_use(self, model, size):
+        """Makes room for a model that is used now."""
+        unloaded = []
+        with self._lock:
+            self._sizes.pop(model, None)
+            self._sizes[model] = size
+            while len(self._sizes) > 1 and (
+                sum(self._sizes.values()) > self._max_bytes
+            ):
+                unloaded.append(next(iter(self._sizes)))
+                del self._sizes[unloaded[-1]]
+        for one in unloaded:
+            one.unload()
+
+
+class LazyVersions:
+    """The `Versions` of a model that is loaded when it is first asked for."""
+
+    loads_on_demand = True
+
+    def __init__(self, directory, load, memory):
+        find_versions(directory)  # or an error
+        self.directory = directory
+        self._load = load
+        self._memory = memory
+        self._size = 0
+        self._versions = None  # or those that are loaded
+        self._lock = threading.Lock()
+
+    def get(self, number=None):
+        """Returns a version as `Versions.get` does, after it is loaded."""
+        with self._lock:
+            if self._versions is None:
+                self._size = _measure(self.directory)
+                self._memory.note_use(self, self._size)
+                self._versions = self._open()
+            versions = self._versions
+        self._memory.note_use(self, self._size)
+        return versions.get(number)
+
+    def list_statuses(self):
+        """Returns statuses as `Versions` does; nothing is loaded for them."""
+        versions = self._versions
+        if versions:
+            return versions.list_statuses()
+        numbers = sorted(find_versions(self.directory), reverse=True)
+        return dict.fromkeys(numbers, Status("START"))
+
+    def unload(self):
+        """Releases the model; requests that run keep theirs to their end."""
+        versions, self._versions = self._versions, None
+        if versions:
+            versions.stop()
+
+    # What a server does with `Versions`.
+    stop = unload
+
+    def start(self):
+        """Loads nothing yet."""
+
+    watch = start
+
+    def _open(self):
+        try:
+            versions = Versions(self.directory, self._load)
+            versions.start()
+        except UserError as error:
+            _log.warning("%s", error)
+            raise RequestError(
+                "UNAVAILABLE",
+                "The model cannot be loaded. The log of the server says why.",
+            ) from error
+        versions.watch()
+        return versions
+
+
+def _measure(directory):
+    """Returns the bytes of all files of a directory."""
+    return sum(
+        os.path.getsize(os.path.join(folder, name))
+        for folder, _, names in os.walk(directory)
+        for name in names
+    )

@@ -1,0 +1,214 @@
+"""What an operator sees of a server: metrics and an access log."""
+
+import contextlib
+import contextvars
+import dataclasses
+import datetime
+import importlib.util
+import json
+import queue
+import sys
+import threading
+import time
+
+from keras_transformer.errors import UserError
+
+MAX_WAITING_LINES = 10_000  # further ones are lost
+SECONDS_TO_END = 2  # for the lines that wait when the server stops
+# A translation takes milliseconds, and a request at most five minutes.
+_BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
+_METRICS = (  # kind, name, help, labels
+    ("Counter", "requests", "Requests.", ("face", "status")),
+    ("Counter", "sentences", "Sentences to translate.", ()),
+    (
+        "Counter",
+        "tokens",
+        "Tokens that a CTranslate2 model read and wrote.",
+        ("side",),
+    ),
+    ("Counter", "alarms", "Doubtful translations of REST.", ("alarm",)),
+    ("Gauge", "queue", "Sentences that wait for a batch.", ()),
+    ("Histogram", "seconds", "Time of each stage.", ("stage",)),
+)
+_request = contextvars.ContextVar("request", default=None)
+
+
+@dataclasses.dataclass
+class Request:
+    """What the access log tells about a request: no texts and no keys."""
+
+    face: str  # the protocol
+    method: str
+    path: str | None  # None if it is unknown, since it could hold a text
+    client: str | None
+    status: int | str = 499  # the client left
+    key: int | None = None  # the line of the key in its file
+    sentences: int = 0
+
+
+class Monitor:
+    """Counts requests for Prometheus, and writes a line of JSON for each.
+
+    `metrics` says whether it counts. `access_log` is a path, or - for standard
+    output. A thread writes the lines, so that no request waits for a disk.
+    """
+
+    def __init__(self, metrics=False, access_log=None):
+        self._metrics = self._registry = self._log = None
+        if metrics:
+            self._make_metrics()
+        if access_log is not None:
+            self._log = _Log(access_log)
+
+    @contextlib.contextmanager
+    def follow(self, *facts):
+        """Yields the `Request` of these facts, and reports it at its end."""
+        request = Request(*facts)
+        token = _request.set(request)
+        begin = time.monotonic()
+        try:
+            yield request
+        finally:
+            _request.reset(token)
+            seconds = time.monotonic() - begin
+            self.count("requests", 1, request.face, request.status)
+            self.observe("whole", seconds)
+            if self._log:
+                self._write(request, seconds)
+
+    def identify(self, line):
+        """Notes the line of the key of the current request."""
+        if request := _request.get():
+            request.key = line
+
+    def count_sentences(self, number):
+        """Counts sentences, also those of the current request."""
+        self.count("sentences", number)
+        if request := _request.get():
+            request.sentences += number
+
+    def count(self, name, number, *labels):
+        """Adds to a counter."""
+        if self._metrics:
+            metric = self._metrics[name]
+            (metric.labels(*labels) if labels else metric).inc(number)
+
+    def count_alarms(self, warnings):
+        """Counts the alarms of translations, a list for each."""
+        for alarm in (alarm for each in warnings for alarm in each):
+            self.count("alarms", 1, alarm)
+
+    def observe(self, stage, seconds):
+        """Notes the seconds of a stage."""
+        if self._metrics:
+            self._metrics["seconds"].labels(stage).observe(seconds)
+
+    @contextlib.contextmanager
+    def measure(self, stage):
+        """Notes the seconds that a block takes."""
+        begin = time.monotonic()
+        yield
+        self.observe(stage, time.monotonic() - begin)
+
+    def watch_queue(self, count_waiting):
+        """Lets a function tell how many sentences wait."""
+        if self._metrics:
+            self._metrics["queue"].set_function(count_waiting)
+
+    def format_metrics(self):
+        """Returns the metrics in Prometheus' text; None if they are off."""
+        if not self._metrics:
+            return None
+        import prometheus_client
+
+        return _Text(prometheus_client.generate_latest(self._registry))
+
+    def close(self):
+        """Writes the lines that still wait."""
+        if self._log:
+            self._log.close()
+
+    def _make_metrics(self):
+        if importlib.util.find_spec("prometheus_client") is None:
+            raise UserError(
+                "`metrics` needs prometheus-client, which is not installed. "
+                "Install it with pip install prometheus-client."
+            )
+        import prometheus_client
+
+        self._registry = prometheus_client.CollectorRegistry()
+        self._metrics = {}
+        for kind, name, description, labels in _METRICS:
+            options = {"buckets": _BUCKETS} if kind == "Histogram" else {}
+            self._metrics[name] = getattr(prometheus_client, kind)(
+                f"kt_{name}",
+                description,
+                labels,
+                registry=self._registry,
+                **options,
+            )
+
+    def _write(self, request, seconds):
+        now = datetime.datetime.now(datetime.UTC)
+        line = {
+            "time": now.isoformat(timespec="milliseconds"),
+            **dataclasses.asdict(request),
+            "seconds": round(seconds, 4),
+        }
+        self._log.write(json.dumps(line).encode() + b"\n")
+
+
+class _Text(bytes):
+    """A response in Prometheus' format."""
+
+    content_type = "text/plain; version=0.0.4"
+
+
+class _Log:
+    """A file of lines, which a thread writes; - is standard output."""
+
+    def __init__(self, path):
+        self._file = sys.stdout.fileno() if path == "-" else path
+        self._open().close()  # a fault ends the command
+        self._lines = queue.Queue(MAX_WAITING_LINES)
+        self._has_lost = False
+        # A daemon, since a pipe that nobody reads would keep it for ever.
+        self._thread = threading.Thread(
+            target=self._work, name="log", daemon=True
+        )
+        self._thread.start()
+
+    def write(self, line):
+        try:
+            self._lines.put_nowait(line)
+        except queue.Full:
+            self._warn("it is too slow")
+
+    def close(self):
+        with contextlib.suppress(queue.Full):
+            self._lines.put_nowait(None)
+            self._thread.join(SECONDS_TO_END)
+
+    def _open(self):
+        is_path = isinstance(self._file, str)
+        # Without a buffer, whose lock would outlive the thread.
+        return open(self._file, "ab", buffering=0, closefd=is_path)
+
+    def _work(self):
+        while (line := self._lines.get()) is not None:
+            try:
+                # Opened for each, since tools such as logrotate move it.
+                with self._open() as file:
+                    file.write(line)
+            except OSError as error:
+                self._warn(error.strerror)
+
+    def _warn(self, reason):
+        if not self._has_lost:  # one line for all
+            self._has_lost = True
+            print(
+                f"The access log loses lines: {reason}. Write it to another "
+                "file or disk.",
+                file=sys.stderr,
+                flush=True,
+            )

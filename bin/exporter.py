@@ -17,9 +17,12 @@ chooses what it writes:
   marian           A model that transformers opens by
                    MarianMTModel.from_pretrained, in --export_dir itself. Not
                    every model can be expressed in this format.
+  html             A page that translates in a browser, without a server or a
+                   network: index.html in --export_dir, or --export_dir itself
+                   if it ends in .html. Its weights have 8 bits.
 
 The model becomes the next version in --export_dir: 1, 2, and so on, except with
---format=marian.
+--format=marian and --format=html.
 
 The exported model translates as the run does. --beam_size, --alpha and
 --decode_hparams change that during the export. A CTranslate2 model also accepts
@@ -55,13 +58,14 @@ FLAGS = flags.define(
         checkpoint_step=flags.SHARED,
         export_dir=flags.path(
             "Directory to write to. Each version gets a folder in it, except "
-            "with --format=marian. Default: export, export_ids, "
-            "export_ctranslate2 or export_marian inside output_dir, by format."
+            "with --format=marian and --format=html. Default: export, "
+            "export_ids, export_ctranslate2, export_marian or export_html "
+            "inside output_dir, by format."
         ),
         format=flags.choice(
-            ["saved_model", "saved_model_ids", "ctranslate2", "marian"],
+            ["saved_model", "saved_model_ids", "ctranslate2", "marian", "html"],
             "Format of the exported model: saved_model, saved_model_ids, "
-            "ctranslate2 or marian.",
+            "ctranslate2, marian or html.",
             default="saved_model",
         ),
         quantization=flags.choice(
@@ -125,6 +129,7 @@ DEFAULT_DIRS = {
     "saved_model_ids": "export_ids",
     "ctranslate2": "export_ctranslate2",
     "marian": "export_marian",
+    "html": "export_html",
 }
 
 
@@ -159,7 +164,7 @@ def main(argv):
         # Before a shortlist is learnt, which can take a minute.
         exported.require_ctranslate2()
         versions.check_export_dir(export_dir, "ctranslate2")
-    elif FLAGS.format != "marian":
+    elif FLAGS.format not in ("marian", "html"):
         versions.check_saved_model(
             model_flags.export_precision(FLAGS),
             read_backend(),
@@ -184,9 +189,11 @@ def _check_flags():
     rule = f"has no effect with --format={FLAGS.format}"
     if FLAGS.format == "ctranslate2":
         flags.refuse(FLAGS, ["precision"], rule, "Use --quantization.")
-    elif FLAGS.format == "marian":
+    elif FLAGS.format in ("marian", "html"):
         names = ["precision", "quantization", "shortlist"]
         flags.refuse(FLAGS, names, rule)
+        if FLAGS.format == "html":
+            flags.refuse(FLAGS, ["push_to_hub"], rule)
     else:
         flags.refuse(FLAGS, ["quantization"], rule, "Use --precision.")
         way_out = "Leave it out, or use --format=ctranslate2."
@@ -224,6 +231,10 @@ def _export(run, export_dir, options):
         from keras_transformer.formats.marian import writer as marian
 
         return marian.export_marian(*arguments)
+    if FLAGS.format == "html":
+        from keras_transformer.formats.html.writer import export_html
+
+        return export_html(*arguments)
     if FLAGS.format == "ctranslate2":
         from keras_transformer.formats.ctranslate2 import writer as ctranslate2
 

@@ -10,6 +10,7 @@ from keras_transformer.formats.ctranslate2 import (
     conversion as ctranslate2_conversion,
 )
 from keras_transformer.formats.exported import check_understood
+from keras_transformer.formats.html import writer as html
 from keras_transformer.formats.marian import writer as marian
 from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.model_config import ModelConfig
@@ -17,6 +18,7 @@ from keras_transformer.model_config import list_weights
 from keras_transformer.runs.building import build_transformer
 from keras_transformer.runs.variables import model_variables
 
+EXPORTERS = ctranslate2_conversion, html, marian
 TINY = ModelConfig(num_layers=1, d_model=8, num_heads=2, d_ff=16, max_length=5)
 DIFFERENT = {
     "num_layers": 2,
@@ -130,7 +132,7 @@ class FieldTest:
 class LaterFieldTest:
     """No part may overlook a field of a model that it does not know."""
 
-    @pytest.mark.parametrize("exporter", [ctranslate2_conversion, marian])
+    @pytest.mark.parametrize("exporter", EXPORTERS)
     def test_an_exporter_refuses_it_unless_it_has_its_default(self, exporter):
         arguments = exporter.UNDERSTOOD, "in an export", "Use the run."
         check_understood(LaterConfig(), *arguments)
@@ -158,7 +160,6 @@ class LaterFieldTest:
 
 
 def test_exporters_understand_what_changes_a_training_alone():
-    exporters = ctranslate2_conversion, marian
-    for exporter, name in itertools.product(exporters, TRAINING_ONLY):
+    for exporter, name in itertools.product(EXPORTERS, TRAINING_ONLY):
         config = dataclasses.replace(TINY, **{name: DIFFERENT[name]})
         check_understood(config, exporter.UNDERSTOOD, "there", "No.")

@@ -1,0 +1,1 @@
+"""A run as one page that translates in a browser."""

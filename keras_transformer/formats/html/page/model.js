@@ -1,0 +1,360 @@
+// The model of the page: layers, and the search for translations. Vectors are
+// rows of Float32Arrays. Sums are in float64, the only numbers of JavaScript.
+
+const ACTIVATIONS = {
+  relu: (x) => Math.max(x, 0),
+  silu: (x) => x / (1 + Math.exp(-x)),
+  gelu: (x) => x * (1 + erf(x * Math.SQRT1_2)) / 2,
+};
+const [PAD, END, UNKNOWN] = [0, 1, 2];
+
+// Abramowitz and Stegun, 7.1.26, has too few digits, so this is the series of
+// the function, or the continued fraction of its complement.
+function erf(x) {
+  const a = Math.abs(x);
+  if (a > 6) return Math.sign(x);
+  if (a > 2.5) {
+    let fraction = a;
+    for (let k = 60; k > 0; k -= 1) fraction = a + k / 2 / fraction;
+    const rest = Math.exp(-a * a) / fraction / Math.sqrt(Math.PI);
+    return Math.sign(x) * (1 - rest);
+  }
+  let [sum, term] = [x, x];
+  for (let k = 1; Math.abs(term) > 1e-17; k += 1) {
+    term *= -x * x / k;
+    sum += term / (2 * k + 1);
+  }
+  return 2 / Math.sqrt(Math.PI) * sum;
+}
+
+class Model {
+  // The weights are `{data, shape}` by name. A matrix of logits or of a
+  // projection has a row for each output.
+  constructor(config, weights) {
+    this.config = config;
+    this.weights = weights;
+    this.positions = {};
+  }
+
+  // Multiplies vectors by a matrix and adds a bias, if there is one. Four rows
+  // of the matrix are read at once, since each product waits for the last.
+  project(x, name) {
+    const {data, shape: [outputs, inputs]} = this.weights[name];
+    const bias = this.weights[`${name}_bias`]?.data;
+    const count = x.length / inputs;
+    const y = new Float32Array(count * outputs);
+    for (let o = 0; o < outputs; o += 4) {
+      const a = o * inputs;
+      // The last four rows may overlap those before them.
+      const [b, c, d] = [1, 2, 3].map((n) => Math.min(o + n, outputs - 1)
+        * inputs);
+      for (let row = 0; row < count; row += 1) {
+        const start = row * inputs;
+        let [p, q, r, s] = [0, 0, 0, 0];
+        for (let i = 0; i < inputs; i += 1) {
+          const value = x[start + i];
+          p += value * data[a + i];
+          q += value * data[b + i];
+          r += value * data[c + i];
+          s += value * data[d + i];
+        }
+        const place = row * outputs + o;
+        const number = outputs - o;
+        y[place] = p;
+        if (number > 1) y[place + 1] = q;
+        if (number > 2) y[place + 2] = r;
+        if (number > 3) y[place + 3] = s;
+      }
+    }
+    if (bias) for (let i = 0; i < y.length; i += 1) y[i] += bias[i % outputs];
+    return y;
+  }
+
+  normalise(x, name) {
+    const width = this.config.d_model;
+    const [gamma, beta] = ["gamma", "beta"].map(
+      (part) => this.weights[`${name}/${part}`].data);
+    const y = new Float32Array(x.length);
+    for (let start = 0; start < x.length; start += width) {
+      let [mean, variance] = [0, 0];
+      for (let i = 0; i < width; i += 1) mean += x[start + i] / width;
+      for (let i = 0; i < width; i += 1) {
+        variance += (x[start + i] - mean) ** 2 / width;
+      }
+      const scale = 1 / Math.sqrt(variance + this.config.norm_epsilon);
+      for (let i = 0; i < width; i += 1) {
+        y[start + i] = (x[start + i] - mean) * scale * gamma[i] + beta[i];
+      }
+    }
+    return y;
+  }
+
+  // The residual connection around a sub-layer, sections 3.1 and 5.4.
+  residual(x, name, sublayer) {
+    const norm = `${name}_residual/norm`;
+    const isPre = this.config.norm === "pre";
+    const y = sublayer(isPre ? this.normalise(x, norm) : x);
+    for (let i = 0; i < y.length; i += 1) y[i] += x[i];
+    return isPre ? y : this.normalise(y, norm);
+  }
+
+  feedForward(x, name) {
+    const activate = ACTIVATIONS[this.config.activation];
+    const hidden = this.project(x, `${name}/inner`);
+    for (let i = 0; i < hidden.length; i += 1) hidden[i] = activate(hidden[i]);
+    return this.project(hidden, `${name}/outer`);
+  }
+
+  // Attends from one vector to lists of keys and values, section 3.2.1.
+  // `position` is that of the query if distances have vectors.
+  attend(query, keys, values, name, position) {
+    const {num_heads: numHeads, d_k: dK, d_v: dV} = this.config;
+    const tables = ["keys", "values"].map(
+      (part) => this.weights[`${name}/relative_${part}`]);
+    const limit = tables[0] && (tables[0].shape[0] - 1) / 2;
+    const place = (j, width) => width
+      * (limit + Math.max(-limit, Math.min(limit, j - position)));
+    const heads = new Float32Array(numHeads * dV);
+    const weights = new Float64Array(keys.length);
+    for (let head = 0; head < numHeads; head += 1) {
+      let largest = -Infinity;
+      for (let j = 0; j < keys.length; j += 1) {
+        let score = dot(query, head * dK, keys[j], head * dK, dK);
+        if (limit) {
+          score += dot(query, head * dK, tables[0].data, place(j, dK), dK);
+        }
+        weights[j] = score / Math.sqrt(dK);
+        largest = Math.max(largest, weights[j]);
+      }
+      let sum = 0;
+      for (let j = 0; j < keys.length; j += 1) {
+        weights[j] = Math.exp(weights[j] - largest);
+        sum += weights[j];
+      }
+      for (let j = 0; j < keys.length; j += 1) {
+        const [weight, start] = [weights[j] / sum, limit && place(j, dV)];
+        for (let i = head * dV, k = 0; k < dV; i += 1, k += 1) {
+          heads[i] += weight * values[j][i];
+          if (limit) heads[i] += weight * tables[1].data[start + k];
+        }
+      }
+    }
+    return heads;
+  }
+
+  projectRows(x, name) {
+    const y = this.project(x, name);
+    const width = this.weights[name].shape[0];
+    return Array.from({length: y.length / width},
+      (_, row) => y.subarray(row * width, (row + 1) * width));
+  }
+
+  embed(ids, table, side, start = 0) {
+    const {d_model: width, scale_embeddings: scales} = this.config;
+    const factor = scales ? Math.sqrt(width) : 1;
+    const x = new Float32Array(ids.length * width);
+    ids.forEach((id, row) => {
+      const vector = this.findPosition(side, start < 0 ? row : start);
+      for (let i = 0; i < width; i += 1) {
+        const value = id === null ? 0
+          : factor * this.weights[table].data[id * width + i];
+        x[row * width + i] = value + vector[i];
+      }
+    });
+    return x;
+  }
+
+  // Returns the vector of a position, section 3.5.
+  findPosition(side, position) {
+    const {d_model: width, positional_encoding: kind} = this.config;
+    const vector = new Float32Array(width);
+    if (kind === "none") return vector;
+    if (kind === "learned") {
+      const {data, shape} = this.weights[`${side}_positions/positions`];
+      const row = Math.min(position, shape[0] - 1);
+      return data.subarray(row * width, (row + 1) * width);
+    }
+    const isSplit = kind === "tensor2tensor";
+    for (let i = 0; i < width / 2; i += 1) {
+      const divisor = isSplit ? Math.max(1, width - 2) : width;
+      const angle = position * 10000 ** (-2 * i / divisor);
+      vector[isSplit ? i : 2 * i] = Math.sin(angle);
+      vector[isSplit ? width / 2 + i : 2 * i + 1] = Math.cos(angle);
+    }
+    return vector;
+  }
+
+  // Returns the keys and values of a source in each layer of the decoder.
+  encode(ids) {
+    const {num_layers: depth, num_decoder_layers: decoderDepth} = this.config;
+    let x = this.embed(ids, "embedding/input_embeddings", "input", -1);
+    for (let layer = 0; layer < depth; layer += 1) {
+      const name = `encoder/layer_${layer}`;
+      const attention = `${name}/self_attention`;
+      x = this.residual(x, attention, (inputs) => {
+        const [queries, keys, values] = ["query", "key", "value"].map(
+          (part) => this.projectRows(inputs, `${attention}/${part}`));
+        const heads = queries.map((query, position) =>
+          this.attend(query, keys, values, attention, position));
+        return this.project(join(heads), `${attention}/output`);
+      });
+      const feedForward = `${name}/feed_forward`;
+      x = this.residual(x, feedForward,
+        (inputs) => this.feedForward(inputs, feedForward));
+    }
+    if (this.config.norm === "pre") x = this.normalise(x, "encoder/final_norm");
+    return Array.from({length: decoderDepth}, (_, layer) => {
+      const name = `decoder/layer_${layer}/cross_attention`;
+      return ["key", "value"].map(
+        (part) => this.projectRows(x, `${name}/${part}`));
+    });
+  }
+
+  // Computes the logits after each row, whose ids end in the last one read.
+  // The keys and values of earlier positions are in its `past`.
+  step(rows, memory) {
+    const position = rows[0].ids.length;
+    const start = this.config.decoder_start === "zero" ? null : PAD;
+    const ids = rows.map((row) => row.ids.at(-1) ?? start);
+    let x = this.embed(ids, "embedding/embeddings", "target", position);
+    memory.forEach((source, layer) => {
+      const name = `decoder/layer_${layer}`;
+      for (const kind of ["self_attention", "cross_attention"]) {
+        const attention = `${name}/${kind}`;
+        const isSelf = kind === "self_attention";
+        x = this.residual(x, attention, (inputs) => {
+          const queries = this.projectRows(inputs, `${attention}/query`);
+          const added = isSelf ? ["key", "value"].map(
+            (part) => this.projectRows(inputs, `${attention}/${part}`)) : [];
+          const heads = queries.map((query, number) => {
+            const {past} = rows[number];
+            added.forEach((all, part) => past[layer][part].push(all[number]));
+            const [keys, values] = isSelf ? past[layer] : source;
+            return this.attend(query, keys, values, attention, position);
+          });
+          return this.project(join(heads), `${attention}/output`);
+        });
+      }
+      const feedForward = `${name}/feed_forward`;
+      x = this.residual(x, feedForward,
+        (inputs) => this.feedForward(inputs, feedForward));
+    });
+    if (this.config.norm === "pre") x = this.normalise(x, "decoder/final_norm");
+    const logits = this.project(x, "embedding/softmax_weights");
+    const size = logits.length / rows.length;
+    const bias = this.weights["embedding/output_bias"]?.data;
+    return rows.map((_, row) => {
+      const part = logits.subarray(row * size, (row + 1) * size);
+      if (bias) for (let i = 0; i < size; i += 1) part[i] += bias[i];
+      return part;
+    });
+  }
+
+  begin(memory) {
+    return {ids: [], logProbs: [], logProb: 0,
+      past: memory.map(() => [[], []])};
+  }
+
+  // Finds the translation with the highest probability, divided by the length
+  // penalty: section 6.1, and `search/beam_search.py`, line by line.
+  search(source, beamSize, {alpha, extra_length: extra, min_length: minimum}) {
+    const memory = this.encode(source);
+    const limit = source.length + extra;
+    const penalty = (length) => ((5 + length) / 6) ** alpha;
+    const numCandidates = beamSize === 1 ? 1 : 2 * beamSize;
+    let [alive, best] = [[this.begin(memory)], {score: -Infinity}];
+    for (let length = 1; alive.length
+        && alive[0].logProb / penalty(limit) > best.score; length += 1) {
+      const candidates = [];
+      this.step(alive, memory).forEach((logits, number) => {
+        const total = logSumExp(logits);
+        const excluded = length > minimum ? [PAD, UNKNOWN] : [PAD, UNKNOWN, END];
+        const ids = length >= limit ? [END]
+          : findLargest(logits, numCandidates, excluded);
+        for (const id of ids) candidates.push(extend(alive[number], id,
+          logits[id] - total));
+      });
+      candidates.sort((a, b) => b.logProb - a.logProb);
+      candidates.length = Math.min(candidates.length, numCandidates);
+      for (const one of candidates) {
+        one.score = one.logProb / penalty(length);
+        if (one.ids.at(-1) === END && one.score > best.score) best = one;
+      }
+      alive = candidates.filter((one) => one.ids.at(-1) !== END)
+        .slice(0, beamSize).map(copyPast);
+    }
+    return best;
+  }
+
+  // Finds the likeliest ids after a prefix, and how each goes on greedily.
+  findOthers(source, prefix, number, {extra_length: extra}) {
+    const memory = this.encode(source);
+    const limit = Math.max(source.length, prefix.length + 1) + extra;
+    let row = this.begin(memory);
+    let logits;
+    for (const id of [...prefix, null]) {
+      [logits] = this.step([row], memory);
+      const logProb = logits[id] - logSumExp(logits);
+      if (id !== null) row = extend(row, id, logProb);
+    }
+    const total = logSumExp(logits);
+    const rows = findLargest(logits, number, [PAD, UNKNOWN, END]).map(
+      (id) => copyPast(extend(row, id, logits[id] - total)));
+    let open = rows;
+    while (open.length) {
+      const results = this.step(open, memory);
+      open.forEach((one, place) => {
+        const id = one.ids.length + 1 >= limit ? END
+          : findLargest(results[place], 1, [PAD, UNKNOWN])[0];
+        const logProb = results[place][id] - logSumExp(results[place]);
+        Object.assign(one, extend(one, id, logProb));
+      });
+      open = open.filter((one) => one.ids.at(-1) !== END);
+    }
+    return rows;
+  }
+}
+
+function dot(a, i, b, j, width) {
+  let sum = 0;
+  for (let k = 0; k < width; k += 1) sum += a[i + k] * b[j + k];
+  return sum;
+}
+
+function join(vectors) {
+  const width = vectors[0].length;
+  const joined = new Float32Array(vectors.length * width);
+  vectors.forEach((vector, row) => joined.set(vector, row * width));
+  return joined;
+}
+
+const extend = ({ids, logProbs, logProb, past}, id, added) => ({
+  ids: [...ids, id], logProbs: [...logProbs, added], logProb: logProb + added,
+  past});
+
+// The vectors themselves are shared; only the lists of them are copied.
+const copyPast = (row) => ({...row,
+  past: row.past.map((layer) => layer.map((list) => [...list]))});
+
+function logSumExp(values) {
+  let [largest, sum] = [-Infinity, 0];
+  for (const value of values) if (value > largest) largest = value;
+  for (const value of values) sum += Math.exp(value - largest);
+  return largest + Math.log(sum);
+}
+
+// Returns the places of the largest values, largest first, as `ops.top_k`.
+function findLargest(values, number, excluded) {
+  const places = [];
+  let smallest = -Infinity;
+  for (let i = 0; i < values.length; i += 1) {
+    if (places.length === number && !(values[i] > smallest)) continue;
+    if (excluded.includes(i)) continue;
+    let place = places.length;
+    while (place && values[places[place - 1]] < values[i]) place -= 1;
+    places.splice(place, 0, i);
+    places.length = Math.min(places.length, number);
+    smallest = values[places.at(-1)];
+  }
+  return places;
+}

@@ -1,0 +1,234 @@
+// The page: its texts, and its requests to the worker.
+
+const NUM_OTHERS = 8;  // words that are offered instead of one
+const PAUSE = 200;  // milliseconds after the last key
+const MAX_TOKENS = 200;  // of a sentence; a longer one is divided
+const ABBREVIATION = /(?:^|\s)(?:\p{L}|Mrs?|Ms|Dr|Prof|St|Sra?|vs)\.\s*$/u;
+const UNSPACED = /[\u0e00-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff]/u;
+
+const find = (id) => document.getElementById(id);
+const [text, output, status, beam] = ["text", "output", "status", "beam"].map(
+  find);
+
+// A name such as "onclick" is that of an event. Children that are strings
+// become text, never markup.
+function make(name, attributes, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else element.setAttribute(key, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+// The worker keeps the page alive while it computes.
+const worker = new Worker(URL.createObjectURL(
+  new Blob([find("worker").textContent], {type: "text/javascript"})));
+const waiting = new Map();
+let lastNumber = 0;
+
+function ask(name, ...values) {
+  lastNumber += 1;
+  worker.postMessage({number: lastNumber, name, values});
+  return new Promise((resolve, reject) => {
+    waiting.set(lastNumber, {resolve, reject});
+  });
+}
+
+worker.onmessage = ({data: {number, result, error}}) => {
+  const {resolve, reject} = waiting.get(number);
+  waiting.delete(number);
+  if (error) reject(new Error(error));
+  else resolve(result);
+};
+
+// Divides a text into sentences and what is between them, which stays.
+function divide(whole) {
+  const parts = [];
+  const segmenter = new Intl.Segmenter(text.lang || "en",
+    {granularity: "sentence"});
+  for (const line of whole.split(/(\n+)/u)) {
+    let begun = "";
+    for (const {segment} of segmenter.segment(line)) {
+      begun += segment;
+      if (ABBREVIATION.test(segment)) continue;
+      parts.push(begun);
+      begun = "";
+    }
+    if (begun) parts.push(begun);
+  }
+  return parts.map((part) => {
+    const [, before, sentence, after] = part.match(/^(\s*)([^]*?)(\s*)$/u);
+    return {before, sentence, after};
+  });
+}
+
+// Halves a sentence that is too long, at a comma or a space near its middle.
+async function shorten({before, sentence, after}) {
+  const middle = sentence.length / 2;
+  const isLong = sentence.length > MAX_TOKENS
+    && await ask("count", sentence) > MAX_TOKENS;
+  if (!isLong) return [{before, sentence, after}];
+  const places = (pattern) => [...sentence.matchAll(pattern)].map(
+    (match) => match.index + match[0].length);
+  const near = places(/[,;:\u2013]\s/gu).filter(
+    (place) => Math.abs(place - middle) < middle / 2);
+  const all = near.length ? near : places(/\s/gu);
+  const place = all.sort((a, b) =>
+    Math.abs(a - middle) - Math.abs(b - middle))[0] ?? Math.ceil(middle);
+  const [first, second] = [sentence.slice(0, place), sentence.slice(place)];
+  const space = first.match(/\s*$/u)[0];
+  return [
+    ...await shorten({before, sentence: first.trimEnd(), after: space}),
+    ...await shorten({before: "", sentence: second.trimStart(), after})];
+}
+
+const known = new Map();  // translations by search and sentence
+const chosen = new Map();  // those that the user prefers, by sentence
+let turn = 0;
+
+async function update() {
+  turn += 1;
+  const mine = turn;
+  const isOver = () => mine !== turn;
+  const begun = performance.now();
+  output.classList.add("waiting");
+  const parts = [];
+  for (const part of divide(text.value)) parts.push(...await shorten(part));
+  const shown = [];
+  for (const [number, part] of parts.entries()) {
+    if (isOver()) return;
+    const {before, sentence, after} = part;
+    let result = null;
+    if (/\p{L}/u.test(sentence)) {
+      const key = `${beam.value} ${sentence}`;
+      if (parts.length > 1) {
+        status.textContent = `Sentence ${number + 1} of ${parts.length}`;
+      }
+      result = chosen.get(sentence) ?? known.get(key)
+        ?? await ask("translate", sentence, Number(beam.value));
+      known.set(key, result);
+    }
+    if (isOver()) return;
+    // Scripts without spaces have none between sentences either.
+    const space = after || (parts[number + 1] ? " " : "");
+    shown.push(before, ...(result ? makeWords(sentence, result) : [sentence]),
+      space);
+    if (number % 8 === 0) output.replaceChildren(...shown);
+  }
+  output.replaceChildren(...shown);
+  output.classList.remove("waiting");
+  find("copy").disabled = !text.value.trim();
+  find("again").hidden = !chosen.size;
+  status.textContent = parts.some(({sentence}) => sentence)
+    ? `Translated in ${Math.round(performance.now() - begun)} ms. `
+      + "Choose a word to see others."
+    : "Ready. Nothing that you type leaves this page.";
+}
+
+// Each word is a button; its shade is the doubt of the model.
+function makeWords(sentence, {ids, pieces}) {
+  const words = [];
+  pieces.forEach(({text: piece, logProb}, place) => {
+    const last = words.at(-1);
+    if (last && !/^\s/u.test(piece) && !UNSPACED.test(piece)) {
+      last.text += piece;
+      last.logProb += logProb;
+    } else words.push({text: piece, logProb, place});
+  });
+  return words.flatMap(({text: word, logProb, place}) => {
+    const probability = Math.exp(logProb);
+    const button = make("button", {type: "button", class: "word",
+      "aria-expanded": "false", title: `probability ${percent(probability)}`,
+      onclick: () => offer(button, sentence, ids.slice(0, place))},
+    word.trimStart());
+    button.style.setProperty("--share", (1 - probability) ** 1.5);
+    return [word.slice(0, word.length - word.trimStart().length),
+      make("span", {class: "place"}, button)];
+  });
+}
+
+const percent = (number) => `${(100 * number).toFixed(number < 0.1 ? 1 : 0)} %`;
+
+async function offer(button, sentence, prefix) {
+  const isOpen = button.getAttribute("aria-expanded") === "true";
+  close();
+  if (isOpen) return;
+  button.setAttribute("aria-expanded", "true");
+  const others = await ask("findOthers", sentence, prefix, 2 * NUM_OTHERS);
+  if (button.getAttribute("aria-expanded") !== "true") return;
+  const words = new Map();
+  for (const one of others) {
+    const rest = one.pieces.slice(prefix.length).map((piece) => piece.text);
+    const next = rest.findIndex((piece, i) => i && /^\s/u.test(piece));
+    const word = rest.slice(0, next < 0 ? rest.length : next).join("").trim();
+    const probability = Math.exp(one.pieces[prefix.length]?.logProb);
+    if (word && !words.has(word)) words.set(word, {one, probability});
+  }
+  const list = make("ul", {class: "choices", "aria-label": "Other words",
+    onkeydown: move}, ...[...words].slice(0, NUM_OTHERS).map(
+    ([word, {one, probability}]) => make("li", {}, make("button",
+      {type: "button", title: one.text, onclick: () => {
+        chosen.set(sentence, one);
+        update();
+        output.focus();
+      }}, word, make("small", {}, percent(probability))))));
+  button.after(list);
+  const {right} = list.getBoundingClientRect();
+  const over = right - document.documentElement.clientWidth + 8;
+  if (over > 0) list.style.setProperty("left", `${-over}px`);
+  list.querySelector("button")?.focus();
+}
+
+function move(event) {
+  const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
+  if (!step) return;
+  event.preventDefault();
+  const buttons = [...event.currentTarget.querySelectorAll("button")];
+  const place = buttons.indexOf(document.activeElement) + step;
+  buttons[(place + buttons.length) % buttons.length].focus();
+}
+
+function close() {
+  const list = output.querySelector(".choices");
+  const button = output.querySelector("[aria-expanded=true]");
+  if (list?.contains(document.activeElement)) button?.focus();
+  list?.remove();
+  button?.setAttribute("aria-expanded", "false");
+}
+
+let timer = 0;
+function updateSoon() {
+  clearTimeout(timer);
+  timer = setTimeout(() => run(update), PAUSE);
+}
+
+async function run(task) {
+  try {
+    await task();
+  } catch (error) {
+    status.textContent = `Failed: ${error.message}`;
+  }
+}
+
+addEventListener("keydown", (event) => event.key === "Escape" && close());
+addEventListener("pointerdown", (event) =>
+  event.target.closest(".choices, .word") || close());
+text.addEventListener("input", updateSoon);
+beam.addEventListener("change", () => run(update));
+find("again").addEventListener("click", () => {
+  chosen.clear();
+  run(update);
+});
+find("copy").addEventListener("click", () => {
+  close();
+  navigator.clipboard.writeText(output.textContent);
+});
+
+run(async () => {
+  const model = find("model");
+  await ask("open", model.textContent);
+  model.remove();  // its text would stay in memory
+  await update();
+});

@@ -1,0 +1,169 @@
+// Text to ids and back, as SentencePiece does it with the same vocabulary.
+
+const SPACE = "\u2581";
+const NORMAL = 1;
+const USER_DEFINED = 4;
+const BYTE = 6;
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+class Tokenizer {
+  // The `normalizer` is a table of replacements: the length of a trie, the
+  // trie, and texts that end in zeros.
+  constructor({pieces, types, scores, kind}, normalizer) {
+    this.pieces = pieces;
+    this.types = types;
+    this.scores = scores;
+    this.kind = kind;
+    this.ids = new Map();
+    this.byteIds = [];
+    const symbols = [];
+    types.forEach((type, id) => {
+      if (type === BYTE) this.byteIds.push(id);
+      else if (type === NORMAL || type === USER_DEFINED) {
+        this.ids.set(pieces[id], id);
+      }
+      if (type === USER_DEFINED) symbols.push(pieces[id]);
+    });
+    symbols.sort((a, b) => b.length - a.length);
+    const choices = symbols.map((one) => one.replace(/[^\p{L}\p{N}]/gu,
+      (character) => `\\u{${character.codePointAt(0).toString(16)}}`));
+    this.symbols = symbols.length ? new RegExp(`(${choices.join("|")})`, "u")
+      : null;
+    if (!normalizer.length) return;
+    const view = new DataView(normalizer.buffer, normalizer.byteOffset);
+    const size = view.getUint32(0, true);
+    this.trie = new Uint32Array(size / 4);
+    this.trie.forEach((_, i) => {
+      this.trie[i] = view.getUint32(4 + 4 * i, true);
+    });
+    this.replacements = normalizer.subarray(4 + size);
+  }
+
+  // Divides a text at symbols; parts with odd numbers are symbols.
+  divide(text) {
+    return this.symbols ? text.split(this.symbols) : [text];
+  }
+
+  // Returns a text with replacements and single spaces, which are marked.
+  normalize(text) {
+    const written = [];
+    let afterSpace = true;
+    const write = (bytes) => {
+      for (const byte of bytes) {
+        if (byte !== 32) written.push(byte);
+        else if (!afterSpace) written.push(...SPACE_BYTES);
+        afterSpace = byte === 32;
+      }
+    };
+    this.divide(text).forEach((part, number) => {
+      const bytes = encoder.encode(part);
+      if (number % 2) {
+        write(bytes);
+        return;
+      }
+      for (let i = 0; i < bytes.length;) {
+        const [length, start] = this.findReplacement(bytes, i);
+        if (length) {
+          const stop = this.replacements.indexOf(0, start);
+          write(this.replacements.subarray(start, stop));
+        } else write([bytes[i]]);
+        i += length || 1;
+      }
+    });
+    const result = decoder.decode(new Uint8Array(written));
+    const trimmed = result.replace(/\u2581+$/u, "");
+    return trimmed && SPACE + trimmed;
+  }
+
+  // Finds the longest replacement that fits, by the units of Darts-clone:
+  // returns its length, 0 for none, and where the new text begins.
+  findReplacement(bytes, start) {
+    const {trie} = this;
+    const found = [0, 0];
+    if (!trie) return found;
+    const offset = (unit) => (unit >>> 10) << ((unit & 512) >>> 6);
+    let node = offset(trie[0]);
+    for (let i = start; i < bytes.length; i += 1) {
+      node ^= bytes[i];
+      const unit = trie[node];
+      if ((unit & 0x800000ff) >>> 0 !== bytes[i]) break;
+      node ^= offset(unit);
+      if (unit & 256) {
+        found[0] = i + 1 - start;
+        found[1] = trie[node] & 0x7fffffff;
+      }
+    }
+    return found;
+  }
+
+  // Returns the ids of a text with the end id.
+  encode(text) {
+    const ids = [];
+    for (const symbol of this.segment(this.normalize(text))) {
+      const id = this.ids.get(symbol);
+      if (id !== undefined) ids.push(id);
+      else if (this.byteIds.length) {
+        for (const byte of encoder.encode(symbol)) ids.push(this.byteIds[byte]);
+      } else if (ids.at(-1) !== UNKNOWN) ids.push(UNKNOWN);
+    }
+    return [...ids, END];
+  }
+
+  segment(text) {
+    if (this.kind === "words") return text.match(/\u2581[^\u2581]*/gu) ?? [];
+    const symbols = [];
+    const frozen = new Set();
+    this.divide(text).forEach((part, number) => {
+      if (number % 2) frozen.add(symbols.push(part) - 1);
+      else symbols.push(...part);
+    });
+    if (this.kind === "characters") return symbols;
+    // Byte-pair encoding: the pair with the best score is joined first.
+    const rate = (i) => {
+      if (i < 0 || i + 1 >= symbols.length) return -Infinity;
+      const id = this.ids.get(symbols[i] + symbols[i + 1]);
+      return id === undefined ? -Infinity : this.scores[id];
+    };
+    const rates = symbols.map((_, i) =>
+      frozen.has(i) || frozen.has(i + 1) ? -Infinity : rate(i));
+    for (;;) {
+      let best = -1;
+      for (let i = 0; i < rates.length; i += 1) {
+        if (rates[i] > (rates[best] ?? -Infinity)) best = i;
+      }
+      if (best < 0) return symbols;
+      symbols.splice(best, 2, symbols[best] + symbols[best + 1]);
+      rates.splice(best, 1);
+      const isFree = (i) => !this.symbols
+        || this.types[this.ids.get(symbols[i])] !== USER_DEFINED;
+      for (const i of [best - 1, best]) {
+        if (i >= 0) rates[i] = isFree(i) && isFree(i + 1) ? rate(i) : -Infinity;
+      }
+    }
+  }
+
+  // Returns the text of each id; bytes belong to the last one of a character.
+  spell(ids) {
+    const texts = [];
+    let bytes = [];
+    ids.forEach((id, place) => {
+      let text = "";
+      if (this.types[id] === BYTE) {
+        bytes.push(this.byteIds.indexOf(id));
+        if (this.types[ids[place + 1]] !== BYTE) {
+          text = decoder.decode(new Uint8Array(bytes)).replace(/\n/gu, " ");
+          bytes = [];
+        }
+      } else if (id > UNKNOWN) {
+        text = this.pieces[id];
+        if (!texts.some(Boolean) && text.startsWith(SPACE)) text = text.slice(1);
+        text = text.replaceAll(SPACE, " ");
+      }
+      texts.push(text);
+    });
+    return texts;
+  }
+}
+
+const SPACE_BYTES = encoder.encode(SPACE);

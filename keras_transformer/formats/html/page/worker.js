@@ -1,0 +1,99 @@
+// The worker of the page: it unpacks the model and translates sentences.
+
+const WIDTH = 13;  // bits of two characters
+const NUMBERS = new Uint8Array(128);  // of the 91 characters
+let last = 0;
+for (let code = 33; code < 127; code += 1) {
+  if (!"<&\\".includes(String.fromCharCode(code))) NUMBERS[code] = last++;
+}
+
+// Returns the bytes that `encode_bytes` of writer.py wrote as a text.
+function decodeBytes(text) {
+  const bytes = new Uint8Array(text.length / 2 * WIDTH >> 3);
+  let [bits, count, place] = [0, 0, 0];
+  for (let i = 0; i < text.length; i += 2) {
+    bits |= (NUMBERS[text.charCodeAt(i)] * 91
+      + NUMBERS[text.charCodeAt(i + 1)]) << count;
+    for (count += WIDTH; count >= 8; count -= 8, bits >>>= 8) {
+      bytes[place++] = bits;
+    }
+  }
+  return bytes;
+}
+
+async function inflate(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(
+    new DecompressionStream("deflate-raw"));
+  return new Response(stream).arrayBuffer();
+}
+
+// Returns a matrix of 8 bits as numbers; each row has its own scale.
+function readMatrix(shape, scales, bytes, isTransposed) {
+  const [rows, columns] = shape;
+  const data = new Float32Array(rows * columns);
+  for (let row = 0; row < rows; row += 1) {
+    for (let column = 0; column < columns; column += 1) {
+      const place = isTransposed ? column * rows + row : row * columns + column;
+      data[place] = scales[row] * bytes[row * columns + column];
+    }
+  }
+  return {data, shape: isTransposed ? [columns, rows] : shape};
+}
+
+let translator;
+
+async function open(text) {
+  // The trailing bits of the text are zeros that no stream reads.
+  const buffer = await inflate(decodeBytes(text));
+  const size = new DataView(buffer).getUint32(0, true);
+  const header = JSON.parse(decoder.decode(new Uint8Array(buffer, 4, size)));
+  let place = 4 + size;
+  const take = (length) => buffer.slice(place, place += length);
+  const weights = {};
+  for (const {name, shape, transposed} of header.weights) {
+    const scales = new Float32Array(take(4 * shape[0]));
+    weights[name] = shape.length === 1 ? {data: scales, shape}
+      : readMatrix(shape, scales, new Int8Array(take(shape[0] * shape[1])),
+        transposed);
+  }
+  for (const [name, other] of Object.entries(header.shared)) {
+    weights[name] = weights[other];
+  }
+  const [target, source = target] = header.vocabularies.map((one) =>
+    new Tokenizer(one, new Uint8Array(take(one.normalizer))));
+  const model = new Model(header.config, weights);
+  translator = {model, source, target, ...header};
+}
+
+// Returns what the page shows of a hypothesis: each `piece` has its text and
+// its probability, and its number is that of its id.
+const show = ({ids, logProbs}) => {
+  const {target} = translator;
+  const texts = target.spell(ids.slice(0, -1));
+  return {ids: ids.slice(0, -1), text: texts.join(""),
+    pieces: texts.map((text, i) => ({text, logProb: logProbs[i]}))};
+};
+
+const METHODS = {
+  open,
+  count: (text) => translator.source.encode(text).length,
+  translate(text, beamSize) {
+    const {model, source, options} = translator;
+    const ids = source.encode(text);
+    if (ids.length < 2) return {ids: [], text: "", pieces: []};
+    return show(model.search(ids, beamSize, options));
+  },
+  findOthers(text, prefix, number) {
+    const {model, source, options} = translator;
+    return model.findOthers(source.encode(text), prefix, number, options)
+      .map(show);
+  },
+};
+
+onmessage = async ({data: {number, name, values}}) => {
+  try {
+    postMessage({number, result: await METHODS[name](...values)});
+  } catch (error) {
+    postMessage({number, error: `${error}`});
+  }
+};

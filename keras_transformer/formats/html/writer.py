@@ -1,0 +1,234 @@
+"""Writes a run as one page that translates in a browser, without a network."""
+
+import base64
+import dataclasses
+import hashlib
+import importlib.resources
+import json
+import os
+import zlib
+
+import jinja2
+import numpy as np
+
+from keras_transformer.errors import UserError
+from keras_transformer.files import directories
+from keras_transformer.files.writing import atomic_write
+from keras_transformer.formats.ctranslate2 import conversion
+from keras_transformer.formats.exported import check_understood
+from keras_transformer.parsing.target_text import find_linearization
+from keras_transformer.runs.data_record import list_language_codes
+from keras_transformer.runs.model_card.card import LANGUAGES
+from keras_transformer.runs.model_card.card import make_model_card
+from keras_transformer.runs.weights import check_checkpoint
+from keras_transformer.runs.weights import read_weights
+from keras_transformer.token_ids import VOCABULARY_TYPES
+
+FORMAT = "html"
+PAGE_FILE = "index.html"
+_MARK = "<!-- Written by keras_transformer"
+# The fields of a model that the page computes; see `check_understood`. Unlike
+# CTranslate2, it can add positions to relative ones.
+UNDERSTOOD = {**conversion.UNDERSTOOD}
+UNDERSTOOD["positional_encoding"] += ("none",)
+_ADVICE = "Export it with --format=saved_model or --format=ctranslate2."
+# A character of ASCII, apart from three that mean something to HTML or in a
+# string. Two of them stand for 13 bits.
+_ALPHABET = bytes(set(range(33, 127)) - set(b"<&\\"))
+_BITS = 13
+_WORKER_FILES = ("tokenizer.js", "model.js", "worker.js")
+# SentencePiece's number of its byte-pair encoding; the next ones follow.
+_FIRST_TYPE = 2
+
+
+def export_html(run, export_dir, options, step=None):
+    """Writes a checkpoint as a page that needs no other file; returns its path.
+
+    The page is `index.html` in `export_dir`, or `export_dir` itself if that
+    ends in ".html". It holds the weights in 8 bits, the vocabularies, the
+    search and the model card, and opens from a disk or any server. It
+    decodes with the `DecodeOptions`. Other files in the directory stay. The
+    step is an integer or "best" and defaults to the newest. Raises a
+    `UserError` if the page cannot compute the model.
+    """
+    check_model(run, options)
+    path = find_page(export_dir)
+    step = run.checkpoints.find(step)
+    check_checkpoint(run, step)
+    codes = list_language_codes(run)
+    names = [LANGUAGES.get(code, code) for code in codes]
+    card = make_model_card(run, step, {"format": FORMAT, "decode": options})
+    page = _render(
+        codes=codes,
+        title=f"{names[0]} to {names[1]}" if len(names) == 2 else "Translation",
+        beam_size=options.beam_size,
+        card=card.partition("\n---\n")[2].strip(),  # without its header
+        model=encode_bytes(_pack(run, step, options)),
+    )
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with atomic_write(path) as file:
+        file.write(page)
+    return path
+
+
+def check_model(run, options):
+    """Raises a `UserError` if the page cannot do what a run asks for."""
+    check_understood(run.hparams.model, UNDERSTOOD, "in a page", _ADVICE)
+    vocabularies = run.vocabularies
+    if find_linearization(run.vocabulary):
+        raise UserError(
+            "A page needs a run that translates. Received: "
+            f"{run.path}, which parses. {_ADVICE}"
+        )
+    if any(v.is_imported for v in (vocabularies.sources, vocabularies.targets)):
+        raise UserError(
+            "A page needs a vocabulary of kt-datagen. Received: "
+            f"{run.path} with one of Marian or Tensor2Tensor. {_ADVICE}"
+        )
+    if options.temperature:
+        raise UserError(
+            "`temperature` must be 0 in a page, which draws no samples. "
+            f"Received: temperature={options.temperature}. Leave it out."
+        )
+
+
+def find_page(export_dir):
+    """Returns the path of the page, after checking that it may be written."""
+    is_file = export_dir.endswith(".html")
+    path = export_dir if is_file else os.path.join(export_dir, PAGE_FILE)
+    path = os.path.abspath(path)
+    directories.check_directory(os.path.dirname(path), "`export_dir`")
+    if os.path.lexists(path):
+        start = ""
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                start = file.read(200)
+        if _MARK not in start:
+            raise UserError(
+                "`export_dir` must not hold another page. Received: "
+                f"export_dir={export_dir!r}, but {path} is a file of yours. "
+                "Name another directory."
+            )
+    return path
+
+
+def quantize(array):
+    """Returns a matrix in 8 bits, and a float32 scale for each of its rows.
+
+    >>> quantize(np.array([[254.0, -2.0]]))
+    (array([[127,  -1]], dtype=int8), array([[2.]], dtype=float32))
+    """
+    largest = np.abs(array).max(axis=1, keepdims=True)
+    scales = np.maximum(largest / 127, 1e-30).astype("float32")
+    return np.rint(array / scales).astype("int8"), scales
+
+
+def encode_bytes(content):
+    """Writes bytes as printable ASCII, 16 bytes in 20 characters.
+
+    >>> encode_bytes(b"abc")
+    '(c*g'
+    """
+    # Base64 would take 22 characters.
+    bits = np.unpackbits(np.frombuffer(content, "uint8"), bitorder="little")
+    bits = np.pad(bits, (0, -len(bits) % _BITS)).reshape(-1, _BITS)
+    numbers = bits @ (1 << np.arange(_BITS))
+    pairs = np.stack(np.divmod(numbers, len(_ALPHABET)), axis=1)
+    alphabet = np.frombuffer(bytes(sorted(_ALPHABET)), "uint8")
+    return alphabet[pairs].tobytes().decode("ascii")
+
+
+def _pack(run, step, options):
+    """Returns weights and vocabularies as `open` of worker.js reads them."""
+    config = dataclasses.asdict(run.hparams.model)
+    config["d_k"], config["d_v"] = run.hparams.model.head_widths
+    config["num_decoder_layers"] = run.hparams.model.decoder_depth
+    described, parts = [], []
+    for name, array in read_weights(run.checkpoints, step).items():
+        name = name.removeprefix("model/")
+        # The page has a row for each output, and so have embeddings.
+        kinds = ("embedding", "positions", "relative")
+        transposed = array.ndim == 2 and not any(kind in name for kind in kinds)
+        described.append(
+            {"name": name, "shape": array.shape, "transposed": transposed}
+        )
+        if array.ndim == 2:
+            numbers, scales = quantize(array)
+            parts += [scales.astype("<f4").tobytes(), numbers.tobytes()]
+        else:
+            parts.append(array.astype("<f4").tobytes())
+    vocabularies = [
+        _describe_vocabulary(content)
+        for content in run.vocabularies.model_bytes
+    ]
+    parts += [normalizer for _, normalizer in vocabularies]
+    tied = ("all", "target", "none").index(config["tied_embeddings"])
+    uses = [
+        f"embedding/{use}" for use in ("softmax_weights", "input_embeddings")
+    ]
+    header = {
+        "config": config,
+        "options": dataclasses.asdict(options),
+        "weights": described,
+        "shared": dict.fromkeys(uses[: 2 - tied], "embedding/embeddings"),
+        "vocabularies": [description for description, _ in vocabularies],
+    }
+    text = json.dumps(header).encode()
+    content = b"".join([len(text).to_bytes(4, "little"), text, *parts])
+    # The smallest of its strategies for weights, and raw as browsers read it.
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
+    return deflate.compress(content) + deflate.flush()
+
+
+def _describe_vocabulary(model_bytes):
+    """Returns what tokenizer.js reads, and the table of replacements."""
+    # Imported here because few commands need protobuf.
+    from sentencepiece import sentencepiece_model_pb2
+
+    model = sentencepiece_model_pb2.ModelProto.FromString(model_bytes)
+    normalizer = model.normalizer_spec.precompiled_charsmap
+    kind = model.trainer_spec.model_type - _FIRST_TYPE
+    description = {
+        "pieces": [piece.piece for piece in model.pieces],
+        "types": [piece.type for piece in model.pieces],
+        "scores": [piece.score for piece in model.pieces],
+        "normalizer": len(normalizer),
+        "kind": VOCABULARY_TYPES[kind],
+    }
+    return description, normalizer
+
+
+def _render(**parts):
+    """Returns the page, whose policy names the hashes of script and style."""
+    folder = importlib.resources.files(__package__).joinpath("page")
+
+    def read(name):
+        return folder.joinpath(name).read_text(encoding="utf-8")
+
+    script, style = read("page.js"), read("page.css")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    return environment.from_string(read("page.html")).render(
+        mark=f"{_MARK}. -->",
+        script=script,
+        style=style,
+        worker="\n".join(map(read, _WORKER_FILES)),
+        policy="; ".join(
+            [
+                "default-src 'none'",
+                f"script-src 'sha256-{_hash(script)}'",
+                f"style-src 'sha256-{_hash(style)}'",
+                "worker-src blob:",
+                "img-src data:",
+                "base-uri 'none'",
+                "form-action 'none'",
+            ]
+        ),
+        **parts,
+    )
+
+
+def _hash(text):
+    digest = hashlib.sha256(text.encode()).digest()
+    return base64.b64encode(digest).decode("ascii")

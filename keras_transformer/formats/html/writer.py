@@ -29,14 +29,16 @@ PAGE_FILE = "index.html"
 _MARK = "<!-- Written by keras_transformer"
 # The fields of a model that the page computes; see `check_understood`. Unlike
 # CTranslate2, it can add positions to relative ones.
-UNDERSTOOD = {**conversion.UNDERSTOOD}
-UNDERSTOOD["positional_encoding"] += ("none",)
+UNDERSTOOD = {
+    **conversion.UNDERSTOOD,
+    "positional_encoding": ("sinusoidal", "tensor2tensor", "learned", "none"),
+}
 _ADVICE = "Export it with --format=saved_model or --format=ctranslate2."
 # A character of ASCII, apart from three that mean something to HTML or in a
 # string. Two of them stand for 13 bits.
 _ALPHABET = bytes(set(range(33, 127)) - set(b"<&\\"))
 _BITS = 13
-_WORKER_FILES = ("tokenizer.js", "model.js", "worker.js")
+_WORKER_FILES = ("tokenizer.js", "text.js", "model.js", "worker.js")
 # SentencePiece's number of its byte-pair encoding; the next ones follow.
 _FIRST_TYPE = 2
 

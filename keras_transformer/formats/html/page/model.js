@@ -8,23 +8,15 @@ const ACTIVATIONS = {
 };
 const [PAD, END, UNKNOWN] = [0, 1, 2];
 
-// Abramowitz and Stegun, 7.1.26, has too few digits, so this is the series of
-// the function, or the continued fraction of its complement.
+// The terms of this series have one sign, so no digits cancel.
 function erf(x) {
-  const a = Math.abs(x);
-  if (a > 6) return Math.sign(x);
-  if (a > 2.5) {
-    let fraction = a;
-    for (let k = 60; k > 0; k -= 1) fraction = a + k / 2 / fraction;
-    const rest = Math.exp(-a * a) / fraction / Math.sqrt(Math.PI);
-    return Math.sign(x) * (1 - rest);
-  }
+  if (Math.abs(x) > 6) return Math.sign(x);
   let [sum, term] = [x, x];
-  for (let k = 1; Math.abs(term) > 1e-17; k += 1) {
-    term *= -x * x / k;
-    sum += term / (2 * k + 1);
+  for (let k = 1; Math.abs(term) > 1e-17 * Math.abs(sum); k += 1) {
+    term *= 2 * x * x / (2 * k + 1);
+    sum += term;
   }
-  return 2 / Math.sqrt(Math.PI) * sum;
+  return 2 / Math.sqrt(Math.PI) * Math.exp(-x * x) * sum;
 }
 
 class Model {
@@ -33,11 +25,10 @@ class Model {
   constructor(config, weights) {
     this.config = config;
     this.weights = weights;
-    this.positions = {};
   }
 
-  // Multiplies vectors by a matrix and adds a bias, if there is one. Four rows
-  // of the matrix are read at once, since each product waits for the last.
+  // Multiplies vectors by a matrix and adds a bias, if there is one. Four sums
+  // grow at once, since each addition waits for the one before it.
   project(x, name) {
     const {data, shape: [outputs, inputs]} = this.weights[name];
     const bias = this.weights[`${name}_bias`]?.data;
@@ -45,7 +36,7 @@ class Model {
     const y = new Float32Array(count * outputs);
     for (let o = 0; o < outputs; o += 4) {
       const a = o * inputs;
-      // The last four rows may overlap those before them.
+      // Rows after the last one repeat it, and their sums are dropped.
       const [b, c, d] = [1, 2, 3].map((n) => Math.min(o + n, outputs - 1)
         * inputs);
       for (let row = 0; row < count; row += 1) {

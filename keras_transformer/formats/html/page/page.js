@@ -93,10 +93,8 @@ async function update() {
   const mine = turn;
   const isOver = () => mine !== turn;
   const begun = performance.now();
-  output.classList.add("waiting");
   const parts = [];
   for (const part of divide(text.value)) parts.push(...await shorten(part));
-  const shown = [];
   for (const [number, part] of parts.entries()) {
     if (isOver()) return;
     const {before, sentence, after} = part;
@@ -106,18 +104,21 @@ async function update() {
       if (parts.length > 1) {
         status.textContent = `Sentence ${number + 1} of ${parts.length}`;
       }
-      result = chosen.get(sentence) ?? known.get(key)
-        ?? await ask("translate", sentence, Number(beam.value));
-      known.set(key, result);
+      if (!known.has(key)) {
+        known.set(key, await ask("translate", sentence, Number(beam.value)));
+      }
+      result = chosen.get(sentence) ?? known.get(key);
     }
     if (isOver()) return;
     // Scripts without spaces have none between sentences either.
-    const space = after || (parts[number + 1] ? " " : "");
-    shown.push(before, ...(result ? makeWords(sentence, result) : [sentence]),
-      space);
-    if (number % 8 === 0) output.replaceChildren(...shown);
+    const next = sentence && parts[number + 1];
+    const space = after || (next && !next.before ? " " : "");
+    if (!number) output.replaceChildren();
+    output.append(before, ...(result ? makeWords(sentence, result)
+      : [sentence]), space);
   }
-  output.replaceChildren(...shown);
+  if (isOver()) return;
+  if (!parts.length) output.replaceChildren();
   output.classList.remove("waiting");
   find("copy").disabled = !text.value.trim();
   find("again").hidden = !chosen.size;
@@ -128,7 +129,7 @@ async function update() {
 }
 
 // Each word is a button; its shade is the doubt of the model.
-function makeWords(sentence, {ids, pieces}) {
+function makeWords(sentence, {ids, pieces, end}) {
   const words = [];
   pieces.forEach(({text: piece, logProb}, place) => {
     const last = words.at(-1);
@@ -137,7 +138,7 @@ function makeWords(sentence, {ids, pieces}) {
       last.logProb += logProb;
     } else words.push({text: piece, logProb, place});
   });
-  return words.flatMap(({text: word, logProb, place}) => {
+  const elements = words.flatMap(({text: word, logProb, place}) => {
     const probability = Math.exp(logProb);
     const button = make("button", {type: "button", class: "word",
       "aria-expanded": "false", title: `probability ${percent(probability)}`,
@@ -147,6 +148,7 @@ function makeWords(sentence, {ids, pieces}) {
     return [word.slice(0, word.length - word.trimStart().length),
       make("span", {class: "place"}, button)];
   });
+  return [...elements, end];
 }
 
 const percent = (number) => `${(100 * number).toFixed(number < 0.1 ? 1 : 0)} %`;
@@ -200,6 +202,8 @@ function close() {
 
 let timer = 0;
 function updateSoon() {
+  output.classList.add("waiting");
+  status.textContent = "";
   clearTimeout(timer);
   timer = setTimeout(() => run(update), PAUSE);
 }

@@ -65,28 +65,36 @@ async function open(text) {
   translator = {model, source, target, ...header};
 }
 
-// Returns what the page shows of a hypothesis: each `piece` has its text and
-// its probability, and its number is that of its id.
-const show = ({ids, logProbs}) => {
-  const {target} = translator;
-  const texts = target.spell(ids.slice(0, -1));
-  return {ids: ids.slice(0, -1), text: texts.join(""),
-    pieces: texts.map((text, i) => ({text, logProb: logProbs[i]}))};
-};
+const encode = (text) =>
+  translator.source.encode(restoreCase(text, translator.source));
+
+// Returns what the page shows of a hypothesis: each of the `pieces` has the
+// text of an id and its probability, and `end` has the emoji after them.
+function show({ids, logProbs}, source, end) {
+  const texts = translator.target.spell(ids.slice(0, -1));
+  const text = texts.join("");
+  const emoji = findMissingEmoji(source, text);
+  const rest = (emoji && ` ${emoji}`) + (text ? end : end.trim());
+  return {ids: ids.slice(0, -1), text: text + rest, end: rest,
+    pieces: texts.map((piece, i) => ({text: piece, logProb: logProbs[i]}))};
+}
 
 const METHODS = {
   open,
   count: (text) => translator.source.encode(text).length,
   translate(text, beamSize) {
-    const {model, source, options} = translator;
-    const ids = source.encode(text);
-    if (ids.length < 2) return {ids: [], text: "", pieces: []};
-    return show(model.search(ids, beamSize, options));
+    const {model, options} = translator;
+    const {body, end} = divideEnd(text);
+    const ids = encode(body);
+    const best = ids.length < 2 ? {ids: [END], logProbs: []}
+      : model.search(ids, beamSize, options);
+    return show(best, body, end);
   },
   findOthers(text, prefix, number) {
-    const {model, source, options} = translator;
-    return model.findOthers(source.encode(text), prefix, number, options)
-      .map(show);
+    const {model, options} = translator;
+    const {body, end} = divideEnd(text);
+    return model.findOthers(encode(body), prefix, number, options)
+      .map((one) => show(one, body, end));
   },
 };
 

@@ -1,0 +1,235 @@
+"""A run as one page: what is refused, and what it does in Chromium."""
+
+import dataclasses
+import pathlib
+import re
+import shutil
+
+import pytest
+from commands import assert_fails
+from commands import call
+from small_translators import HPARAMS
+from small_translators import TEXTS
+from small_translators import make_kana_vocabulary
+from small_translators import make_run
+from small_translators import make_tree_vocabulary
+from small_translators import make_vocabulary
+
+from keras_transformer import load
+from keras_transformer.bin import exporter
+from keras_transformer.errors import UserError
+from keras_transformer.formats.html.writer import export_html
+from keras_transformer.formats.html.writer import quantize
+from keras_transformer.runs.checkpoint_file import write_arrays
+from keras_transformer.runs.weights import read_weights
+from keras_transformer.search.options import DecodeOptions
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
+MODELS = {
+    "post-norm": {},
+    "pre-norm": {
+        "norm": "pre",
+        "activation": "gelu",
+        "positional_encoding": "learned",
+        "attention_bias": True,
+        "output_bias": True,
+        "d_k": 6,
+        "d_v": 10,
+        "num_decoder_layers": 2,
+        "tied_embeddings": "none",
+        "decoder_start": "padding",
+    },
+    "relative": {
+        "activation": "silu",
+        "positional_encoding": "none",
+        "max_relative_position": 2,
+        "scale_embeddings": False,
+        "tied_embeddings": "target",
+    },
+    "tensor2tensor": {"positional_encoding": "tensor2tensor", "norm": "pre"},
+}
+SENTENCES = [text for text in TEXTS if text.strip()]
+SENTENCES += [text.upper() for text in SENTENCES]
+SENTENCES += [
+    "a dog 🐶 runs 👍🏽",
+    "\u00a0cafe\u0301  \ufb01ve\u200b ",
+    "the dog is \u05e9\u05dc\u05d5\u05dd 東京",
+    "\u2581 <a> & \\ \x01",
+    "🏴\U000e0067\U000e007f 1\ufe0f\u20e3",
+]
+
+
+def make_rounded_run(folder, **changes):
+    """Makes a run whose weights have 8 bits, so that its page has the same."""
+    hparams = dataclasses.replace(HPARAMS, **changes)
+    vocabulary = make_vocabulary(folder / "vocabulary")
+    source = None
+    if hparams.tied_embeddings != "all":
+        source = make_kana_vocabulary(folder / "source")
+    run = make_run(folder / "run", vocabulary, hparams, source)
+    arrays = read_weights(run.checkpoints)
+    for name, array in arrays.items():
+        if array.ndim == 2:
+            numbers, scales = quantize(array)
+            arrays[name] = numbers * scales
+    write_arrays(run.checkpoints.path(run.checkpoints.find()), arrays)
+    return run
+
+
+def export(run, path, **options):
+    options = DecodeOptions.from_hparams(run.hparams).replace(**options)
+    return export_html(run, str(path), options)
+
+
+class WriterTest:
+    def test_it_names_what_no_page_can_do(self, tmp_path):
+        vocabulary = make_tree_vocabulary(tmp_path / "trees")
+        parser = make_run(tmp_path / "parser", vocabulary)
+        with pytest.raises(UserError, match="a run that translates. Received"):
+            export(parser, tmp_path / "page")
+        run = make_rounded_run(tmp_path, neighbourhood_size=3)
+        with pytest.raises(UserError, match="`neighbourhood_size` must be 0"):
+            export(run, tmp_path / "page")
+
+    def test_it_replaces_its_page_and_no_other(self, tmp_path):
+        run = make_rounded_run(tmp_path)
+        with pytest.raises(UserError, match="`temperature` must be 0 in a"):
+            export(run, tmp_path / "site", temperature=1.0)
+        path = export(run, tmp_path / "site")
+        assert path == export(run, tmp_path / "site" / "index.html")
+        pathlib.Path(path).write_text("<!DOCTYPE html>mine")
+        with pytest.raises(UserError, match="must not hold another page"):
+            export(run, tmp_path / "site")
+
+    def test_the_command_prints_the_path(self, tmp_path, capsys):
+        run = make_rounded_run(tmp_path)
+        flags = [f"--output_dir={run.path}", "--format=html"]
+        assert call(exporter, *flags) == 0
+        path = pathlib.Path(capsys.readouterr().out.strip())
+        assert path == pathlib.Path(run.path, "export_html", "index.html")
+        page = path.read_text()
+        assert "weights in 8 bits" in page  # the card
+        assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
+        faults = ["quantization", "no effect with --format=html"]
+        assert_fails(capsys, faults, exporter, *flags, "--quantization=int8")
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    playwright = pytest.importorskip("playwright.sync_api")
+    if BROWSER is None:
+        pytest.skip("needs Chromium")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium):
+    """Returns a function that opens a page from the disk, without a network.
+
+    No page may have an error, open a dialog or ask for another address.
+    """
+    contexts, faults = [], []
+
+    def visit(path, **options):
+        context = chromium.new_context(offline=True, **options)
+        contexts.append(context)
+        page = context.new_page()
+        address = pathlib.Path(path).as_uri()
+        page.on("console", lambda message: faults.append(message.text))
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("dialog", lambda dialog: faults.append(dialog.message))
+        page.on(
+            "request",
+            lambda request: (
+                request.url.startswith((address, "data:", "blob:"))
+                or faults.append(request.url)
+            ),
+        )
+        page.goto(address)
+        wait(page, "Ready")
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert not faults
+
+
+def wait(page, status):
+    page.locator("#status", has_text=status).wait_for(timeout=60_000)
+
+
+def type_text(page, text):
+    page.fill("#text", text)
+    wait(page, "Translated")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    return export(make_rounded_run(folder), folder / "page")
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+class BrowserTest:
+    @pytest.mark.parametrize("name", MODELS)
+    def test_its_translations_are_those_of_keras(self, tmp_path, visit, name):
+        run = make_rounded_run(tmp_path, **MODELS[name])
+        page = visit(export(run, tmp_path / "page"))
+        translate = load(run.path, engine="keras")
+        for beam_size in (1, 4):
+            texts = [
+                page.evaluate(
+                    "([text, size]) => ask('translate', text, size)",
+                    [sentence, beam_size],
+                )["text"]
+                for sentence in SENTENCES
+            ]
+            assert texts == translate(SENTENCES, beam_size=beam_size)
+
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    def test_axe_finds_no_fault(self, visit, path, scheme):
+        axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+        page = visit(path, color_scheme=scheme)
+        type_text(page, "a dog runs")
+        page.click(".word >> nth=0")
+        page.wait_for_selector(".choices button", timeout=60_000)
+        results = axe.Axe().run(page)
+        assert not results.violations_count, results.generate_report()
+
+    def test_another_word_is_chosen_by_the_keyboard(self, visit, path):
+        page = visit(path, viewport={"width": 400, "height": 800})
+        type_text(page, "two women")
+        before = page.text_content("#output")
+        page.locator(".word >> nth=0").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".choices button:focus", timeout=60_000)
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width == 400
+        page.keyboard.press("ArrowDown")
+        chosen = page.evaluate("document.activeElement.firstChild.textContent")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#again:not([hidden])", timeout=60_000)
+        assert page.locator(".word").all_text_contents()[0] == chosen
+        page.click("#again")
+        page.wait_for_selector("#again", state="hidden", timeout=60_000)
+        assert page.text_content("#output") == before
+
+    def test_a_long_text_keeps_its_lines_and_no_text_is_markup(
+        self, visit, path
+    ):
+        page = visit(path)
+        evil = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+        lines = [evil, "\u05e9\u05dc\u05d5\u05dd 👍", *["A dog. " * 20] * 60]
+        type_text(page, "\n\n".join(lines))
+        output = page.text_content("#output")
+        assert output.count("\n\n") == len(lines) - 1
+        assert "👍" in output
+        assert page.locator("#output img, #output script").count() == 0

@@ -55,13 +55,18 @@ def search(
     sources, targets = translator.codec.vocabularies
     constraint = make_constraint(options, targets, sources)
     observed = []
+
+    def observe(*step):
+        observed.append(step)
+        studio.job.advance(len(observed), int(arrays[1][0]))
+
     results = find_hypotheses(
         translator.engine.model,
         arrays[0],  # inputs
         arrays[1],  # limits
         options,
         constraint=constraint,
-        observe=lambda *step: observed.append(step),
+        observe=observe,
     )
     ids = cut_after_end(np.asarray(results.sequences)[0, 0].tolist())
     steps, path = _list_steps(targets, observed, alpha)

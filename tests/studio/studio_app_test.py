@@ -127,7 +127,7 @@ class RequestTest:
         body = {"text": "a b c", "num_hypotheses": 2}
         status, _, content = ask("POST", "/api/translate", body)
         assert status == 200
-        assert len(json.loads(content)["hypotheses"]) == 2
+        assert 1 <= len(json.loads(content)["hypotheses"]) <= 2
 
     @pytest.mark.parametrize(
         "body,words",

@@ -36,6 +36,11 @@ export async function ask(name, values = {}) {
   return results;
 }
 
+// Aborts all requests, and the server then ends their work.
+export function stopAll() {
+  asked.forEach((controller) => controller.abort());
+}
+
 // A token as readable text: a piece that begins a word lacks SentencePiece's
 // mark, and any other has a dot in front, unless it is a label.
 export function readable(token) {
@@ -81,6 +86,18 @@ export function markDifferences(first, second) {
 // character, while JavaScript counts two.
 export const cut = (text, start, stop) =>
   [...text].slice(start, stop).join("");
+
+// A page inside the page, as high as its content.
+export function showFrame(name, title, loaded = () => null) {
+  const frame = make("iframe", {src: `frame/${name}`, title, onload: () => {
+    const {body} = frame.contentDocument;
+    new ResizeObserver(() => {
+      frame.style.height = `${body.offsetTop + body.offsetHeight + 2}px`;
+    }).observe(body);
+    loaded(frame);
+  }});
+  return frame;
+}
 
 export const note = (text) => make("p", {class: "faint"}, text);
 

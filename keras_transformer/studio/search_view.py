@@ -55,18 +55,13 @@ def search(
     sources, targets = translator.codec.vocabularies
     constraint = make_constraint(options, targets, sources)
     observed = []
-
-    def observe(*step):
-        observed.append(step)
-        studio.job.advance(len(observed), int(arrays[1][0]))
-
     results = find_hypotheses(
         translator.engine.model,
         arrays[0],  # inputs
         arrays[1],  # limits
         options,
         constraint=constraint,
-        observe=observe,
+        observe=_make_observer(studio.job, observed, int(arrays[1][0])),
     )
     ids = cut_after_end(np.asarray(results.sequences)[0, 0].tolist())
     steps, path = _list_steps(targets, observed, alpha)
@@ -84,6 +79,14 @@ def search(
             if one["outcome"] == "kept"
         ],
     }
+
+
+def _make_observer(job, observed, limit):
+    def observe(*step):
+        observed.append(step)
+        job.advance(len(observed), limit)
+
+    return observe
 
 
 def _list_steps(vocabulary, observed, alpha):

@@ -215,6 +215,73 @@ class TranslateTest:
             page.click(".word:text('z')")
         assert request.value.post_data_json["prefix"] == "x \U0001f600 yy "
 
+    def test_only_the_chosen_sentence_changes(self, visit):
+        pytest.importorskip("sentencex")
+        page = visit("translate", "a b\nc d")
+        last = ".word[data-sentence='1']"
+        page.wait_for_selector(last, timeout=60_000)
+        first = page.locator("[data-sentence='0']").all_text_contents()
+        with page.expect_request("**/api/alternatives") as request:
+            page.click(last)
+        values = request.value.post_data_json
+        assert (values["text"], values["prefix"]) == ("c d", "")
+        page.click(".choices button >> nth=1", timeout=60_000)
+        page.wait_for_selector(f"{last}.fixed:focus", timeout=60_000)
+        kept = page.locator("[data-sentence='0']").all_text_contents()
+        assert kept == first
+
+    def test_the_words_can_be_selected(self, visit):
+        page = visit("translate")
+        page.locator(".output").select_text()
+        text = page.evaluate("getSelection().toString()")
+        assert text and text == page.text_content(".output")
+
+
+class AddressTest:
+    def test_it_begins_with_a_sentence_of_dev(self, visit, address):
+        page = visit("translate")
+        page.goto("about:blank")
+        page.goto(address)
+        page.wait_for_selector(".word", timeout=60_000)
+        examples = page.locator("#examples button")
+        texts = examples.all_text_contents()
+        assert len(texts) == 3 and page.input_value("#text") == texts[0]
+        examples.nth(1).click()
+        assert page.input_value("#text") == texts[1]
+
+    def test_reload_and_back_keep_the_choices(self, visit):
+        page = visit("translate")
+        output = page.locator(".output")
+        before = output.text_content()
+        page.click(".word >> nth=1")
+        page.click(".choices button >> nth=1", timeout=60_000)
+        page.wait_for_selector(".word.fixed", timeout=60_000)
+        after = output.text_content()
+        page.reload()
+        page.wait_for_selector(".word.fixed", timeout=60_000)
+        assert output.text_content() == after != before
+        page.go_back()
+        playwright.expect(output).to_have_text(before, timeout=60_000)
+        page.go_forward()
+        playwright.expect(output).to_have_text(after, timeout=60_000)
+        page.click("nav >> text=Search")
+        page.wait_for_selector(".node[data-step]", timeout=60_000)
+        page.locator("input[type=range] >> nth=0").fill("2")
+        page.click("nav >> text=Translate")
+        page.wait_for_selector(".word.fixed", timeout=60_000)
+        page.go_back()
+        assert page.locator("output >> nth=0").text_content() == "2"
+
+    def test_attention_keeps_kind_layer_and_heads(self, visit):
+        page = visit("attention")
+        page.frames[1].click("#kinds label >> nth=0", timeout=60_000)
+        page.frames[1].click("[data-head='1']")
+        with page.expect_request("**/frame/*"):
+            page.fill("#text", "a b c")
+        shown = "document.querySelector('iframe').contentWindow.location.hash"
+        expected = f"{shown} == '#kind=encoder&layer=1&heads=1'"
+        page.wait_for_function(expected, timeout=60_000)
+
 
 class SearchTest:
     def test_arrow_keys_move_and_tell_why(self, visit):
@@ -232,8 +299,21 @@ class SearchTest:
         page.locator("input[type=range] >> nth=0").fill("2")
         playwright.expect(page.locator(rows)).to_have_count(4, timeout=60_000)
 
+    def test_a_long_search_can_be_stopped(self, visit):
+        page = visit("search", "a b c d " * 100, waits=False)
+        page.click("#stop", timeout=60_000)
+        assert page.text_content("#status") == "Stopped."
+        page.fill("#text", TEXT)
+        page.wait_for_selector(".node[data-step]", timeout=60_000)
+
 
 class TrainingTest:
+    def test_the_pointer_reads_values(self, visit):
+        page = visit("training")
+        page.hover(".chart >> nth=0", position={"x": 60, "y": 60})
+        values = page.text_content(".values >> nth=0")
+        assert values.startswith("update 1: this train 3.00")
+
     def test_new_rows_appear_while_the_page_is_open(
         self, visit, translation_runs
     ):
@@ -308,6 +388,7 @@ def test_a_saved_view_works_without_the_server(visit, chromium, name, tmp_path):
         assert TEXT in text or name == "attention"
     shown = {"attention": "#matrix image", "compare": "h2"}
     assert saved.locator(shown.get(name, VIEWS[name])).count()
+    assert not saved.locator(".live").count()
     others = [url for url in requests if not url.startswith(("file:", "data:"))]
     assert not others
     saved.close()

@@ -138,7 +138,7 @@ export function open(context) {
         }
       };
       const button = make("span", {role: "button", tabindex: 0,
-        class: stop <= [...prefix].length ? "word fixed" : "word",
+        class: start < [...prefix].length ? "word fixed" : "word",
         "data-sentence": sentence, "aria-expanded": "false",
         "--share": ((1 - probability) ** 1.5).toFixed(3),
         title: `probability ${percent(probability)}`, onclick: press,

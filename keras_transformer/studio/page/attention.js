@@ -21,8 +21,10 @@ export function open(context) {
     async update() {
       const results = await context.ask("attention");
       if (!results) return;
-      const chosen = context.state.options.attention ?? "";
-      const frame = results.frame && showFrame(`${results.frame}#${chosen}`,
+      const {attention} = context.state.options;
+      // An empty fragment would scroll our page to the top of this one.
+      const place = attention ? `#${attention}` : "";
+      const frame = results.frame && showFrame(`${results.frame}${place}`,
         "Attention of all layers and heads", follow);
       context.root.replaceChildren(frame ?? note("Type a sentence to see which "
         + "of its words the model attends to."));

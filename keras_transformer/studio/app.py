@@ -56,7 +56,6 @@ FUNCTIONS = {
     "parse": tree_view.parse,
     "decode": comparison_view.decode,
     "compare": comparison_view.compare_texts,
-    "compare_file": comparison_view.save_comparison,
     "explain": explanation_view.explain_head,
 }
 LOOPBACK = ("localhost", "127.0.0.1", "::1")

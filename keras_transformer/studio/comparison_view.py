@@ -107,19 +107,6 @@ def compare_texts(
     }
 
 
-def save_comparison(
-    studio,
-    name: str,
-    run: int = 0,
-    step: int = 0,
-    other: int = 0,
-    other_step: int = 0,
-):
-    """Returns the page of `compare_texts` as `html`."""
-    results = compare_texts(studio, name, run, step, other, other_step)
-    return {"html": studio.get_frame(results["frame"]).html}
-
-
 def _get_problem(studio, run):
     record = studio.get_run(run).record
     problem = registry.get_problem(record["problem"], record.get("data_dir"))

@@ -116,11 +116,10 @@ export function open(context) {
   }
 
   async function compareTexts({name}) {
-    const values = {name, ...fields()};
-    const results = await context.work(ask("compare", values));
+    const results = await context.work(ask("compare", {name, ...fields()}));
     if (!results) return;
     context.set({set: name});
-    shown = values;
+    shown = results.frame;
     const list = make("div");
     const state = {order: "difference", count: SHOWN};
     const more = make("button", {type: "button", onclick: () => {
@@ -159,6 +158,6 @@ export function open(context) {
   offerTexts();
   return {
     update,
-    save: async () => shown && (await ask("compare_file", shown)).html,
+    save: async () => shown && (await fetch(`frame/${shown}`)).text(),
   };
 }

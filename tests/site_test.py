@@ -79,7 +79,9 @@ class SiteSourceTest:
     def test_links_show_titles_of_pages(self, source):
         text = (source / "docs/contents.md").read_text(encoding="utf-8")
         assert "[The paper and the code](paper.md)" in text
-        assert not re.search(r"\[[\w/]+\.md\]", text)
+        for name in ("contents.md", "index.md"):
+            text = (source / "docs" / name).read_text(encoding="utf-8")
+            assert not re.search(r"\[[\w/]+\.md\]", text)
 
     def test_links_in_code_stay(self):
         text = "[a](b.md) `[a](b.md)`\n```\n[a](b.md)\n```\n[c]: training.md\n"

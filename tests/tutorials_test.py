@@ -52,6 +52,14 @@ class TutorialsTest:
         page.write_text(once)
         assert tutorials.insert_outputs(page, outputs) == once
 
+    def test_what_a_picture_shows_stays(self, tmp_path):
+        page = tmp_path / "page.md"
+        page.write_text("```python\n1\n```\n\n![Two heads](page_1.png)\n")
+        data = {"image/png": "aaaa", "text/plain": "<Figure>"}
+        output = nbformat.v4.new_output("display_data", data)
+        text = tutorials.insert_outputs(page, [[output]])
+        assert text == page.read_text()
+
     @pytest.mark.slow
     @by_name
     def test_it_runs(self, page):

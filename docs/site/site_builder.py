@@ -26,6 +26,7 @@ CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
 FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 LIST = re.compile(r"^(?!- |\s)(.+\n)(?=- )", re.MULTILINE)
 NAMED = re.compile(r"\[[\w/.]+\.md\]\(([^)#\s]+\.md)")
+REFERENCE = re.compile(r"\[([\w/]+\.md)\](?=\[)")
 LINK = re.compile(r"(\]\(|^\[[^\]]+\]: )([^)\s]+)", re.MULTILINE)
 
 
@@ -45,12 +46,13 @@ def read_page(name):
     Python-Markdown needs an empty line before a list, which GitHub does not.
     """
 
-    def show_title(match):
-        target = (ROOT / name).parent / match[1]
-        title = target.read_text("utf-8").split("\n")[0].removeprefix("# ")
-        return f"[{title}]({match[1]}"
+    def find_title(page):
+        target = (ROOT / name).parent / page
+        return target.read_text("utf-8").split("\n")[0].removeprefix("# ")
 
-    text = NAMED.sub(show_title, (ROOT / name).read_text("utf-8"))
+    text = (ROOT / name).read_text("utf-8")
+    text = NAMED.sub(lambda m: f"[{find_title(m[1])}]({m[1]}", text)
+    text = REFERENCE.sub(lambda m: f"[{find_title(m[1])}]", text)
     parts = FENCE.split(text)  # code stands at the odd places
     parts[::2] = [LIST.sub(r"\1\n", part) for part in parts[::2]]
     return "".join(parts)

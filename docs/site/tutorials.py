@@ -86,6 +86,8 @@ def insert_outputs(page, outputs):
         block = f"```{language}\n{code}```\n"
         text = ""
         pictures = []
+        # What a picture shows is written on the page, and stays.
+        alternatives = iter(re.findall(r"!\[([^\]]*)\]", match[0]))
         for output in next(outputs):
             if output.output_type == "stream":
                 text += output.text if output.name == "stdout" else ""
@@ -102,7 +104,8 @@ def insert_outputs(page, outputs):
             number += 1
             path = page.with_name(f"{page.stem}_{number}.png")
             path.write_bytes(base64.b64decode(picture))
-            block += f"\n![Picture that the code draws]({path.name})\n"
+            shown = next(alternatives, "What does it show?")
+            block += f"\n![{shown}]({path.name})\n"
         return block
 
     return CELL.sub(render, page.read_text(encoding="utf-8"))

@@ -57,17 +57,12 @@ class Passages:
         return joined
 
 
-def pair_sentences(text, translation, language="en"):
-    """Returns triples of a sentence, its translation, and where that begins.
+def divide_text(text, language):
+    """Returns the sentences of a text, and what is before and after each.
 
-    Texts without sentences, or with different numbers of them, are one pair.
+    The sentences have the odd places of the list.
     """
-    segment = _make_segmenter(language)
-    sources, targets = (_divide(one, segment) for one in (text, translation))
-    if len(sources) != len(targets) or len(sources) == 1:
-        return [(text, translation, 0)]
-    starts = itertools.accumulate(map(len, targets))
-    return list(zip(sources[1::2], targets[1::2], list(starts)[::2]))
+    return _divide(text, _make_segmenter(language))
 
 
 def _make_segmenter(language):

@@ -31,6 +31,7 @@ from keras_transformer.studio import search_view
 from keras_transformer.studio import training_view
 from keras_transformer.studio import translation_view
 from keras_transformer.studio import tree_view
+from keras_transformer.studio.models import Job
 
 MAX_WAITING = 32  # requests that wait for a thread
 MAX_BODY_BYTES = 2**18  # far more than a sentence or a tree on the page has
@@ -40,6 +41,9 @@ QUICK = {
     "training": training_view.show_training,
     "tree": tree_view.draw_tree,
     "texts": comparison_view.list_texts,
+    "sentences": translation_view.divide,
+    "examples": translation_view.list_examples,
+    "progress": training_view.show_progress,
 }
 # Functions that compute with a model, one request after another.
 FUNCTIONS = {
@@ -50,8 +54,8 @@ FUNCTIONS = {
     "attention_file": attention_view.save_attention,
     "search": search_view.search,
     "parse": tree_view.parse,
+    "decode": comparison_view.decode,
     "compare": comparison_view.compare_texts,
-    "compare_file": comparison_view.save_comparison,
     "explain": explanation_view.explain_head,
 }
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -174,12 +178,19 @@ class StudioApp:
             raise RequestError("NOT_FOUND", f"There is no function {name}.")
         values = await self._run("quick", receive, read_values, function, body)
 
+        job = Job()
+
         def compute():
+            if name in FUNCTIONS:
+                self._studio.job = job
             results = function(self._studio, **values)
             return json.dumps(results, allow_nan=False).encode()
 
         thread = "quick" if name in QUICK else "model"
-        return await self._run(thread, receive, compute)
+        try:
+            return await self._run(thread, receive, compute)
+        finally:
+            job.is_wanted = False
 
     async def _run(self, thread, receive, function, *arguments):
         """Runs a function in a thread, unless the client leaves before."""

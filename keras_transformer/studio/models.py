@@ -7,6 +7,8 @@ import typing
 
 from keras_transformer.decoding.plan import plan_runs
 from keras_transformer.errors import UserError
+from keras_transformer.parsing.target_text import find_linearization
+from keras_transformer.runs.run_directory import RunDirectory
 
 MAX_TOKENS = 512  # of a sentence, whose attention a browser can still draw
 MAX_MODELS = 4  # in memory at once
@@ -28,6 +30,21 @@ class Frame(typing.NamedTuple):
     read_part: typing.Any = None  # function of a part's name to its bytes
 
 
+@dataclasses.dataclass
+class Job:
+    """The request that is computed, whose client may leave meanwhile."""
+
+    done: int = 0
+    total: int = 0
+    is_wanted: bool = True
+
+    def advance(self, done, total):
+        """Notes the progress, and ends a job that nobody waits for."""
+        self.done, self.total = done, total
+        if not self.is_wanted:
+            raise ConnectionAbortedError
+
+
 class Studio:
     """Holds the runs that a page shows, and opens their models when needed.
 
@@ -36,12 +53,20 @@ class Studio:
     """
 
     def __init__(self, paths, step=None):
-        steps = [step] + [None] * (len(paths) - 1)
-        plans = list(map(plan_runs, paths, steps))
-        self.runs = [plan.runs[0] for plan in plans]
-        # Training may continue, but the page keeps its model by default.
-        self.steps = [plan.steps[0] for plan in plans]
-        self.parses = [plan.linearization is not None for plan in plans]
+        self.runs = list(map(RunDirectory, paths))
+        # Training may continue, but the page keeps its model by default. A run
+        # without a checkpoint has curves already.
+        self.steps = [
+            plan_runs(run.path, one).steps[0]
+            if one is not None or run.checkpoints.steps
+            else None
+            for run, one in zip(self.runs, [step] + [None] * len(paths))
+        ]
+        self.parses = [
+            find_linearization(run.vocabulary) is not None for run in self.runs
+        ]
+        self.job = Job()
+        self.decoded = {}  # lists of outputs by run, step and split
         self._models = collections.OrderedDict()
         self._frames = collections.OrderedDict()
 
@@ -57,13 +82,24 @@ class Studio:
             )
         return self.runs[run]
 
+    def get_step(self, run, step=0):
+        """Returns the step of a run's checkpoint, 0 for the first choice."""
+        directory = self.get_run(run)
+        if not self.steps[run]:
+            self.steps[run] = max(directory.checkpoints.steps, default=None)
+        if step or self.steps[run]:
+            return step or self.steps[run]
+        raise UserError(
+            f"{directory.path} has no checkpoint yet. Wait until kt-trainer "
+            "has written one; the curves are there already."
+        )
+
     def get_model(self, run=0, step=0):
         """Returns the `Model` of a run's checkpoint, 0 for the first choice."""
-        directory = self.get_run(run)
         # An open model outlives its checkpoint, which a trainer may delete.
-        key = run, step or self.steps[run]
+        key = run, self.get_step(run, step)
         if key not in self._models:
-            plan = plan_runs(directory.path, key[1])
+            plan = plan_runs(self.runs[run].path, key[1])
             fast = exact = plan.load()
             if plan.engine != "keras":
                 exact = dataclasses.replace(plan, engine="keras").load()

@@ -61,7 +61,7 @@ def search(
         arrays[1],  # limits
         options,
         constraint=constraint,
-        observe=lambda *step: observed.append(step),
+        observe=_make_observer(studio.job, observed, int(arrays[1][0])),
     )
     ids = cut_after_end(np.asarray(results.sequences)[0, 0].tolist())
     steps, path = _list_steps(targets, observed, alpha)
@@ -79,6 +79,14 @@ def search(
             if one["outcome"] == "kept"
         ],
     }
+
+
+def _make_observer(job, observed, limit):
+    def observe(*step):
+        observed.append(step)
+        job.advance(len(observed), limit)
+
+    return observe
 
 
 def _list_steps(vocabulary, observed, alpha):

@@ -4,7 +4,9 @@ import math
 import os
 import re
 
+from keras_transformer.files.directories import shorten_paths
 from keras_transformer.files.reading import read_text
+from keras_transformer.runs.data_record import find_languages
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import read_rows
 
@@ -17,22 +19,35 @@ def describe_runs(studio):
     return {
         "runs": [
             {
-                "name": os.path.basename(os.path.abspath(run.path)),
+                "name": name,
                 "path": run.path,
                 "problem": run.problem_name,
                 "parses": studio.parses[number],
                 "step": step,
                 # The trainer may have deleted the one that the page opened.
-                "steps": sorted({*run.checkpoints.steps, step}),
+                "steps": sorted({*run.checkpoints.steps, step} - {None}),
+                "languages": find_languages(run) or [],
                 "beam_size": run.hparams.beam_size,
                 "alpha": run.hparams.alpha,
                 "num_layers": run.hparams.num_layers,
                 "num_heads": run.hparams.num_heads,
                 "is_open": studio.is_open(number),
             }
-            for number, (run, step) in enumerate(zip(studio.runs, studio.steps))
+            for number, (run, step, name) in enumerate(
+                zip(studio.runs, studio.steps, name_runs(studio))
+            )
         ]
     }
+
+
+def name_runs(studio):
+    """Returns short names of the runs, which differ."""
+    return shorten_paths([run.path for run in studio.runs])
+
+
+def show_progress(studio):
+    """Returns how many steps of the running request are `done`, and `total`."""
+    return {"done": studio.job.done, "total": studio.job.total}
 
 
 def show_training(studio):

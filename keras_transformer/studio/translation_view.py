@@ -2,23 +2,62 @@
 
 import numpy as np
 
+from keras_transformer import registry
 from keras_transformer.decoding.engines.attention import WORD
 from keras_transformer.decoding.engines.attention import find_words
 from keras_transformer.decoding.engines.engine import Hypothesis
-from keras_transformer.decoding.passages import Passages
-from keras_transformer.decoding.passages import pair_sentences
-from keras_transformer.decoding.preparation import Window
+from keras_transformer.decoding.passages import divide_text
 from keras_transformer.errors import UserError
+from keras_transformer.runs.data_record import list_language_codes
 from keras_transformer.studio.models import MAX_BEAM
 from keras_transformer.studio.models import clean_text
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import NEVER_WRITTEN
 
-LANGUAGE = "en"  # its rules decide where sentences end
+LANGUAGE = "en"  # whose rules divide a text of an unknown language
+MAX_SENTENCES = 100  # of a text that is translated while it is typed
+NUM_EXAMPLES = 3
+EXAMPLE_LENGTH = 60  # characters of a sentence that can be read at a glance
+EXAMPLES = [
+    "Where is the station?",
+    "I don't know what to say.",
+    "She has lived in this city for ten years.",
+]
 # The first character of Chinese and Japanese, which have no spaces.
 FIRST_WITHOUT_SPACES = "\u2e80"
 NUM_TOKENS = 16  # beginnings of other words that are tried
 NUM_WORDS = 8  # other words that are shown
+
+
+def divide(studio, text: str, run: int = 0):
+    """Divides a text into `parts`, of which the odd ones are sentences.
+
+    Each sentence is translated and shown alone.
+    """
+    directory = studio.get_run(run)
+    codes = list_language_codes(directory)
+    lines = (" ".join(line.split()) for line in text.strip().splitlines())
+    parts = divide_text("\n".join(lines), codes[0] if codes else LANGUAGE)
+    if (number := len(parts) // 2) > MAX_SENTENCES:
+        raise UserError(
+            f"`text` must have at most {MAX_SENTENCES} sentences. Received: "
+            f"{number:,}. Translate it with kt-decoder."
+        )
+    return {"parts": parts if text.strip() else [""]}
+
+
+def list_examples(studio, run: int = 0):
+    """Lists the first short `sentences` of dev, or of the language at least."""
+    directory = studio.get_run(run)
+    data_dir = directory.record.get("data_dir")
+    try:
+        problem = registry.get_problem(directory.problem_name, data_dir)
+        sources, _ = problem.text_split("dev")
+    except UserError:  # the data are not on this machine
+        codes = list_language_codes(directory)
+        sources = EXAMPLES if codes[:1] == ["en"] else []
+    short = [text for text in sources if len(text) <= EXAMPLE_LENGTH]
+    return {"sentences": list(dict.fromkeys(short))[:NUM_EXAMPLES]}
 
 
 def translate(
@@ -29,24 +68,27 @@ def translate(
     run: int = 0,
     step: int = 0,
 ):
-    """Translates each sentence of a text, perhaps after a given beginning.
+    """Translates a sentence, perhaps after a given beginning.
 
     Returns the `hypotheses`, best first, each with its `text` and `score`.
+    Equal texts are one hypothesis.
     """
     translator = studio.get_model(run, step).fast
-    if not clean_text(translator, text):
+    text = clean_text(translator, text)
+    if not text:
         return {"hypotheses": []}
-    clean_text(translator, prefix, is_target=True)
-    prefixes = [prefix] if prefix.strip() else None
-    passages = Passages(Window([_clean_lines(text)], 0, prefixes), LANGUAGE)
-    translations = translator.translate_window(
-        passages.window, num_hypotheses=min(max(1, num_hypotheses), MAX_BEAM)
+    prefix = clean_text(translator, prefix, is_target=True)
+    (hypotheses,) = translator.hypotheses(
+        [text],
+        prefixes=[prefix] if prefix else None,
+        num_hypotheses=min(max(1, num_hypotheses), MAX_BEAM),
     )
-    (translation,) = passages.join(translations)
+    scores: dict[str, float] = {}
+    for one in hypotheses:
+        scores.setdefault(one.text, one.score)
     return {
         "hypotheses": [
-            {"text": one.text, "score": one.score}
-            for one in translation.hypotheses
+            {"text": text, "score": score} for text, score in scores.items()
         ]
     }
 
@@ -60,35 +102,20 @@ def rate_words(
     which is the translation as it was read, and its log-probability.
     """
     translator = studio.get_model(run, step).exact
-    if not clean_text(translator, text):
+    text = clean_text(translator, text)
+    if not text:
         return {"words": []}
-    clean_text(translator, translation, is_target=True)
-    text, translation = map(_clean_lines, (text, translation))
-    pairs = pair_sentences(text, translation, LANGUAGE)
-    sources, targets, starts = map(list, zip(*pairs))
-    hypotheses = [
-        [Hypothesis(target, None, ids)]
-        for target, ids in zip(targets, translator.encode_targets(targets))
-    ]
-    links = translator.word_links(sources, hypotheses, WORD)
+    translation = clean_text(translator, translation, is_target=True)
+    (ids,) = translator.encode_targets([translation])
+    hypothesis = Hypothesis(translation, None, ids)
+    (links,) = translator.word_links([text], [[hypothesis]], WORD)
     return {
         "words": [
-            {
-                "start": start + word.start,
-                "stop": start + word.stop,
-                "log_prob": log_prob,
-            }
-            for start, each in zip(starts, links)
-            for word, log_prob in zip(each.target_words, each.scores)
+            {"start": word.start, "stop": word.stop, "log_prob": log_prob}
+            for word, log_prob in zip(links.target_words, links.scores)
         ],
         "text": translation,
     }
-
-
-def _clean_lines(text):
-    """Returns a text with single spaces, whose line ends stay."""
-    lines = (" ".join(line.split()) for line in text.strip().splitlines())
-    return "\n".join(lines)
 
 
 def find_alternatives(

@@ -9,7 +9,6 @@ from keras_transformer.decoding.engines.attention import Word
 from keras_transformer.decoding.engines.attention import WordLinks
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.passages import Passages
-from keras_transformer.decoding.passages import pair_sentences
 from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.translation import Translation
 
@@ -105,17 +104,3 @@ class PassagesTest:
         assert joined.links.scores == [-1.0, -2.0, 0.0, -1.0, -2.0]
         (joined,) = Passages(Window(["17\n+ 3"]), "en").join([])
         assert joined.links.find_pairs() == [(0, 0), (1, 1), (2, 2)]
-
-
-class PairSentencesTest:
-    def test_sentences_are_paired_in_order(self):
-        pairs = pair_sentences("A dog. Two cats.\nOne", "Hund. Zwei.\n1 ist")
-        assert pairs == [
-            ("A dog.", "Hund.", 0),
-            ("Two cats.", "Zwei.", 6),
-            ("One", "1 ist", 12),
-        ]
-
-    def test_other_numbers_make_one_pair(self):
-        assert pair_sentences("1\n2", "3\n4") == [("1\n2", "3\n4", 0)]
-        assert pair_sentences("Dog. Cat.", "So.") == [("Dog. Cat.", "So.", 0)]

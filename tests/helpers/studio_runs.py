@@ -1,5 +1,6 @@
 """Runs for the page of kt-studio that need no training."""
 
+import json
 import os
 
 from small_translators import HPARAMS
@@ -35,6 +36,9 @@ def make_translation_runs(folder):
         path = outputs_path(run.path, "test")
         os.mkdir(os.path.dirname(path))
         _write(path, "".join(output(text) + "\n" for text in sources))
+        entry = {"step": 7, "num_pairs": 200, "decode": {}, "lines": []}
+        os.mkdir(run.file("scores"))
+        _write(run.file("scores", "test.json"), json.dumps([entry]))
         _write(run.file("metrics.csv"), METRICS)
         os.mkdir(run.file("samples"))
         for step in (2, 10):

@@ -127,7 +127,7 @@ class RequestTest:
         body = {"text": "a b c", "num_hypotheses": 2}
         status, _, content = ask("POST", "/api/translate", body)
         assert status == 200
-        assert len(json.loads(content)["hypotheses"]) == 2
+        assert 1 <= len(json.loads(content)["hypotheses"]) <= 2
 
     @pytest.mark.parametrize(
         "body,words",
@@ -229,6 +229,33 @@ class RequestTest:
             assert first.result()[0] == 200
         assert ask("POST", "/api/block", {"text": "last"})[0] == 200
         assert calls == ["first", "last"]
+
+    def test_running_work_ends_when_its_client_leaves(
+        self, server, ask, monkeypatch
+    ):
+        begun, ended = threading.Event(), threading.Event()
+
+        def search(studio):
+            begun.set()
+            try:
+                while True:
+                    studio.job.advance(3, 50)
+                    time.sleep(0.01)
+            finally:
+                ended.set()
+
+        monkeypatch.setitem(studio_app.FUNCTIONS, "search", search)
+        with socket.create_connection(("localhost", server.port)) as client:
+            client.sendall(
+                b"POST /api/search HTTP/1.1\r\nHost: localhost\r\n"
+                b"Content-Type: application/json\r\n"
+                b"Content-Length: 2\r\n\r\n{}"
+            )
+            assert begun.wait(30)
+            progress = json.loads(ask("POST", "/api/progress", {})[2])
+            assert progress == {"done": 3, "total": 50}
+        assert ended.wait(30)
+        assert ask("POST", "/api/translate", {"text": "a"})[0] == 200
 
     def test_too_many_waiting_requests_are_refused(self, ask, monkeypatch):
         monkeypatch.setattr(studio_app, "MAX_WAITING", 0)

@@ -3,6 +3,7 @@
 import pathlib
 import re
 import shutil
+import urllib.parse
 
 import pytest
 
@@ -23,12 +24,12 @@ pytestmark = [
 VIEWS = {
     "translate": ".word",
     "attention": "iframe",
-    "search": ".node",
+    "search": ".node[data-step]",
     "compare": ".set button",
     "training": ".chart",
     "explain": ".matrix",
 }
-PARSER_VIEWS = {"trees": "#view svg", "search": ".node"}
+PARSER_VIEWS = {"trees": "#view svg", "search": ".node[data-step]"}
 TEXT = "a b c d"
 EVIL = "<img src=x onerror=alert(1)></textarea><script>alert(2)</script>{{x}}"
 
@@ -100,10 +101,9 @@ def visit(chromium, address):
                 or faults.append(request.url)
             ),
         )
-        page.goto(f"{at}#{name}")
+        values = urllib.parse.urlencode({"text": text})
+        page.goto(f"{at}#{name}?{values}")
         page.wait_for_selector("nav a")
-        if page.is_visible("#text"):
-            page.fill("#text", text)
         if waits:
             views = {**PARSER_VIEWS, **VIEWS}
             page.wait_for_selector(views[name], timeout=60_000)
@@ -162,7 +162,9 @@ class HostileTextTest:
         page.wait_for_selector("text=<img", timeout=60_000)
         assert page.locator("#view b, #view img").count() == 0
         page.fill(".brackets", "(S")
-        page.wait_for_selector("#status.wrong", timeout=60_000)
+        status = page.wait_for_selector("#status.wrong", timeout=60_000)
+        brackets = page.locator(".brackets").bounding_box()
+        assert status.bounding_box()["y"] < brackets["y"]
 
 
 class TranslateTest:
@@ -170,7 +172,7 @@ class TranslateTest:
         page = visit("translate", "", waits=False)
         page.keyboard.type("a b c")
         page.wait_for_selector(".word", timeout=60_000)
-        assert page.locator(".others li").count() == 3
+        assert page.input_value("#text") == "a b c"
 
     def test_another_word_is_chosen_by_the_keyboard(self, visit):
         page = visit("translate")
@@ -213,11 +215,78 @@ class TranslateTest:
             page.click(".word:text('z')")
         assert request.value.post_data_json["prefix"] == "x \U0001f600 yy "
 
+    def test_only_the_chosen_sentence_changes(self, visit):
+        pytest.importorskip("sentencex")
+        page = visit("translate", "a b\nc d")
+        last = ".word[data-sentence='1']"
+        page.wait_for_selector(last, timeout=60_000)
+        first = page.locator("[data-sentence='0']").all_text_contents()
+        with page.expect_request("**/api/alternatives") as request:
+            page.click(last)
+        values = request.value.post_data_json
+        assert (values["text"], values["prefix"]) == ("c d", "")
+        page.click(".choices button >> nth=1", timeout=60_000)
+        page.wait_for_selector(f"{last}.fixed:focus", timeout=60_000)
+        kept = page.locator("[data-sentence='0']").all_text_contents()
+        assert kept == first
+
+    def test_the_words_can_be_selected(self, visit):
+        page = visit("translate")
+        page.locator(".output").select_text()
+        text = page.evaluate("getSelection().toString()")
+        assert text and text == page.text_content(".output")
+
+
+class AddressTest:
+    def test_it_begins_with_a_sentence_of_dev(self, visit, address):
+        page = visit("translate")
+        page.goto("about:blank")
+        page.goto(address)
+        page.wait_for_selector(".word", timeout=60_000)
+        examples = page.locator("#examples button")
+        texts = examples.all_text_contents()
+        assert len(texts) == 3 and page.input_value("#text") == texts[0]
+        examples.nth(1).click()
+        assert page.input_value("#text") == texts[1]
+
+    def test_reload_and_back_keep_the_choices(self, visit):
+        page = visit("translate")
+        output = page.locator(".output")
+        before = output.text_content()
+        page.click(".word >> nth=1")
+        page.click(".choices button >> nth=1", timeout=60_000)
+        page.wait_for_selector(".word.fixed", timeout=60_000)
+        after = output.text_content()
+        page.reload()
+        page.wait_for_selector(".word.fixed", timeout=60_000)
+        assert output.text_content() == after != before
+        page.go_back()
+        playwright.expect(output).to_have_text(before, timeout=60_000)
+        page.go_forward()
+        playwright.expect(output).to_have_text(after, timeout=60_000)
+        page.click("nav >> text=Search")
+        page.wait_for_selector(".node[data-step]", timeout=60_000)
+        page.locator("input[type=range] >> nth=0").fill("2")
+        page.click("nav >> text=Translate")
+        page.wait_for_selector(".word.fixed", timeout=60_000)
+        page.go_back()
+        assert page.locator("output >> nth=0").text_content() == "2"
+
+    def test_attention_keeps_kind_layer_and_heads(self, visit):
+        page = visit("attention")
+        page.frames[1].click("#kinds label >> nth=0", timeout=60_000)
+        page.frames[1].click("[data-head='1']")
+        with page.expect_request("**/frame/*"):
+            page.fill("#text", "a b c")
+        shown = "document.querySelector('iframe').contentWindow.location.hash"
+        expected = f"{shown} == '#kind=encoder&layer=1&heads=1'"
+        page.wait_for_function(expected, timeout=60_000)
+
 
 class SearchTest:
     def test_arrow_keys_move_and_tell_why(self, visit):
         page = visit("search")
-        page.locator(".node >> nth=0").focus()
+        page.locator(".node[data-step] >> nth=0").focus()
         assert "Kept: number 1" in page.text_content(".details")
         for _ in range(7):
             page.keyboard.press("ArrowDown")
@@ -230,8 +299,21 @@ class SearchTest:
         page.locator("input[type=range] >> nth=0").fill("2")
         playwright.expect(page.locator(rows)).to_have_count(4, timeout=60_000)
 
+    def test_a_long_search_can_be_stopped(self, visit):
+        page = visit("search", "a b c d " * 100, waits=False)
+        page.click("#stop", timeout=60_000)
+        assert page.text_content("#status") == "Stopped."
+        page.fill("#text", TEXT)
+        page.wait_for_selector(".node[data-step]", timeout=60_000)
+
 
 class TrainingTest:
+    def test_the_pointer_reads_values(self, visit):
+        page = visit("training")
+        page.hover(".chart >> nth=0", position={"x": 60, "y": 60})
+        values = page.text_content(".values >> nth=0")
+        assert values.startswith("update 1: this train 3.00")
+
     def test_new_rows_appear_while_the_page_is_open(
         self, visit, translation_runs
     ):
@@ -306,6 +388,7 @@ def test_a_saved_view_works_without_the_server(visit, chromium, name, tmp_path):
         assert TEXT in text or name == "attention"
     shown = {"attention": "#matrix image", "compare": "h2"}
     assert saved.locator(shown.get(name, VIEWS[name])).count()
+    assert not saved.locator(".live").count()
     others = [url for url in requests if not url.startswith(("file:", "data:"))]
     assert not others
     saved.close()

@@ -1,7 +1,8 @@
-// One sentence, and all sentences of a test set, by two models.
+// A text, and all sentences of a test set, by two checkpoints.
 
-import {ask, choice, listTerms, make, markDifferences, note, round}
-  from "./dom.js";
+import {ask, choice, listTerms, make, markDifferences, note, round,
+  showFrame} from "./dom.js";
+import {join} from "./translate.js";
 
 export const title = "Compare";
 
@@ -16,65 +17,109 @@ const ORDERS = {
 };
 
 export function open(context) {
-  const {runs, run, step} = context.state;
-  // Models are pairs of a run and a checkpoint.
+  const {runs, run, step, options} = context.state;
+  // A model is a checkpoint of a run. The header chooses the first.
   const models = runs.flatMap((one, i) => one.steps.toReversed().map(
     (number) => ({run: i, step: number, name: `${one.name}, step ${number}`})));
-  const first = models.findIndex((one) =>
-    one.run === run && one.step === (step || runs[run].step));
-  const chosen = [first, models.findIndex((one) => one.run !== run)];
-  if (chosen[1] < 0) chosen[1] = Math.min(first + 1, models.length - 1);
+  const find = (of, number) =>
+    models.findIndex((one) => one.run === of && one.step === number);
+  const first = find(run, step || runs[run].step || runs[run].steps.at(-1));
+  let second = find(...(options.other ?? "").split(":").map(Number));
+  if (second < 0) second = models.findIndex((one) => one.run !== run);
+  if (second < 0) second = Math.min(first + 1, models.length - 1);
+  if (second === first) second = Math.max(0, first - 1);
+  const pair = () => [models[first], models[second]];
   const both = make("div", {class: "grid"});
   const set = make("div", {class: "set"});
   const found = make("div");
-  const pick = (side) => choice(["First", "Second"][side],
-    models.map((one, i) => [i, one.name]), chosen[side], (value) => {
-      chosen[side] = Number(value);
-      update();
+  context.root.append(make("div", {class: "controls live"}, choice(
+    "Compare with", models.map((one, i) => [i, one.name]), second, (value) => {
+      second = Number(value);
+      context.set({other: `${models[second].run}:${models[second].step}`}, true);
+      context.refresh();
       offerTexts();
-    });
-  context.root.append(make("div", {class: "controls"}, pick(0), pick(1)), both,
-    set);
-  let frameOf = null;
+    })), both, set);
+  // The fields of a request about the test set.
+  const fields = () => ({run: models[first].run, step: models[first].step,
+    other: models[second].run, other_step: models[second].step});
+  let shown = null;
 
   async function update() {
-    const {text} = context.sentence;
-    // One after the other, because a request aborts one of the same name.
+    if (first < 0) return context.ask("translate");  // says what is missing
     const answers = [];
-    for (const i of chosen) {
-      const answer = await context.ask("translate", {text,
-        run: models[i].run, step: models[i].step, num_hypotheses: 1});
-      if (!answer) return;
-      answers.push(answer.hypotheses[0] ?? {text: "", score: 0});
+    // One after the other, because a request aborts one of the same name.
+    for (const {run, step} of pair()) {
+      const hypotheses = [];
+      for (const text of context.sentences) {
+        const answer = await context.work(
+          ask("translate", {text, run, step, num_hypotheses: 1}));
+        if (!answer) return;
+        hypotheses.push(answer.hypotheses[0] ?? {text: "", score: 0});
+      }
+      answers.push(hypotheses);
     }
-    const marked = markDifferences(...answers.map((one) => one.text));
-    both.replaceChildren(...answers.map((one, side) => make("div",
-      {class: "panel"}, make("h2", {}, models[chosen[side]].name),
+    const marked = markDifferences(...answers.map((each) =>
+      join(context.state.parts, (i) => [each[i]?.text ?? ""]).join("")));
+    both.replaceChildren(...answers.map((each, side) => make("div",
+      {class: "panel"}, make("h2", {}, pair()[side].name),
       make("p", {class: "translation", dir: "auto"}, ...marked[side]),
-      make("small", {}, text ? `score ${round(one.score)}` : "\u00a0"))));
+      make("small", {}, each.length === 1 ? `score ${round(each[0].score)}`
+        : "\u00a0"))));
   }
 
   async function offerTexts() {
-    const pair = {run: models[chosen[0]].run, other: models[chosen[1]].run};
-    frameOf = null;
+    shown = null;
     found.replaceChildren();
-    if (pair.run === pair.other) return set.replaceChildren();
-    const texts = await context.work(ask("texts", pair));
-    if (!texts) return;
-    if (!texts.names.length) {
-      set.replaceChildren(note("To compare the two runs on a test set, decode "
-        + "it with both first: kt-evaluate --output_dir=RUN --split=test"));
-      return;
-    }
-    set.replaceChildren(make("div", {class: "controls"}, "Both runs on",
-      ...texts.names.map((name) => make("button", {type: "button",
-        onclick: () => compareTexts(name, pair)}, name))), found);
+    set.replaceChildren();
+    if (first < 0 || first === second) return;
+    const results = await context.work(ask("texts", fields()));
+    if (!results) return;
+    set.replaceChildren(...(results.texts.length ? results.texts.map(offer)
+      : [note("The data of the run are not on this machine, so there is no "
+        + "test set to compare on.")]), found);
+    const wanted = results.texts.find(({name}) => name === options.set);
+    if (wanted && isDecoded(wanted)) compareTexts(wanted);
   }
 
-  async function compareTexts(name, pair) {
-    const results = await context.work(ask("compare", {name, ...pair}));
+  const isDecoded = ({decoded, total}) =>
+    decoded.every((number) => number === total);
+
+  // A button for a test set, and which checkpoints have decoded it.
+  function offer(text) {
+    const {name, total, decoded, evaluated} = text;
+    const sides = pair().map((model, side) => {
+      const other = evaluated[side];
+      return `${model.name}: ${decoded[side] === total ? "decoded"
+        : `${decoded[side]} of ${total} sentences decoded${
+          other && other !== model.step
+            ? ` (kt-evaluate decoded step ${other})` : ""}`}`;
+    });
+    return make("div", {class: "controls live"}, make("button", {type: "button",
+      onclick: () => (isDecoded(text) ? compareTexts(text) : decode(text))},
+    isDecoded(text) ? `Compare on ${name}` : `Decode ${name} and compare`),
+    make("small", {}, `${sides.join("; ")}.`));
+  }
+
+  async function decode(text) {
+    const {name, total, decoded} = text;
+    for (const [side, model] of pair().entries()) {
+      while (decoded[side] < total) {
+        context.say(`${model.name}: ${decoded[side]} of ${total} sentences`);
+        const results = await context.work(ask("decode",
+          {name, of: models[first].run, run: model.run, step: model.step}));
+        if (!results) break;
+        decoded[side] = results.decoded;
+      }
+    }
+    context.set({set: name});
+    offerTexts();
+  }
+
+  async function compareTexts({name}) {
+    const results = await context.work(ask("compare", {name, ...fields()}));
     if (!results) return;
-    frameOf = {name, ...pair};
+    context.set({set: name});
+    shown = results.frame;
     const list = make("div");
     const state = {order: "difference", count: SHOWN};
     const more = make("button", {type: "button", onclick: () => {
@@ -88,9 +133,10 @@ export function open(context) {
       more.hidden = state.count >= sorted.length;
     };
     show();
+    const [one, other] = pair();
     found.replaceChildren(
-      make("iframe", {src: `frame/${results.frame}`,
-        title: "Scores of both runs, by paired bootstrap"}),
+      make("h2", {}, `${name}: ${one.name}, and ${other.name}`),
+      showFrame(results.frame, "Scores of both, by paired bootstrap"),
       make("div", {class: "controls"}, make("h2", {}, "Sentences ",
         make("small", {}, "chrF of each")), choice("Sort by",
         Object.entries(ORDERS).map(([key, [words]]) => [key, words]),
@@ -112,6 +158,6 @@ export function open(context) {
   offerTexts();
   return {
     update,
-    save: async () => frameOf && (await ask("compare_file", frameOf)).html,
+    save: async () => shown && (await fetch(`frame/${shown}`)).text(),
   };
 }

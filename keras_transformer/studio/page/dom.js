@@ -12,7 +12,8 @@ export const math = (name, ...children) =>
 export const round = (number, digits = 2) =>
   number.toFixed(digits).replace("-", "\u2212");
 export const percent = (number) => number >= 0.0995
-  ? `${Math.round(100 * number)}%` : `${(100 * number).toFixed(1)}%`;
+  ? `${Math.round(100 * number)}%` : number < 0.0005 ? "<0.1%"
+    : `${(100 * number).toFixed(1)}%`;
 
 // Calls a function of the server. A later request of the same name aborts an
 // earlier one, which then ends with an AbortError.
@@ -34,6 +35,11 @@ export async function ask(name, values = {}) {
   const results = await response.json();
   if (!response.ok) throw new Error(results.error);
   return results;
+}
+
+// Aborts all requests, and the server then ends their work.
+export function stopAll() {
+  asked.forEach((controller) => controller.abort());
 }
 
 // A token as readable text: a piece that begins a word lacks SentencePiece's
@@ -81,6 +87,18 @@ export function markDifferences(first, second) {
 // character, while JavaScript counts two.
 export const cut = (text, start, stop) =>
   [...text].slice(start, stop).join("");
+
+// A page inside the page, as high as its content.
+export function showFrame(name, title, loaded = () => null) {
+  const frame = make("iframe", {src: `frame/${name}`, title, onload: () => {
+    const {body} = frame.contentDocument;
+    new ResizeObserver(() => {
+      frame.style.height = `${body.offsetTop + body.offsetHeight + 2}px`;
+    }).observe(body);
+    loaded(frame);
+  }});
+  return frame;
+}
 
 export const note = (text) => make("p", {class: "faint"}, text);
 

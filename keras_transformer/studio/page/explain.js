@@ -3,6 +3,7 @@
 import {choice, make, math, note, readable, round} from "./dom.js";
 
 export const title = "How it works";
+export const showsOneSentence = true;
 
 const COLUMNS = 8;  // of a matrix that are shown
 
@@ -14,24 +15,31 @@ const fraction = (above, below) => math("mfrac", above, below);
 const equation = (...parts) => math("math", row(...parts));
 const product = (name) => equation(sub(name, i("i")), o("="), i("X"),
   math("msubsup", i("W"), i("i"), i(name)));
-const scores = () => fraction(row(i("Q"), math("msup", i("K"), i("T"))),
-  math("msqrt", sub("d", i("k"))));
+const outputs = () => [
+  equation(sub("head", i("i")), o("="), sub("A", i("i")), sub("V", i("i"))),
+  equation(i("MultiHead"), o("="), i("Concat"), o("("),
+    sub("head", math("mn", "1")), o(","), o("\u2026"), o(","),
+    sub("head", i("h")), o(")"), math("msup", i("W"), i("O")))];
+const scores = () => fraction(row(sub("Q", i("i")),
+  math("msubsup", i("K"), i("i"), i("T"))), math("msqrt", sub("d", i("k"))));
 
 export function open(context) {
   const {num_layers: layers, num_heads: heads} =
     context.state.runs[context.state.run];
-  const options = {layer: 1, head: 1};
   const pick = (name, count) => choice(name, [...Array(count).keys()].map(
-    (number) => [number + 1, number + 1]), 1, (value) => {
-    options[name] = Number(value);
-    update();
+    (number) => [number + 1, number + 1]), context.option(name, 1, count),
+  (value) => {
+    context.set({[name]: value});
+    context.refresh();
   });
   const lessons = make("div");
   context.root.append(make("div", {class: "controls"}, pick("layer", layers),
     pick("head", heads)), lessons);
 
   async function update() {
-    const results = await context.ask("explain", options);
+    const results = await context.ask("explain", {
+      layer: context.option("layer", 1, layers),
+      head: context.option("head", 1, heads)});
     if (!results) return;
     lessons.replaceChildren(...(results.tokens.length ? explain(results)
       : [note("Type a short sentence to see what a head computes for it.")]));
@@ -48,41 +56,44 @@ function explain(results) {
     tokens.length < results.num_tokens ? note(`Numbers of the first `
       + `${tokens.length} of ${results.num_tokens} tokens are shown. The head `
       + "reads all of them.") : "",
-    lesson("Positions", results.is_sinusoidal ? sinusoids() : null,
+    lesson("Positions", results.is_sinusoidal ? sinusoids() : [],
     `A vector of d_model = ${width} numbers is added to the embedding of each `
     + "token, and tells its position. Rows are positions from the top, columns "
     + "are dimensions; blue is positive, orange negative. Section 3.5 of the "
     + "paper.", picture(results.positions)),
-    lesson("Queries, keys and values", product("Q"),
+    lesson("Queries, keys and values", ["Q", "K", "V"].map(product),
       `Each token is projected to a query, a key and a value of d_k = ${size} `
       + "numbers. A query says what a token looks for, a key what it offers, "
       + "and a value what it hands on. Section 3.2.2.",
       named("Q", vectors("queries")), named("K", vectors("keys")),
       named("V", vectors("values"))),
-    lesson("Scores", scoresEquation(),
+    lesson("Scores", [scoresEquation()],
       "The product of a query and a key is large where they point the same "
       + "way. The root keeps the softmax from saturating. Section 3.2.1.",
       matrix(names, names, results.scores)),
-    lesson("Softmax", equation(i("A"), o("="), i("softmax"), o("("), scores(),
-      o(")")), "Each row becomes positive and sums to 1: how much the token of "
+    lesson("Softmax", [equation(sub("A", i("i")), o("="), i("softmax"), o("("), scores(),
+      o(")"))], "Each row becomes positive and sums to 1: how much the token of "
       + "the row attends to the token of the column.",
     matrix(names, names, results.weights, 1)),
-    lesson("Output", equation(sub("head", i("i")), o("="), i("A"), i("V")),
+    lesson("Output", outputs(),
       "Each token receives the mean of the values, weighted by its row. The "
       + "outputs of all heads are put side by side, and projected once more.",
       vectors("output")),
   ];
 }
 
-const scoresEquation = () => equation(i("S"), o("="), scores());
+const scoresEquation = () => equation(sub("S", i("i")), o("="), scores());
 
-const sinusoids = () => equation(
-  sub("PE", row(i("pos"), o(","), math("mn", "2"), i("i"))), o("="),
-  i("sin"), o("("), fraction(i("pos"), math("msup", math("mn", "10000"),
-    row(math("mn", "2"), i("i"), o("/"), sub("d", i("model"))))), o(")"));
+const sinusoid = (name, ...index) => equation(sub("PE", row(i("pos"), o(","),
+  math("mn", "2"), i("i"), ...index)), o("="), i(name), o("("),
+fraction(i("pos"), math("msup", math("mn", "10000"), row(math("mn", "2"),
+  i("i"), o("/"), sub("d", i("model"))))), o(")"));
+const sinusoids = () =>
+  [sinusoid("sin"), sinusoid("cos", o("+"), math("mn", "1"))];
 
-const lesson = (name, formula, words, ...content) => make("div",
-  {class: "panel lesson"}, make("h2", {}, name), formula, make("p", {}, words),
+const lesson = (name, formulas, words, ...content) => make("div",
+  {class: "panel lesson"}, make("h2", {}, name),
+  make("div", {class: "formulas"}, ...formulas), make("p", {}, words),
   make("div", {class: "scroll", tabindex: 0, role: "region",
     "aria-label": name}, ...content));
 

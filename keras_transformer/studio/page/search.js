@@ -4,28 +4,30 @@ import {draw, make, note, percent, readable, round, shorten, slider}
   from "./dom.js";
 
 export const title = "Search";
+export const showsOneSentence = true;
 
 const [WIDTH, HEIGHT, ROW, COLUMN, TOP] = [130, 24, 31, 180, 26];
 
 export function open(context) {
   const {beam_size: beamSize, alpha} = context.state.runs[context.state.run];
-  const options = {beam_size: Math.min(beamSize, 10), alpha};
+  const options = () => ({alpha: context.option("alpha", alpha, 2, 0),
+    beam_size: context.option("beam", Math.min(beamSize, 10), 10)});
   const change = (name) => (value) => {
-    options[name] = value;
-    update();
+    context.set({[name]: value});
+    context.refresh();
   };
   const picture = make("div", {class: "panel scroll", onkeydown: move,
     onfocusin: show, onpointerover: show});
   const details = make("div", {class: "details", "aria-live": "polite"});
   context.root.append(make("div", {class: "controls"},
-    slider("beam size", {min: 1, max: 10, value: options.beam_size},
-      change("beam_size")),
-    slider("alpha", {min: 0, max: 2, step: 0.1, value: alpha},
-      change("alpha"))), picture, details);
+    slider("beam size", {min: 1, max: 10, value: options().beam_size},
+      change("beam")),
+    slider("alpha", {min: 0, max: 2, step: 0.1, value: options().alpha},
+      change("alpha"))), legend(), picture, details);
   let results = null;
 
   async function update() {
-    results = await context.ask("search", options) ?? results;
+    results = await context.ask("search", options()) ?? results;
     details.replaceChildren();
     if (!results?.steps.length) {
       picture.replaceChildren(
@@ -41,8 +43,9 @@ export function open(context) {
     const count = steps.flat().length;
     return [make("p", {class: "translation", dir: "auto"}, text),
       note(`Score ${round(score)}, the log-probability divided by the length `
-        + `penalty. ${steps.length} steps, ${count} candidates. `
-        + "Point at one to see its figures; the arrow keys move.")];
+        + `penalty. ${steps.length} steps, ${count} candidates.`),
+    make("p", {class: "faint live"},
+      "Point at a candidate to read why; the arrow keys move.")];
   }
 
   function show(event) {
@@ -120,6 +123,17 @@ export function open(context) {
 
   return {update};
 }
+
+const MEANINGS = {kept: "continued", cut: "dropped", best: "ended, the best "
+  + "until then", worse: "ended with a lower score", path: "leads to the result"};
+
+const legend = () => make("p", {class: "meanings"},
+  ...Object.entries(MEANINGS).map(([name, words]) => make("span", {class: "key"},
+    draw("svg", {width: 30, height: 16, "aria-hidden": "true"},
+      draw("g", {class: `node ${name}`},
+        draw("rect", {x: 1, y: 1, width: 28, height: 14, rx: 4}))), words)),
+  make("small", {}, "The number is the log-probability so far, or the score of "
+    + "what ended."));
 
 function drawSearch({steps, path}) {
   const rows = Math.max(...steps.map((column) => column.length));

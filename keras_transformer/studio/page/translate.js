@@ -1,70 +1,152 @@
 // Translates while the sentence is typed.
 
-import {cut, make, percent, round} from "./dom.js";
+import {ask, cut, make, percent, round} from "./dom.js";
 
 export const title = "Translate";
 
 const PAUSE = 150;  // milliseconds before the words are shaded
+const KEPT = 500;  // answers that need not be asked for again
+
+// Joins the translations of a text's sentences with what is around them.
+export const join = (parts, translate) => parts.flatMap((part, i) =>
+  i % 2 ? translate((i - 1) / 2)
+    // Not all scripts have spaces between sentences.
+    : part || (i && i < parts.length - 1 ? " " : ""));
 
 export function open(context) {
-  const {root} = context;
+  const {root, state} = context;
   const output = make("div", {class: "panel output", dir: "auto",
     "aria-live": "polite", "aria-label": "Translation"});
   const legend = make("span", {class: "legend"}, make("small", {}, "sure"),
     make("i"), make("small", {}, "unsure"));
-  const hint = make("small", {}, "Click a word to see others.");
-  const free = make("button", {type: "button", hidden: true,
-    onclick: () => translate("")}, "Translate freely again");
+  const hint = make("small", {class: "live"}, "Click a word to see others.");
+  const free = make("button", {type: "button", class: "live", hidden: true,
+    onclick: () => restart()}, "Translate freely again");
+  const copies = make("button", {type: "button", class: "live", hidden: true,
+    onclick: () => copy()}, "Copy");
+  const score = make("small", {
+    title: "log-probability divided by the length penalty"});
   const others = make("ul", {class: "others",
     "aria-label": "Other translations"});
-  root.append(output, make("div", {class: "below"}, legend, hint, free),
-    others);
-  let prefix = "";  // which the translation has to begin with
-  let hypotheses = [];
+  root.append(output, make("div", {class: "below"}, legend, hint, score, copies,
+    free), others);
+  const answers = new Map();
+  let sentences = [];  // each has its text, prefix, hypotheses and words
+  let turn = 0;
+  let isChoice = false;  // the focus then goes to the word that was chosen
 
-  async function translate(beginning) {
-    prefix = beginning;
-    close();
-    output.classList.add("waiting");
-    const results = await context.ask("translate", {prefix});
-    if (!results) return;
-    hypotheses = results.hypotheses;
-    show(0);
+  // The answers are kept, since a text changes in few of its sentences.
+  async function find(name, values) {
+    const key = JSON.stringify([name, values, state.run, state.step]);
+    const answer = answers.get(key) ?? await context.ask(name, values);
+    if (answer) answers.set(key, answer);
+    if (answers.size > KEPT) answers.delete(answers.keys().next().value);
+    return answer;
   }
 
-  async function show(chosen) {
+  async function update() {
+    turn += 1;
+    const mine = turn;
+    close();
+    output.classList.add("waiting");
+    const texts = context.sentences;
+    sentences = texts.map((text, i) => ({text, hypotheses: [], words: null,
+      prefix: state.options[`fixed${i + 1}`] ?? ""}));
+    for (const one of sentences) {
+      const {text, prefix} = one;
+      const results = await find("translate", {text, prefix});
+      if (!results || mine !== turn) return;
+      one.hypotheses = results.hypotheses;
+      show();
+    }
     output.classList.remove("waiting");
-    free.hidden = !prefix;
-    hint.hidden = legend.hidden = !hypotheses.length;
-    const text = hypotheses[chosen]?.text ?? "";
-    output.replaceChildren(text);
-    others.replaceChildren(...hypotheses.map((one, i) => i !== chosen
-      && make("li", {}, make("button", {type: "button",
-        onclick: () => show(i)}, make("span", {dir: "auto"}, one.text),
-      make("small", {title: "log-probability divided by the length penalty"},
-        round(one.score))))).filter(Boolean));
-    if (!text) return;
+    show();
     // The next translation does not wait for shades that nobody would see.
     await new Promise((resolve) => setTimeout(resolve, PAUSE));
-    if (output.textContent !== text) return;
-    const rated = await context.ask("words", {translation: text});
-    if (rated && output.textContent === text) {
-      output.replaceChildren(...shaded(rated.text ?? text, rated.words));
+    for (const [i, one] of sentences.entries()) {
+      if (mine !== turn) return;
+      const translation = chosen(i)?.text;
+      if (translation) {
+        const values = {text: one.text, translation};
+        const rated = await find("words", values);
+        if (!rated || mine !== turn) return;
+        one.words = shaded(i, rated.text ?? translation, rated.words);
+        show();
+      }
+    }
+    if (isChoice && [document.body, null].includes(document.activeElement)) {
+      [...output.querySelectorAll(`[data-sentence="${context.number}"].fixed`)]
+        .at(-1)?.focus();
+    }
+    isChoice = false;
+  }
+
+  const rank = (i) => context.option(`rank${i + 1}`, 1,
+    sentences[i].hypotheses.length) - 1;
+  const chosen = (i) => sentences[i]?.hypotheses[rank(i)];
+
+  function show() {
+    const {number} = context;
+    const texts = sentences.map((_, i) => chosen(i)?.text ?? "");
+    output.replaceChildren(...join(state.parts, (i) =>
+      sentences[i]?.words ?? [texts[i] ?? ""]));
+    const isEmpty = !texts.some(Boolean);
+    hint.hidden = legend.hidden = copies.hidden = isEmpty;
+    free.hidden = !sentences.some((one) => one.prefix);
+    const best = chosen(number);
+    const which = sentences.length > 1 ? `sentence ${number + 1}: ` : "";
+    score.textContent = best ? `${which}score ${round(best.score)}` : "";
+    others.replaceChildren(...(sentences[number]?.hypotheses ?? []).map(
+      (one, i) => one !== best && make("li", {}, make("button", {
+        type: "button", onclick: () => take({[`rank${number + 1}`]: i + 1})},
+      make("span", {dir: "auto"}, one.text),
+      make("small", {title: score.title}, round(one.score)))))
+      .filter(Boolean));
+  }
+
+  function take(options) {
+    context.set(options, true);
+    context.refresh();
+  }
+
+  const restart = () => take(Object.fromEntries(sentences.flatMap((_, i) =>
+    [[`fixed${i + 1}`, null], [`rank${i + 1}`, null]])));
+
+  async function copy() {
+    const text = join(state.parts, (i) => [chosen(i)?.text ?? ""]).join("");
+    try {
+      await navigator.clipboard.writeText(text);
+      context.say("Copied.");
+    } catch {  // only pages of this machine or with HTTPS may
+      getSelection().selectAllChildren(output);
+      context.say("Selected. Copy it with Control-C.");
     }
   }
 
-  // Each word is a button whose shade is the doubt of the model.
-  function shaded(text, words) {
+  // Each word is a button whose shade is the doubt of the model. It is no
+  // `button`, whose text cannot be selected.
+  function shaded(sentence, text, words) {
     const parts = [];
     let place = 0;
+    const {prefix} = sentences[sentence];
     for (const {start, stop, log_prob: logProb} of words) {
       const probability = Math.exp(logProb);
       const word = cut(text, start, stop);
-      const button = make("button", {type: "button",
-        class: stop <= [...prefix].length ? "word fixed" : "word",
-        "--share": ((1 - probability) ** 1.5).toFixed(3), "aria-expanded": "false",
-        title: `probability ${percent(probability)}`,
-        onclick: () => offer(button, cut(text, 0, start))}, word);
+      const press = () => {
+        if (getSelection().isCollapsed) {
+          offer(button, sentence, cut(text, 0, start));
+        }
+      };
+      const button = make("span", {role: "button", tabindex: 0,
+        class: start < [...prefix].length ? "word fixed" : "word",
+        "data-sentence": sentence, "aria-expanded": "false",
+        "--share": ((1 - probability) ** 1.5).toFixed(3),
+        title: `probability ${percent(probability)}`, onclick: press,
+        onkeydown: (event) => {
+          if (!["Enter", " "].includes(event.key)) return;
+          event.preventDefault();
+          offer(button, sentence, cut(text, 0, start));
+        }}, word);
       parts.push(cut(text, place, start), make("span", {class: "place"},
         button));
       place = stop;
@@ -72,18 +154,26 @@ export function open(context) {
     return [...parts, cut(text, place)];
   }
 
-  async function offer(button, beginning) {
+  async function offer(button, sentence, prefix) {
     const isOpen = button.getAttribute("aria-expanded") === "true";
     close();
     if (isOpen) return;
+    context.set({sentence: sentences.length > 1 ? sentence + 1 : null});
+    show();
     button.setAttribute("aria-expanded", "true");
-    const results = await context.ask("alternatives", {prefix: beginning});
+    const results = await context.work(ask("alternatives",
+      {...context.model, text: sentences[sentence].text, prefix}));
     if (!results || !button.isConnected) return;
-    const list = make("ul", {class: "choices", "aria-label": "Other words",
+    const pick = (one) => {
+      isChoice = true;
+      take({[`rank${sentence + 1}`]: null, [`fixed${sentence + 1}`]:
+        cut(one.text, 0, one.start + [...one.word].length)});
+    };
+    const list = make("ul", {class: "choices live", "aria-label": "Other words",
       onkeydown: move}, ...results.alternatives.map((one) => make("li", {},
-      make("button", {type: "button", title: one.text, onclick: () =>
-        translate(cut(one.text, 0, one.start + [...one.word].length))},
-      one.word, make("small", {}, percent(one.probability))))));
+      make("button", {type: "button", title: one.text,
+        onclick: () => pick(one)}, one.word,
+      make("small", {}, percent(one.probability))))));
     button.after(list);
     const {right} = list.getBoundingClientRect();
     const over = right - document.documentElement.clientWidth + 8;
@@ -115,7 +205,7 @@ export function open(context) {
   addEventListener("keydown", closeOutside);
   addEventListener("pointerdown", closeOutside);
   return {
-    update: () => translate(""),
+    update,
     close() {
       removeEventListener("keydown", closeOutside);
       removeEventListener("pointerdown", closeOutside);

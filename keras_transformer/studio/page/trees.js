@@ -3,6 +3,7 @@
 import {ask, draw, make, note} from "./dom.js";
 
 export const title = "Trees";
+export const showsOneSentence = true;
 
 const LEVEL = 52;
 const GAP = 18;

@@ -1,6 +1,6 @@
 """The fields of a request in a form or in JSON, for the tools' protocols."""
 
-import email
+import email.message
 import json
 import typing
 import urllib.parse
@@ -8,6 +8,7 @@ import urllib.parse
 from keras_transformer.serving.errors import InvalidRequest
 
 MAX_FIELDS = 4096  # of a form: as many texts as may wait, and more
+MAX_HEADER_CHARACTERS = 4096  # of a part of a form
 
 
 class File(typing.NamedTuple):
@@ -61,13 +62,27 @@ def _read_parts(content_type, body):
         raise ValueError(f"a form needs up to {MAX_FIELDS} parts")
     fields = {}
     for part in parts:
-        name = part.get_param("name", header="content-disposition")
+        header = _read_disposition(part)
+        name = header.get_param("name", header="content-disposition")
         content = part.get_payload(decode=True) or b""
-        path = part.get_filename()
+        path = header.get_filename()
         fields.setdefault(name, []).append(
             content.decode() if path is None else File(path, content)
         )
     return _join_repeated(fields)
+
+
+def _read_disposition(part):
+    """Returns a message with the header that names a part, in UTF-8."""
+    header = email.message.Message()
+    for name, value in part.raw_items():
+        if name.lower() == "content-disposition":
+            # `email` takes quadratic time.
+            if len(value) > MAX_HEADER_CHARACTERS:
+                raise ValueError("the header of a part is too long")
+            value = value.encode("ascii", "surrogateescape").decode()
+            header["content-disposition"] = value
+    return header
 
 
 def _join_repeated(fields):

@@ -1,7 +1,7 @@
 """Models that are loaded when they are first asked for, within a limit."""
 
+import contextlib
 import logging
-import os
 import threading
 
 from keras_transformer.errors import UserError
@@ -9,6 +9,7 @@ from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.versions import Status
 from keras_transformer.serving.versions import Versions
 from keras_transformer.serving.versions import find_versions
+from keras_transformer.serving.versions import read_file_stamps
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +39,11 @@ class Memory:
         for one in unloaded:
             one.unload()
 
+    def forget(self, model):
+        """Notes that a model is not loaded after all."""
+        with self._lock:
+            self._sizes.pop(model, None)
+
 
 class LazyVersions:
     """The `Versions` of a model that is loaded when it is first asked for."""
@@ -57,7 +63,8 @@ class LazyVersions:
         """Returns a version as `Versions.get` does, after it is loaded."""
         with self._lock:
             if self._versions is None:
-                self._size = _measure(self.directory)
+                stamps = read_file_stamps(self.directory)
+                self._size = sum(size for _, _, size, _ in stamps)
                 self._memory.note_use(self, self._size)
                 self._versions = self._open()
             versions = self._versions
@@ -69,8 +76,9 @@ class LazyVersions:
         versions = self._versions
         if versions:
             return versions.list_statuses()
-        numbers = sorted(find_versions(self.directory), reverse=True)
-        return dict.fromkeys(numbers, Status("START"))
+        with contextlib.suppress(UserError):  # the directory is gone
+            return dict.fromkeys(find_versions(self.directory), Status("START"))
+        return {}
 
     def unload(self):
         """Releases the model; requests that run keep theirs to their end."""
@@ -91,6 +99,7 @@ class LazyVersions:
             versions = Versions(self.directory, self._load)
             versions.start()
         except UserError as error:
+            self._memory.forget(self)
             _log.warning("%s", error)
             raise RequestError(
                 "UNAVAILABLE",
@@ -98,12 +107,3 @@ class LazyVersions:
             ) from error
         versions.watch()
         return versions
-
-
-def _measure(directory):
-    """Returns the bytes of all files of a directory."""
-    return sum(
-        os.path.getsize(os.path.join(folder, name))
-        for folder, _, names in os.walk(directory)
-        for name in names
-    )

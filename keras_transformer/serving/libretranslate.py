@@ -81,7 +81,7 @@ class LibreTranslate:
                 "target": {"code": target, "name": target},
             },
             "suggestions": False,
-            "supportedFilesFormat": _list_suffixes(),
+            "supportedFilesFormat": [*_list_suffixes()],
         }
 
     def translate(self, texts, format, languages, number=1):
@@ -297,6 +297,7 @@ def _find_guesses(text, codes=None):
         detect = language_detector.load_detector()
     except UserError as error:
         raise RequestError("UNIMPLEMENTED", str(error)) from error
+    check_utf_8(text)
     scores = detect(text[: language_detector.MAX_CHARACTERS])
     guesses = [
         {

@@ -43,6 +43,7 @@ _PATH = re.compile(
 _OPERATOR_PATHS = ("/health", "/ready", "/metrics")
 # What tells nothing about texts, models and clients needs no key.
 _OPEN_PATHS = ("/health", "/ready", "/languages", "/frontend/settings")
+_OPEN_PATHS += (DOWNLOAD,)  # whose paths cannot be guessed
 
 
 class RestApp:
@@ -82,7 +83,8 @@ class RestApp:
         path = _find_path(scope)
         face = self._faces.get(path)
         if path.startswith(DOWNLOAD) and self._readers:
-            face = "libretranslate"
+            # The rest of the path is as secret as a key.
+            face, path = "libretranslate", DOWNLOAD
         if not face:
             face = "tf_serving" if _PATH.fullmatch(path) else "unknown"
         facts = (
@@ -132,7 +134,7 @@ class RestApp:
         method, path = scope["method"], _find_path(scope)
         if method == "OPTIONS" and self._allowed_origin:
             return b""  # the headers tell a browser that it may ask
-        if self._keys and path not in _OPEN_PATHS:
+        if self._keys and not path.startswith(_OPEN_PATHS):
             await self._authorize(face, scope, body)
         if face == "operator":
             return self._report(method, path)

@@ -122,7 +122,7 @@ class Versions:
         for number in sorted(paths, reverse=True):
             path = paths[number]
             if number in self._failed:
-                is_new = self._failed[number] != _read_file_stamps(path)
+                is_new = self._failed[number] != read_file_stamps(path)
             else:
                 is_new = number not in self._models
             if is_new:
@@ -138,7 +138,7 @@ class Versions:
     def _load_version(self, number, path):
         """Loads a version and returns whether it succeeded."""
         # Read before loading, so that a change in the meantime is noticed.
-        stamps = _read_file_stamps(path)
+        stamps = read_file_stamps(path)
         self._set_status(number, Status("LOADING"))
         try:
             model = self._load(path)
@@ -192,7 +192,7 @@ def _scan(directory):
     return paths
 
 
-def _read_file_stamps(path):
+def read_file_stamps(path):
     """Returns names, sizes and times, which change with any file."""
     stamps = []
     for folder, _, names in os.walk(path):

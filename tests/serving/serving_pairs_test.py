@@ -129,6 +129,8 @@ class SeveralModelsTest:
         form = {"q": "I love you.", "source": "es", "target": "en"}
         status, _, response = ask(address, data=form)
         best = translate(address, "I love you.")["translatedText"]
+        shutil.rmtree(folder / "broken")
+        assert ask(address, "/v1/models/es-en")[0] == 404
         server.stop()
         assert status == 503
         assert "The model cannot be loaded" in response["error"]

@@ -31,6 +31,7 @@ from keras_transformer.serving import json_tensors
 from keras_transformer.serving.batcher import Batcher
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.rest import RestApp
 from keras_transformer.serving.service import Service
 from keras_transformer.serving.signature import Signature
@@ -165,6 +166,8 @@ class _Echo:
 
 
 class _Versions:
+    loads_on_demand = False
+
     def get(self, version):
         return 1, _Echo()
 
@@ -172,8 +175,10 @@ class _Versions:
 def tool_bodies(content):
     """The body of a request of LibreTranslate's or OpenAI's protocol."""
     if _directory.app is None:
-        service = Service("echo", _Versions(), Batcher(timeout_seconds=0))
-        _directory.app = RestApp(service, ("en", "de"))
+        batcher = Batcher(timeout_seconds=0)
+        service = Service({"echo": _Versions()}, batcher)
+        routes = {("en", "de"): Route("echo")}
+        _directory.app = RestApp(service, routes)
     statuses = asyncio.run(_ask_tools(_directory.app, content))
     assert statuses <= {200, 400, 404}, statuses
     if 200 not in statuses:
@@ -202,6 +207,7 @@ async def _ask_tools(app, content):
 
         scope = {
             "method": "POST",
+            "scheme": "http",
             "raw_path": path.encode(),
             "client": None,
             "headers": [(b"content-type", kind)],

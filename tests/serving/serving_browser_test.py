@@ -9,6 +9,7 @@ import threading
 import pytest
 import toy_saved_model as toy
 
+from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.server import Server
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -60,7 +61,7 @@ def address(tmp_path_factory, origins):
     server = Server(
         export_dir,
         rest_api_port=0,
-        languages=("en", "de"),
+        routes={("en", "de"): Route("translate")},
         allowed_origin=origins[0],
     )
     server.start()

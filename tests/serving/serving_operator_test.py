@@ -249,23 +249,28 @@ class ReplacementTest:
 
         with concurrent.futures.ThreadPoolExecutor(2) as threads:
             found = threads.map(ask_until_the_end, range(2))
-            os.rename(
-                shutil.copytree(exports / "1", tmp_path / "2"), exports / "2"
-            )
-            self.wait_for(server, {2: "AVAILABLE", 1: "AVAILABLE"})
-            shutil.rmtree(exports / "1")
-            self.wait_for(server, {2: "AVAILABLE", 1: "END"})
-            is_over.set()
+            try:
+                copy = shutil.copytree(exports / "1", tmp_path / "2")
+                os.rename(copy, exports / "2")
+                self.wait_for(server, ["AVAILABLE", "AVAILABLE"])
+                shutil.rmtree(exports / "1")
+                self.wait_for(server, ["AVAILABLE", "END"])
+            finally:
+                is_over.set()
             assert set().union(*found) == {200}
         server.stop()
 
     def wait_for(self, server, states):
         for _ in range(600):
-            statuses = server._versions.list_statuses()
-            if {n: status.state for n, status in statuses.items()} == states:
+            response = server.service.get_status("translate")
+            versions = response.model_version_status
+            if [version.state for version in versions] == [
+                version.State.Value(state)
+                for version, state in zip(versions, states)
+            ]:
                 return
             time.sleep(0.05)
-        raise TimeoutError(statuses)
+        raise TimeoutError(response)
 
 
 class StopTest:
@@ -274,7 +279,7 @@ class StopTest:
             str(folder / "export"),
             rest_api_port=0,
             open_model=open_model,
-            languages=("en", "es"),
+            routes={("en", "es"): Route("translate")},
         )
         server.start()
         fields = {**FIELDS, "q": 200 * ["I love you."]}

@@ -71,7 +71,7 @@ from keras_transformer.scoring import stress
 from keras_transformer.scoring.measures import SYMBOL_MEASURES
 from keras_transformer.scoring.measures import TRANSLATION_MEASURES
 from keras_transformer.scoring.quality import QUALITY_FILE
-from keras_transformer.scoring.quality import Quality
+from keras_transformer.scoring.quality import QualityEstimate
 from keras_transformer.scoring.quality import check_number
 from keras_transformer.scoring.quality import describe_quality
 from keras_transformer.scoring.quality import measure_features
@@ -151,13 +151,13 @@ def _score_runs(plan, problem, texts):
 
 
 def _read_quality(problem, options, output_dir, step):
-    """Returns the `Quality` of a run, or None if it has none for the search."""
+    """Returns the `QualityEstimate` of a run, or None if it has none."""
     # Scores of samples measure agreement and are not log-probabilities.
     if not output_dir or problem.measure != "bleu" or options.mbr_samples:
         return None
     if FLAGS.calibrate:
         return None  # a new one replaces it, even if it is damaged
-    return Quality.read(output_dir, step)
+    return QualityEstimate.read(output_dir, step)
 
 
 def _judge(quality, plan, features, alarms, best, texts):
@@ -165,7 +165,7 @@ def _judge(quality, plan, features, alarms, best, texts):
     outputs = [one.text for one in best]
     chrf = np.array(sentence_chrf(outputs, texts.references))
     if FLAGS.calibrate:
-        quality = Quality.fit(plan.steps[0], features, alarms, chrf)
+        quality = QualityEstimate.fit(plan.steps[0], features, alarms, chrf)
         quality.write(plan.paths[0])
     estimates, _ = quality.judge(features, alarms)
     lines = describe_quality(quality, estimates, chrf)

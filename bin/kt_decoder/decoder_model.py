@@ -178,16 +178,16 @@ def make_extras(translator, quality=None):
 
 
 def read_quality(plan, changes):
-    """Returns the `Quality` that kt-evaluate has fitted to the run, or None.
+    """Returns the `QualityEstimate` that kt-evaluate fitted to a run, or None.
 
     It fits only scores of a search with this run alone, at its checkpoint.
     """
     is_other = FLAGS.rerank_by or changes.get("mbr_samples")
     if is_other or FLAGS.format != "jsonl" or len(plan.runs) != 1:
         return None
-    from keras_transformer.scoring.quality import Quality
+    from keras_transformer.scoring.quality import QualityEstimate
 
-    return Quality.read(FLAGS.output_dir, *plan.steps)
+    return QualityEstimate.read(FLAGS.output_dir, *plan.steps)
 
 
 def open_output(plan, call, quality=None):

@@ -13,7 +13,7 @@ _MODULES = {
     "Glossary": "decoding.steps.glossary",
     "Parser": "decoding.parser",
     "Placeholders": "decoding.steps.placeholders",
-    "Reranker": "decoding.scorer",
+    "Reranker": "decoding.translation_model",
     "Translator": "decoding.translator",
     "load": "decoding.loading",
 }
@@ -22,10 +22,12 @@ __all__ = sorted(_MODULES)
 if typing.TYPE_CHECKING:  # Editors and type checkers run no `__getattr__`.
     from keras_transformer.decoding.loading import load as load
     from keras_transformer.decoding.parser import Parser as Parser
-    from keras_transformer.decoding.scorer import Reranker as Reranker
     from keras_transformer.decoding.steps.glossary import Glossary as Glossary
     from keras_transformer.decoding.steps.placeholders import (
         Placeholders as Placeholders,
+    )
+    from keras_transformer.decoding.translation_model import (
+        Reranker as Reranker,
     )
     from keras_transformer.decoding.translator import Translator as Translator
     from keras_transformer.search.options import DecodeOptions as DecodeOptions

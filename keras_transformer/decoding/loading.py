@@ -4,7 +4,7 @@ import os
 import tempfile
 
 from keras_transformer.decoding.plan import plan_model
-from keras_transformer.decoding.scorer import Reranker
+from keras_transformer.decoding.translation_model import Reranker
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.formats import exported
 

@@ -11,9 +11,9 @@ from keras_transformer.decoding.engines.engine import check_capabilities
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.parser import Trees
 from keras_transformer.decoding.preparation import Preparation
-from keras_transformer.decoding.scorer import Reranker
 from keras_transformer.decoding.steps.affixes import FinalEmoji
 from keras_transformer.decoding.steps.affixes import TargetTag
+from keras_transformer.decoding.translation_model import Reranker
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.formats import exported

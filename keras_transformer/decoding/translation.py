@@ -67,7 +67,7 @@ class Extras:
     links_words: bool = False  # finds `links`
     scores_words: bool = False  # finds `links` with scores
     repairs: bool = False  # replaces doubtful ones; needs `warns`
-    quality: typing.Any = None  # a `Quality`, which judges if `warns` is set
+    quality: typing.Any = None  # `QualityEstimate`, which judges if it `warns`
 
 
 def limit_part_tokens(translator, max_tokens=None):

@@ -22,8 +22,6 @@ from keras_transformer.decoding.preparation import finish_hypotheses
 from keras_transformer.decoding.preparation import prepare_texts
 from keras_transformer.decoding.preparation import read_windows
 from keras_transformer.decoding.repair import repair_translations
-from keras_transformer.decoding.scorer import Reranker
-from keras_transformer.decoding.scorer import Scorer
 from keras_transformer.decoding.selection import sort_by_agreement
 from keras_transformer.decoding.steps import Step
 from keras_transformer.decoding.steps.glossary import Glossary
@@ -37,11 +35,13 @@ from keras_transformer.decoding.translation import CallOptions
 from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translation import Translation
 from keras_transformer.decoding.translation import translate_parts
+from keras_transformer.decoding.translation_model import Reranker
+from keras_transformer.decoding.translation_model import TranslationModel
 from keras_transformer.formats.exported import Paths
 from keras_transformer.search.options import DecodeOptions
 
 
-class Translator(Scorer):
+class Translator(TranslationModel):
     """Translates lists of sentences.
 
     Sentences of similar lengths are decoded together, as many as the memory

@@ -40,7 +40,7 @@ _SHAPE = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Quality:
+class QualityEstimate:
     """Estimates the probability that a translation is in the better half.
 
     That is the half with a sentence chrF of at least `median_chrf`, the median

@@ -9,8 +9,8 @@ from keras import ops
 from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
-from keras_transformer.decoding.scorer import Reranker
 from keras_transformer.decoding.steps.affixes import TargetTag
+from keras_transformer.decoding.translation_model import Reranker
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.hparam import HParams
 from keras_transformer.parsing.linearization import collect_symbols

@@ -24,7 +24,7 @@ from keras_transformer.decoding import preparation
 from keras_transformer.files.partial import PartialFile
 from keras_transformer.files.partial import open_resumable
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.scoring.quality import Quality
+from keras_transformer.scoring.quality import QualityEstimate
 
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
 RUN = f"--output_dir={FIXTURES / 'run'}"
@@ -220,7 +220,7 @@ class ResumeTest:
             assert call(decoder, *flags) == 130
         assert "The first 16 lines are kept" in capsys.readouterr().err
         flags.append("--resume")
-        Quality(3000, 100, 50.0, [0.0] * 3, [0.0] * 2, 1.0).write(run)
+        QualityEstimate(3000, 100, 50.0, [0.0] * 3, [0.0] * 2, 1.0).write(run)
         assert_fails(capsys, ["quality.json=", "=None"], decoder, *flags)
         (run / "quality.json").unlink()
         checkpoint = run / "checkpoints" / "ckpt-3000.npz"

@@ -7,7 +7,7 @@ import pytest
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.errors import UserError
 from keras_transformer.scoring import quality
-from keras_transformer.scoring.quality import Quality
+from keras_transformer.scoring.quality import QualityEstimate
 
 WEIGHTS = np.array([1.0, 5.0, 0.5])
 
@@ -36,7 +36,7 @@ def fitted():
         [np.flatnonzero(good)[:half], np.flatnonzero(~good)[:half]]
     )
     alarms = [["loop"] if place < 10 else [] for place in chosen]
-    return Quality.fit(3, features[chosen], alarms, shifted[chosen])
+    return QualityEstimate.fit(3, features[chosen], alarms, shifted[chosen])
 
 
 class QualityTest:
@@ -50,7 +50,7 @@ class QualityTest:
 
     def test_estimates_come_true_as_often_as_they_say(self, fitted):
         features, chrf = draw(5_000, seed=1)
-        refitted = Quality.fit(3, features, [[]] * 5_000, chrf)
+        refitted = QualityEstimate.fit(3, features, [[]] * 5_000, chrf)
         features, chrf = draw(5_000, seed=2)
         estimates, _ = refitted.judge(features, [[]] * 5_000)
         outcomes = chrf >= refitted.median_chrf
@@ -89,30 +89,32 @@ class QualityTest:
         features, chrf = draw(200, seed=0)
         alarms = [[]] * 200
         with pytest.raises(UserError, match="200, of which none is below"):
-            Quality.fit(3, features, alarms, np.full(200, 100.0))
+            QualityEstimate.fit(3, features, alarms, np.full(200, 100.0))
         # The half whose chrF is highest must not be everything.
         with pytest.raises(UserError, match="none is below the median"):
-            Quality.fit(3, features, alarms, np.maximum(chrf, 90))
+            QualityEstimate.fit(3, features, alarms, np.maximum(chrf, 90))
 
     def test_a_feature_that_tells_all_outcomes_has_finite_weights(self):
         features, _ = draw(200, seed=0)
-        fitted = Quality.fit(3, features, [[]] * 200, 100 + features[:, 1])
+        fitted = QualityEstimate.fit(
+            3, features, [[]] * 200, 100 + features[:, 1]
+        )
         assert np.isfinite(fitted.weights).all()
 
     def test_too_few_pairs_are_an_error(self):
         features, chrf = draw(120, seed=0)
         alarms = [["loop"]] * 30 + [[]] * 90
         with pytest.raises(UserError, match="Received: 90 instead of 100"):
-            Quality.fit(3, features, alarms, chrf)
+            QualityEstimate.fit(3, features, alarms, chrf)
 
     def test_it_is_read_for_its_checkpoint_alone(self, fitted, tmp_path):
-        assert Quality.read(tmp_path, 3) is None
+        assert QualityEstimate.read(tmp_path, 3) is None
         fitted.write(tmp_path)
-        assert Quality.read(tmp_path, 3) == fitted
-        assert Quality.read(tmp_path, 4) is None
+        assert QualityEstimate.read(tmp_path, 3) == fitted
+        assert QualityEstimate.read(tmp_path, 4) is None
         (tmp_path / "quality.json").write_text('{"step": 3}')
         with pytest.raises(UserError, match="num_pairs.*--calibrate"):
-            Quality.read(tmp_path, 3)
+            QualityEstimate.read(tmp_path, 3)
 
 
 class MeasuresTest:

@@ -24,7 +24,7 @@ from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 
 
-class Scorer(Preparation):
+class TranslationModel(Preparation):
     """The part of a `Translator` that needs a model, but no search."""
 
     engine: typing.Any
@@ -231,7 +231,7 @@ class Reranker:
         load("runs/ende", reranker=reranker)(["A dog runs."], beam_size=16)
     """
 
-    def __init__(self, reverse: Scorer, weight: float = 1.0):
+    def __init__(self, reverse: TranslationModel, weight: float = 1.0):
         self.reverse = reverse
         self.weight = weight
 

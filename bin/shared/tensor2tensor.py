@@ -20,18 +20,16 @@ def translate(command, values, arguments):
     """
     if command not in TABLES:
         return command, arguments
-    table, result, last, notes = TABLES[command], [], [], {}
+    table, result, notes = TABLES[command], [], {}
     for name, value, argument in _split(arguments, values):
         if name in table.pairs and value is not None:
             result += _translate_pairs(name, value, table.pairs[name], notes)
         elif name is None or name in values:  # our flags keep their meaning
             result.append(argument)
         else:
-            new = _replace("--", name, value, table, notes)
-            # What a value of theirs means wins over a flag of ours.
-            target = last if f"{name}={value}" in table.names else result
-            target += [argument] if new is None else new
-    result += last
+            result += _replace("--", name, value, argument, table, notes)
+    # The last flag counts: what a value of theirs means, not ours.
+    result.sort(key=lambda text: text in table.names.values())
     for (verb, reason), names in notes.items():
         line = f"{command} {verb} {', '.join(names)}{reason}."
         print(line, file=sys.stderr)
@@ -80,16 +78,16 @@ def _translate_pairs(flag, text, table, notes):
     beam_size = {name: value for name, _, value in pairs}.get("beam_size", "4")
     results = []
     for name, equals, value in pairs:
-        new = _replace("", name, value, table, notes)
-        results += [name + equals + value] if new is None else new
+        pair = name + equals + value
+        results += _replace("", name, value, pair, table, notes)
     results = [text.replace("{beam_size}", beam_size) for text in results]
     further = [text for text in results if text.startswith("--")]
     kept = [text for text in results if text not in further]
     return [f"--{flag}={','.join(kept)}", *further]
 
 
-def _replace(prefix, name, value, table, notes):
-    """Returns what stands for a name, a list, or None for an unknown name."""
+def _replace(prefix, name, value, text, table, notes):
+    """Returns a list of what stands for a name, or of its text if unknown."""
     word = (value or "true").lower()
     if (new := table.names.get(f"{name}={word}")) is not None:
         return [new] if new else []
@@ -105,12 +103,11 @@ def _replace(prefix, name, value, table, notes):
     if word == "false" and (reason or f"{name}=true" in table.names):
         return []
     if reason:
-        received = prefix + name + ("" if value is None else f"={value}")
         raise UserError(
             f"`{prefix}{name}` must be what this command takes over from "
-            f"Tensor2Tensor. Received: {received}. {reason}"
+            f"Tensor2Tensor. Received: {text}. {reason}"
         )
-    return None
+    return [text]
 
 
 def find_reason(patterns, name):

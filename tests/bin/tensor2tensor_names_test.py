@@ -37,7 +37,7 @@ class TranslateTest:
             (trainer, ["--schedule=train"], ["--eval_steps=0"]),
             (
                 trainer,
-                ["--schedule=train", "--eval_steps=9", "--problem=copy"],
+                ["--schedule=Train", "--eval_steps=9", "--problem=copy"],
                 ["--eval_steps=9", "--problem=copy", "--eval_steps=0"],
             ),
             (trainer, ["--schedule=continuous_train_and_eval"], []),

@@ -28,13 +28,15 @@ from keras_transformer import load
 from keras_transformer.bin.kt_sweep.row_process import RowProcess
 from keras_transformer.files import markdown
 
+ABSOLUTE = {"positional_encoding": "sinusoidal", "max_relative_position": 0}
 POSITIONS = {
-    "sinusoids": {},
-    "learned": {"positional_encoding": "learned"},
-    "relative": {"positional_encoding": "none", "max_relative_position": 16},
+    "sinusoids": ABSOLUTE,
+    "learned": {**ABSOLUTE, "positional_encoding": "learned"},
+    "relative": {"max_relative_position": 16},
 }
 TASK_1 = "SIGMORPHON 2021, baseline, an ensemble"
 CSORDAS = "Csordás et al. (2021), best of their models"
+SHORT = {"dropout": 0.1, "train_steps": 1000}
 # Test WER by language, and exact match by split: what others printed.
 PRINTED = {
     **{"bul": 18.3, "dut": 14.7, "fre": 8.5, "hun": 1.8, "kor": 16.3},
@@ -130,7 +132,28 @@ def find_lengths(source):
 
 
 def make_trainings():
-    """Returns every `Training`, the short ones first."""
+    """Returns every `Training`, the important ones first."""
+    low = ("ady", "gre", "ice", "ita", "rum")
+    for name, languages, seeds in (
+        ("low", low, (0, 1, 2)),
+        *(
+            (name, (name,), (0,))
+            for name in ("bul", "hun", "fre", "dut", "kor")
+        ),
+        ("eng_us", ("eng_us",), (0,)),
+    ):
+        yield Training(
+            f"g2p: {name}",
+            "g2p_files",
+            {},
+            minutes=4,
+            seeds=seeds,
+            make_data=name_g2p_files(*languages),
+            group=find_tag if name == "low" else None,
+            measure="WER",
+            source=TASK_1,
+            differs="one model for the five" if name == "low" else "",
+        )
     for split, cutoff, words in (
         ("length", 26, "length, cut-off 26"),
         ("simple", None, "simple"),
@@ -141,11 +164,11 @@ def make_trainings():
             yield Training(
                 f"scan: {words}: {positions}",
                 "translate_files",
-                {**POSITIONS[positions], "dropout": 0.1},
-                minutes=3,
+                {**POSITIONS[positions], **SHORT},
+                minutes=2,
                 make_data=write_scan_files(split, cutoff),
                 source=CSORDAS if cutoff else "",
-                differs="1,500 updates" if cutoff else "",
+                differs="1,000 updates" if cutoff else "",
             )
     for function, positions in itertools.product(
         ("identity", "reverse", "addition"), POSITIONS
@@ -153,8 +176,8 @@ def make_trainings():
         yield Training(
             f"lengths: {function}: {positions}",
             f"algorithmic_{function}_decimal40",
-            {"max_length": 512, **POSITIONS[positions], "dropout": 0.1},
-            minutes=4,
+            {"max_length": 512, **POSITIONS[positions], **SHORT},
+            minutes=3,
             group=find_lengths,
             num_lines=1000,
             beam_size=1,
@@ -177,8 +200,9 @@ def train(training, data_dir, work, processes):
     runs = [folder / f"seed{seed}" for seed in training.seeds]
     for seed, run in zip(training.seeds, runs):
         run.mkdir(exist_ok=True)
-        hparams = {"train_steps": 1500, **training.hparams}
-        hparams.setdefault("decay_steps", hparams["train_steps"])
+        hparams = {**training.hparams}
+        if steps := hparams.get("train_steps"):
+            hparams["decay_steps"] = steps
         failure = processes.run(
             "trainer",
             str(run),
@@ -187,7 +211,7 @@ def train(training, data_dir, work, processes):
                 f"--data_dir={data}",
                 "--hparams_set=transformer_g2p",
                 f"--random_seed={seed}",
-                f"--eval_frequency={hparams['train_steps']}",
+                f"--eval_frequency={steps or 2000}",
                 "--hparams="
                 + ",".join(f"{key}={value}" for key, value in hparams.items()),
             ],

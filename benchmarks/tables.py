@@ -15,14 +15,14 @@ import datetime
 import gzip
 import itertools
 import json
-import os
 import pathlib
-import platform
 import random
 import re
 import subprocess
 import sys
 import time
+
+import history
 
 from keras_transformer import load
 from keras_transformer.bin.kt_sweep.row_process import RowProcess
@@ -243,8 +243,8 @@ def train(training, data_dir, work, processes):
         "scores": scores[: len(runs)],
         "ensemble": scores[len(runs)] if len(runs) > 1 else None,
         "minutes": round(minutes, 1),
-        "machine": f"{os.cpu_count()} x {platform.processor()}",
-        "commit": read_commit(),
+        "machine": history.describe_machine(),
+        "commit": history.find_commit(),
         "date": datetime.date.today().isoformat(),
     }
 
@@ -264,17 +264,6 @@ def score(training, sides, outputs):
 def _sort_group(item):
     number = re.match(r"\d+", item[0])
     return int(number.group()) if number else 0, item[0]
-
-
-def read_commit():
-    """Returns the commit of this checkout, or an empty string."""
-    done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        cwd=pathlib.Path(__file__).parent,
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout.strip()
 
 
 def make_table(trainings, results):

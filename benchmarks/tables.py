@@ -59,7 +59,7 @@ class Training:
     group: object = None  # of a source, for a row of its own; else the name
     measure: str = "exact match"
     source: str = ""  # of the printed figures
-    differs: str = ""  # from their protocol
+    differs: str = "same protocol"  # or what differs from it
     num_lines: int | None = None  # of test that are decoded
     beam_size: int = 4
 
@@ -152,7 +152,7 @@ def make_trainings():
             group=find_tag if name == "low" else None,
             measure="WER",
             source=TASK_1,
-            differs="one model for the five" if name == "low" else "",
+            differs="one model for all five" if name == "low" else "one model",
         )
     for split, cutoff, words in (
         ("length", 26, "length, cut-off 26"),
@@ -168,7 +168,7 @@ def make_trainings():
                 minutes=2,
                 make_data=write_scan_files(split, cutoff),
                 source=CSORDAS if cutoff else "",
-                differs="1,000 updates" if cutoff else "",
+                differs="fewer updates",
             )
     for function, positions in itertools.product(
         ("identity", "reverse", "addition"), POSITIONS
@@ -286,7 +286,7 @@ def make_table(trainings, results):
                     _show(ensemble, is_rate),
                     str(PRINTED.get(key, "")) if training.source else "",
                     training.source,
-                    training.differs,
+                    training.differs if training.source else "",
                 ]
             )
     return markdown.table(head.split("|"), rows)

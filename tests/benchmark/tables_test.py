@@ -68,6 +68,6 @@ class TablesTest:
         scores = tables.score(training, sides, ["x", "no", "no"])
         assert scores == {"1-40 symbols": 50, "41-80 symbols": 0}
 
-    def test_the_files_have_a_name_for_each_training(self):
+    def test_no_two_trainings_have_one_name(self):
         names = [training.name for training in tables.make_trainings()]
         assert len(names) == len(set(names)) >= 17

@@ -11,6 +11,7 @@
 # make mutation      Measure how many faults in the maths half its tests find.
 # make benchmark     Measure this checkout, and add a line to the history.
 # make speedrun      Time a training from CORPUS to a score; see the script.
+# make tables        Rerun published tables on the data in DATA, in a night.
 # make fuzz          Feed the readers of files and requests with hostile bytes.
 # make docs          Build the site of documents into build/docs/site.
 # make tutorials     Run the tutorials and renew their outputs and notebooks.
@@ -55,8 +56,8 @@ JAX_TESTS = jax_backend_test.py training/jax_backend_updates_test.py \
 	integration/jax_training_test.py
 
 .PHONY: demo demo-parsing demo-model check test test-slow test-jax test-oldest \
-	test-browser coverage mutation benchmark speedrun fuzz docs tutorials \
-	pictures lint dist release licences venv clean
+	test-browser coverage mutation benchmark speedrun tables fuzz docs \
+	tutorials pictures lint dist release licences venv clean
 
 demo: .venv/installed
 	$(BIN)/kt-trainer --problem=translate_ende_toy --generate_data \
@@ -150,6 +151,9 @@ benchmark: .venv/installed-test
 speedrun: .venv/installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" bash benchmarks/speedrun.sh \
 		$(CORPUS) build/speedrun_$(or $(SEED),0) $(SEED)
+
+tables: .venv/installed
+	$(BIN)/python benchmarks/tables.py $(DATA) build/tables
 
 fuzz: .venv/installed-test
 	$(PIP) -e '.[fuzz]'

@@ -15,7 +15,7 @@ TREES = """\
 \t\t  (CP-REL (WNP-1 0)
 \t\t\t  (C sem-sem)
 \t\t\t  (IP-SUB (NP-SBJ *T*-1) (VBDI kom-koma))))
-\t  (. .-.)) (ID 1450.JUDIT,.1))
+\t  (, -) (. .-.)) (ID 1450.JUDIT,.1))
 
 ( (CODE {COM:note}) (ID 1450.JUDIT,.2))
 
@@ -39,10 +39,10 @@ class IcelandicTest:
         self, problem, tmp_path
     ):
         first, second = problem.trees("dev", str(tmp_path))
-        assert first.words() == "hún er hest$ $inn sem kom .".split()
+        assert first.words() == "hún er hest$ $inn sem kom - .".split()
         assert str(first) == (
             "(TOP (IP (NP (PRO hún)) (BEPI er) (NP (N hest$) (D $inn) (CP (C "
-            "sem) (IP (VBDI kom)))) (. .)))"
+            "sem) (IP (VBDI kom)))) (, -) (. .)))"
         )
         assert str(second) == "(TOP (FRAG (NP (NPR Jón-Páll))))"
         assert problem.num_left_out("dev") == {"bad_trees": 1}
@@ -61,7 +61,7 @@ class IcelandicTest:
         manifest = problem.generate(str(tmp_path))
         counts = {s: c["pairs"] for s, c in manifest["splits"].items()}
         assert counts == {"train": 2, "dev": 2, "test": 2}
-        assert problem.text_split("test")[0][0].endswith("sem kom .")
+        assert problem.text_split("test")[0][0].endswith("sem kom - .")
         ids = problem.token_pairs("train").inputs[0]
         assert "fór" in problem.vocabulary.decode([ids])[0]
 

@@ -1,0 +1,343 @@
+"""Trains the models of published tables, and prints ours beside theirs.
+
+`make tables DATA=folder` calls this. The folder holds `g2p_2021` and `scan`,
+with the files of their distributors. A training that has its result already is
+not run again, and one that was stopped continues. `--only=scan` selects the
+trainings whose names begin so, and `--table` prints the table alone.
+
+    python benchmarks/tables.py DATA WORK --only=scan
+"""
+
+import argparse
+import collections
+import dataclasses
+import datetime
+import gzip
+import itertools
+import json
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import time
+
+import history
+
+from keras_transformer import load
+from keras_transformer.bin.kt_sweep.row_process import RowProcess
+from keras_transformer.files import markdown
+
+ABSOLUTE = {"positional_encoding": "sinusoidal", "max_relative_position": 0}
+POSITIONS = {
+    "sinusoids": ABSOLUTE,
+    "learned": {**ABSOLUTE, "positional_encoding": "learned"},
+    "relative": {"max_relative_position": 16},
+}
+TASK_1 = "SIGMORPHON 2021, baseline, an ensemble"
+CSORDAS = "Csordás et al. (2021), best of their models"
+SHORT = {"dropout": 0.1, "train_steps": 1000}
+# Test WER by language, and exact match by split: what others printed.
+PRINTED = {
+    **{"bul": 18.3, "dut": 14.7, "fre": 8.5, "hun": 1.8, "kor": 16.3},
+    **{"ady": 22, "gre": 21, "ice": 12, "ita": 19, "rum": 10},
+    **{"eng_us": 41.94, "length, cut-off 26": 100},
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """Runs of one recipe on one set of data, with a seed each."""
+
+    name: str
+    problem: str
+    hparams: dict
+    minutes: float  # of one seed, on one core
+    seeds: tuple = (0,)
+    # Writes files below a folder, and returns the flags of kt-datagen.
+    make_data: object = lambda data_dir, folder: []
+    group: object = None  # of a source, for a row of its own; else the name
+    measure: str = "exact match"
+    source: str = ""  # of the printed figures
+    differs: str = "same protocol"  # or what differs from it
+    num_lines: int | None = None  # of test that are decoded
+    beam_size: int = 4
+
+
+def name_g2p_files(*languages):
+    """Returns the `make_data` of word lists, with tags if there are several."""
+
+    def make_data(data_dir, folder):
+        return [
+            f"--{split}={data_dir}/g2p_2021/{language}_{split}.tsv"
+            + f"@{language}" * (len(languages) > 1)
+            for split in ("train", "dev", "test")
+            for language in languages
+        ]
+
+    return make_data
+
+
+def write_scan_files(split, cutoff=None):
+    """Returns the `make_data` of a split of SCAN.
+
+    Every twentieth pair of train becomes dev. A `cutoff` divides the pairs of
+    both files anew: outputs of more actions are test.
+    """
+
+    def make_data(data_dir, folder):
+        pairs = {
+            part: read_scan(f"{data_dir}/scan/tasks_{part}_{split}.txt.gz")
+            for part in ("train", "test")
+        }
+        if cutoff:
+            together = [*pairs["train"], *pairs["test"]]
+            parts = collections.defaultdict(list)
+            for pair in together:
+                is_long = len(pair[1].split()) > cutoff
+                parts["test" if is_long else "train"].append(pair)
+            pairs = parts
+        random.Random(0).shuffle(pairs["train"])
+        pairs["dev"] = pairs["train"][::20]
+        del pairs["train"][::20]
+        flags = ["--vocabulary_type=words", "--shared_vocabulary=false"]
+        for part, some in pairs.items():
+            path = folder / f"{part}.tsv"
+            lines = ("\t".join(pair) + "\n" for pair in some)
+            path.write_text("".join(lines), encoding="utf-8")
+            flags.append(f"--{part}={path}")
+        return [*flags, "--tokenized"]
+
+    return make_data
+
+
+def read_scan(path):
+    """Returns the pairs of a file of lines `IN: words OUT: actions`."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return [
+            re.fullmatch(r"IN: (.+) OUT: (.+)", line.strip()).groups()
+            for line in file
+        ]
+
+
+def find_tag(source):
+    """Returns the language of a tag, as `ita` of `<ita> casa`."""
+    return source[1 : source.index(">")]
+
+
+def find_lengths(source):
+    """Returns the tens of symbols, as `1-40` or `41-80` of a length."""
+    start = (len(source.split()) - 1) // 40 * 40
+    return f"{start + 1}-{start + 40} symbols"
+
+
+def make_trainings():
+    """Returns every `Training`, the important ones first."""
+    low = ("ady", "gre", "ice", "ita", "rum")
+    for name, languages, seeds in (
+        ("low", low, (0, 1, 2)),
+        *(
+            (name, (name,), (0,))
+            for name in ("bul", "hun", "fre", "dut", "kor")
+        ),
+        ("eng_us", ("eng_us",), (0,)),
+    ):
+        yield Training(
+            f"g2p: {name}",
+            "g2p_files",
+            {},
+            minutes=4,
+            seeds=seeds,
+            make_data=name_g2p_files(*languages),
+            group=find_tag if name == "low" else None,
+            measure="WER",
+            source=TASK_1,
+            differs="one model for all five" if name == "low" else "one model",
+        )
+    for split, cutoff, words in (
+        ("length", 26, "length, cut-off 26"),
+        ("simple", None, "simple"),
+        ("length", None, "length"),
+        ("addprim_jump", None, "add jump"),
+    ):
+        for positions in ("sinusoids", "relative"):
+            yield Training(
+                f"scan: {words}: {positions}",
+                "translate_files",
+                {**POSITIONS[positions], **SHORT},
+                minutes=2,
+                make_data=write_scan_files(split, cutoff),
+                source=CSORDAS if cutoff else "",
+                differs="fewer updates",
+            )
+    for function, positions in itertools.product(
+        ("identity", "reverse", "addition"), POSITIONS
+    ):
+        yield Training(
+            f"lengths: {function}: {positions}",
+            f"algorithmic_{function}_decimal40",
+            {"max_length": 512, **POSITIONS[positions], **SHORT},
+            minutes=3,
+            group=find_lengths,
+            num_lines=1000,
+            beam_size=1,
+        )
+
+
+def train(training, data_dir, work, processes):
+    """Trains all seeds, decodes test, and returns the result."""
+    folder = work / re.sub(r"\W+", "_", training.name)
+    data = folder / "data"
+    data.mkdir(parents=True, exist_ok=True)
+    subprocess.run(
+        [sys.executable, "-m", "keras_transformer.bin.datagen"]
+        + [f"--problem={training.problem}", f"--data_dir={data}"]
+        + training.make_data(data_dir, folder),
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    begin = time.time()
+    runs = [folder / f"seed{seed}" for seed in training.seeds]
+    for seed, run in zip(training.seeds, runs):
+        run.mkdir(exist_ok=True)
+        hparams = {**training.hparams}
+        if steps := hparams.get("train_steps"):
+            hparams["decay_steps"] = steps
+        failure = processes.run(
+            "trainer",
+            str(run),
+            [
+                f"--problem={training.problem}",
+                f"--data_dir={data}",
+                "--hparams_set=transformer_g2p",
+                f"--random_seed={seed}",
+                f"--eval_frequency={steps or 2000}",
+                "--hparams="
+                + ",".join(f"{key}={value}" for key, value in hparams.items()),
+            ],
+        )
+        if failure:
+            raise SystemExit(f"{training.name}: {failure}")
+    minutes = (time.time() - begin) / 60
+    sides = [
+        (data / training.problem / f"test.{side}.txt")
+        .read_text(encoding="utf-8")
+        .splitlines()[: training.num_lines]
+        for side in ("source", "target")
+    ]
+    ensembles = [[run] for run in runs]
+    if len(runs) > 1:
+        ensembles.append(runs)
+    scores = [
+        score(
+            training,
+            sides,
+            load(some)(sides[0], beam_size=training.beam_size),
+        )
+        for some in ensembles
+    ]
+    return {
+        "name": training.name,
+        "hparams": training.hparams,
+        "seeds": list(training.seeds),
+        "scores": scores[: len(runs)],
+        "ensemble": scores[len(runs)] if len(runs) > 1 else None,
+        "minutes": round(minutes, 1),
+        "machine": history.describe_machine(),
+        "commit": history.find_commit(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def score(training, sides, outputs):
+    """Returns the percentage of lines that are all right, by group."""
+    rights = collections.defaultdict(list)
+    for source, target, output in zip(*sides, outputs, strict=True):
+        group = training.group(source) if training.group else ""
+        rights[group].append(target == output)
+    return {
+        group: round(100 * sum(some) / len(some), 2)
+        for group, some in sorted(rights.items(), key=_sort_group)
+    }
+
+
+def _sort_group(item):
+    number = re.match(r"\d+", item[0])
+    return int(number.group()) if number else 0, item[0]
+
+
+def make_table(trainings, results):
+    """Returns the table in Markdown of all results."""
+    head = "data|measure|ours, each seed|ours, ensemble|theirs|source|differs"
+    rows = []
+    for training in trainings:
+        if not (result := results.get(training.name)):
+            continue
+        is_rate = training.measure == "WER"
+        for group in result["scores"][0]:
+            key = group or training.name.split(": ")[1]
+            figures = [scores[group] for scores in result["scores"]]
+            ensemble = (result["ensemble"] or {}).get(group)
+            rows.append(
+                [
+                    ": ".join(filter(None, (training.name, group))),
+                    training.measure,
+                    ", ".join(_show(value, is_rate) for value in figures),
+                    _show(ensemble, is_rate),
+                    str(PRINTED.get(key, "")) if training.source else "",
+                    training.source,
+                    training.differs if training.source else "",
+                ]
+            )
+    return markdown.table(head.split("|"), rows)
+
+
+def _show(value, is_rate):
+    if value is None:
+        return ""
+    return f"{100 - value if is_rate else value:.1f}"
+
+
+def main(arguments, trainings=None):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data_dir", help="folder with g2p_2021 and scan")
+    parser.add_argument("work", type=pathlib.Path, help="folder of the runs")
+    parser.add_argument("--only", default="", help="begin of names")
+    parser.add_argument("--table", action="store_true", help="print only")
+    options = parser.parse_args(arguments)
+    trainings = trainings or list(make_trainings())
+    results_dir = options.work / "results"
+    results_dir.mkdir(parents=True, exist_ok=True)
+    results = {}
+    for path in results_dir.glob("*.json"):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        results[result["name"]] = result
+    missing = [
+        training
+        for training in trainings
+        if training.name not in results
+        and training.name.startswith(options.only)
+    ]
+    minutes = sum(some.minutes * len(some.seeds) for some in missing)
+    if missing and not options.table:
+        print(
+            f"{len(missing)} of {len(trainings)} trainings are to be run: about"
+            f" {minutes / 60:.1f} hours on one core.",
+            file=sys.stderr,
+        )
+        processes = RowProcess()
+        for training in missing:
+            result = train(training, options.data_dir, options.work, processes)
+            results[training.name] = result
+            name = re.sub(r"\W+", "_", training.name)
+            (results_dir / f"{name}.json").write_text(
+                json.dumps(result, indent=1, ensure_ascii=False) + "\n",
+                encoding="utf-8",
+            )
+            print(f"{training.name}: {result['scores']}", file=sys.stderr)
+        processes.close()
+    print(make_table(trainings, results))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

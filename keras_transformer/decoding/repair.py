@@ -9,15 +9,17 @@ penalties, greedy search and samples did less, or gave worse text.
 import dataclasses
 import re
 
+from keras_transformer.data.text.tags import find_tag_end
 from keras_transformer.decoding.translation import REACHED_LIMIT
 from keras_transformer.decoding.translation import Translation
 from keras_transformer.scoring.alarms import FAULTS
 
 WAY = {"no_repeat_ngram_size": 2}  # changes of the options of decoding
 
-# A word without what only codes, addresses and paths have.
+# A word with a letter, unless it is a code, an address or a path, which are in
+# ASCII. A word may stand in any signs, and "Yes/No" is no path.
 _WORD = re.compile(
-    r"(?<!\S)[\"'(¡¿]*[^\W\d_]([^\s\d_@/\\:=<>|]|:(?!\S))*(?!\S)"
+    r"(?<!\S)(?!(?:/|[!-~]*(?:[\d_@\\=%${}&#`]|//|::))[!-~]*(?!\S))\S*[^\W\d_]"
 )
 
 
@@ -37,7 +39,11 @@ def repair_translations(translator, window, translations, call, extras):
     if not (extras.links_words or extras.scores_words):  # copies have no links
         for place in _find_doubtful(translations):
             text = window.texts[place].strip()
-            if not _WORD.search(text):
+            # A copy would keep a tag, and lack a prefix.
+            is_led = find_tag_end(text) or (
+                window.prefixes and window.prefixes[place]
+            )
+            if not is_led and not _WORD.search(text):
                 best, *others = translations[place].hypotheses
                 copy = best._replace(text=text, ids=())
                 translations[place] = Translation([copy, *others], ["copied"])

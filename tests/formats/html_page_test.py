@@ -136,8 +136,9 @@ def visit(chromium):
     """
     contexts, faults = [], []
 
-    def visit(path, **options):
+    def visit(path, script="", status="Ready", **options):
         context = chromium.new_context(offline=True, **options)
+        context.add_init_script(script)
         contexts.append(context)
         page = context.new_page()
         address = pathlib.Path(path).as_uri()
@@ -152,7 +153,7 @@ def visit(chromium):
             ),
         )
         page.goto(address)
-        wait(page, "Ready")
+        wait(page, status)
         return page
 
     yield visit
@@ -193,6 +194,18 @@ class BrowserTest:
                 for sentence in SENTENCES
             ]
             assert texts == translate(SENTENCES, beam_size=beam_size)
+
+    def test_one_may_type_before_the_model_is_open(self, visit, path):
+        script = """addEventListener("DOMContentLoaded", () => {
+            window.seen = [];
+            new MutationObserver(() => seen.push(status.textContent)).observe(
+                status, {childList: true});
+            text.value = "two women";
+            run(update);
+        });"""
+        page = visit(path, script, status="Translated")
+        assert not re.search("Failed", " ".join(page.evaluate("seen")))
+        assert page.text_content("#output")
 
     @pytest.mark.parametrize("scheme", ["light", "dark"])
     def test_axe_finds_no_fault(self, visit, path, scheme):

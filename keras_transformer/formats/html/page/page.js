@@ -92,6 +92,7 @@ async function update() {
   turn += 1;
   const mine = turn;
   const isOver = () => mine !== turn;
+  await opened;  // one may type before
   const begun = performance.now();
   const parts = [];
   for (const part of divide(text.value)) parts.push(...await shorten(part));
@@ -203,7 +204,7 @@ function close() {
 let timer = 0;
 function updateSoon() {
   output.classList.add("waiting");
-  status.textContent = "";
+  if (known.size) status.textContent = "";
   clearTimeout(timer);
   timer = setTimeout(() => run(update), PAUSE);
 }
@@ -230,9 +231,6 @@ find("copy").addEventListener("click", () => {
   navigator.clipboard.writeText(output.textContent);
 });
 
-run(async () => {
-  const model = find("model");
-  await ask("open", model.textContent);
-  model.remove();  // its text would stay in memory
-  await update();
-});
+const opened = ask("open", find("model").textContent);
+find("model").remove();  // its text would stay in memory
+run(update);

@@ -33,20 +33,14 @@ from keras_transformer.errors import UserError
 from keras_transformer.files import markdown
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
-from keras_transformer.training.sweep.rows import SCALES
-from keras_transformer.training.sweep.rows import SPLITS
-from keras_transformer.training.sweep.rows import Row
-from keras_transformer.training.sweep.rows import make_points
-from keras_transformer.training.sweep.rows import make_rows
-from keras_transformer.training.sweep.rows import make_table3
-from keras_transformer.training.sweep.rows import make_table4
-from keras_transformer.training.sweep.rows import quote_table4
-from keras_transformer.training.sweep.spaces import draw_points
-from keras_transformer.training.sweep.spaces import list_grid
+from keras_transformer.training.sweep import rows
+from keras_transformer.training.sweep import spaces
 
 # Settings that all calls in one directory share, apart from its rows.
 SETTINGS = ("problem", "train_steps", "table", "hparams_sets", "hparams_set")
 SETTINGS += ("grid", "ranges", "scale", "hparams", "random_seed", "precision")
+# Settings that may change, and are shown above the table.
+CHANGEABLE = ("random", "seeds", "base_seeds", "splits")
 FLAGS = flags.define(
     flags.group(
         "Getting started",
@@ -102,7 +96,7 @@ FLAGS = flags.define(
     flags.group(
         "Recipe",
         scale=flags.choice(
-            SCALES,
+            rows.SCALES,
             "Size of the models: none as the hparams set states, or tiny, "
             "which divides d_model, d_ff, d_k, d_v and warmup_steps by 4, "
             "effective_batch_tokens by 40 and learning_rate by 2.",
@@ -161,15 +155,17 @@ def main(argv):
     problem = registry.get_problem(
         FLAGS.problem, os.path.abspath(FLAGS.data_dir)
     )
-    rows = make_rows(
+    all_rows = rows.make_rows(
         _make_models(problem),
         FLAGS.scale,
         FLAGS.hparams,
         FLAGS.train_steps,
         _seeds,
     )
-    row_names = _select("rows", "rows of the sweep", [r.name for r in rows])
-    text_splits = [name for name in SPLITS if name in problem.splits]
+    row_names = _select(
+        "rows", "rows of the sweep", [row.name for row in all_rows]
+    )
+    text_splits = [name for name in rows.SPLITS if name in problem.splits]
     rule = "splits of the problem that kt-evaluate takes"
     splits = _select("splits", rule, text_splits)
     check_directory(FLAGS.output_dir, "`--output_dir`")
@@ -178,14 +174,15 @@ def main(argv):
     from keras_transformer.training.sweep.sweep import Sweep
     from keras_transformer.training.sweep.sweep import check_settings
 
-    _check_runs(rows)
+    _check_runs(all_rows)
+    title = shlex.join(_show_changed(*SETTINGS, *CHANGEABLE))
     sweep = Sweep(
         FLAGS.output_dir,
-        _make_title(),
-        rows,
+        markdown.code(f"kt-sweep {title}"),
+        all_rows,
         splits,
         problem.measure,
-        quoted=quote_table4(rows) if FLAGS.table == "4" else (),
+        quoted=rows.quote_table4(all_rows) if FLAGS.table == "4" else (),
         base="base" if FLAGS.table == "3" else None,
     )
     with lock_directory(FLAGS.output_dir, wait=False):
@@ -193,17 +190,17 @@ def main(argv):
         check_settings(FLAGS.output_dir, settings)
         with contextlib.closing(RowProcess()) as process:
             failures = sweep.run(
-                [row for row in rows if row.name in row_names],
+                [row for row in all_rows if row.name in row_names],
                 process.run,
-                _repeat_flag("usr_dir"),
-                _repeat_flag("precision"),
+                _show_changed("usr_dir"),
+                _show_changed("precision"),
             )
     with open(sweep.file(MARKDOWN_FILE), encoding="utf-8") as file:
         print(file.read(), end="")
     return 1 if failures else 0
 
 
-def _check_runs(rows):
+def _check_runs(all_rows):
     """Checks that the data and the memory suffice for a run of each row."""
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.training import start
@@ -215,7 +212,7 @@ def _check_runs(rows):
             "which is a run itself. Name another directory."
         )
     # A faulty row thus fails before the rows above it are trained.
-    for row in rows:
+    for row in all_rows:
         start.check_data(row.problem, row.hparams)
 
 
@@ -239,16 +236,18 @@ def _make_models(problem):
             flags.require(FLAGS, name, by=kind)
     if kind == "hparams_sets":
         names = FLAGS.hparams_sets.split(",")
-        return [Row(name, problem, name) for name in names]
+        return [rows.Row(name, problem, name) for name in names]
     if kind == "table=3":
-        return make_table3(problem)
+        return rows.make_table3(problem)
     if kind == "table=4":
         return _make_table4(problem)
     if kind == "grid":
-        points = list_grid(FLAGS.grid)
+        points = spaces.list_grid(FLAGS.grid)
     else:
-        points = draw_points(FLAGS.ranges, FLAGS.random, FLAGS.random_seed)
-    return make_points(problem, FLAGS.hparams_set, points)
+        points = spaces.draw_points(
+            FLAGS.ranges, FLAGS.random, FLAGS.random_seed
+        )
+    return rows.make_points(problem, FLAGS.hparams_set, points)
 
 
 def _make_table4(problem):
@@ -267,7 +266,7 @@ def _make_table4(problem):
         data_dir = os.path.abspath(FLAGS.semi_data_dir)
         semi_problem = registry.get_problem(name, data_dir)
     hparams_set = FLAGS.hparams_set or "transformer_parsing"
-    return make_table4(problem, semi_problem, hparams_set)
+    return rows.make_table4(problem, semi_problem, hparams_set)
 
 
 def _seeds(name):
@@ -288,19 +287,10 @@ def _select(flag, rule, known):
     return list(dict.fromkeys(names))
 
 
-def _make_title():
-    """Returns the command in Markdown, without its directories."""
-    changed_flags = [
-        flags.show(FLAGS, name)
-        for name in (*SETTINGS, "random", "seeds", "base_seeds", "splits")
-        if flags.is_changed(FLAGS, name)
-    ]
-    return markdown.code(f"kt-sweep {shlex.join(changed_flags)}")
-
-
-def _repeat_flag(name):
-    """Returns a flag as a list for other commands, empty if not given."""
-    return [flags.show(FLAGS, name)] if FLAGS[name].value else []
+def _show_changed(*names):
+    """Returns those of the flags that have no default value, as text."""
+    changed = [name for name in names if flags.is_changed(FLAGS, name)]
+    return [flags.show(FLAGS, name) for name in changed]
 
 
 run = command.make_script(main, FLAGS)

@@ -43,7 +43,7 @@ def repair_translations(translator, window, translations, call, extras):
             is_led = find_tag_end(text) or (
                 window.prefixes and window.prefixes[place]
             )
-            if not is_led and not _WORD.search(text):
+            if not is_led and not has_words(text):
                 best, *others = translations[place].hypotheses
                 copy = best._replace(text=text, ids=())
                 translations[place] = Translation([copy, *others], ["copied"])
@@ -66,6 +66,15 @@ def repair_translations(translator, window, translations, call, extras):
                 warnings=["repaired", *one.warnings]
             )
     return translations
+
+
+def has_words(text):
+    """Returns whether a text has words, which only a model can translate.
+
+    >>> has_words("Yes/No"), has_words("/usr/bin 7"), has_words("«好»")
+    (True, False, True)
+    """
+    return bool(_WORD.search(text))
 
 
 def _find_doubtful(translations):

@@ -11,10 +11,24 @@ from small_translators import make_vocabulary
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.repair import WAY
+from keras_transformer.decoding.repair import has_words
 from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translator import Translator
 
 TEXTS = ["two women", "a dog runs over the street", "", "the man, a dog", "run"]
+WORDS = [
+    "“dog”",
+    "«dog»",
+    "*dog*",
+    "<b>dog</b>",
+    "—dog",
+    "dog/run",
+    "2024年我们去北京。",
+    "「東京」",
+    "🐶dog",
+    "l'eau",
+    "¿Qué?",
+]
 WORDLESS = ["-- 10:30 --", "https://example.org/a?b=c", "7", "/usr/bin/dog"]
 EXTRAS = Extras(warns=True, repairs=True)
 NO_REPAIR = Extras(warns=True)
@@ -77,6 +91,20 @@ class RepairTest:
         ]
         assert [one.hypotheses[0].text for one in after] == WORDLESS
         assert after[2] == before[2]
+
+    @pytest.mark.parametrize("text", WORDS)
+    def test_a_word_may_stand_in_signs_and_without_spaces(self, text):
+        assert has_words(text)
+        assert has_words(f"7 {text} --")
+
+    def test_a_copy_has_neither_a_tag_nor_a_lost_prefix(self, translator):
+        texts = ["<fr> --", "--", "--"]
+        found = translator.translate_window(
+            Window(texts, prefixes=["", "dog", ""]), extras=EXTRAS
+        )
+        is_copied = ["copied" in one.warnings for one in found]
+        assert is_copied == [False, False, True]
+        assert found[1].hypotheses[0].text.startswith("dog")
 
     def test_what_stays_doubtful_stays_as_it_is(self, translator):
         options = {"extra_length": 0}  # all reach the limit

@@ -99,7 +99,9 @@ def compare_texts(
     )
     systems = Systems(texts, names, both)
     tokenizer = _get_problem(studio, run).bleu_tokenizer
-    differences = comparison.compare(*both, texts.references, tokenizer)
+    differences = comparison.compare(
+        both[0], both[1], texts.references, tokenizer
+    )
     page = make_systems_report(systems, differences)
     return {
         "sentences": _score_sentences(texts, both),

@@ -54,7 +54,7 @@ def search(
     arrays = Sentences([source]).make_arrays([0], options.extra_length)
     sources, targets = translator.codec.vocabularies
     constraint = make_constraint(options, targets, sources)
-    observed = []
+    observed: list[tuple] = []
     results = find_hypotheses(
         translator.engine.model,
         arrays[0],  # inputs

@@ -179,7 +179,9 @@ def _pack(run, step, options):
     content = b"".join([len(text).to_bytes(4, "little"), text, *parts])
     # The smallest of its strategies for weights, and raw as browsers read it.
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
-    return deflate.compress(content) + deflate.flush()
+    packed = deflate.compress(content) + deflate.flush()
+    # A browser refuses bytes after the end, as `encode_bytes` may add one.
+    return len(packed).to_bytes(4, "little") + packed
 
 
 def _describe_vocabulary(model_bytes):
@@ -219,7 +221,7 @@ def _render(**parts):
         policy="; ".join(
             [
                 "default-src 'none'",
-                f"script-src 'sha256-{_hash(script)}'",
+                f"script-src 'sha256-{_hash(script)}' 'wasm-unsafe-eval'",
                 f"style-src 'sha256-{_hash(style)}'",
                 "worker-src blob:",
                 "img-src data:",

@@ -19,43 +19,76 @@ function erf(x) {
   return 2 / Math.sqrt(Math.PI) * Math.exp(-x * x) * sum;
 }
 
+// The product of a vector and a matrix, four numbers at a time; `y[o]` is the
+// sum of `x[i] * w[o][i]`. Rows have whole blocks of eight numbers.
+//   (func (param $x $w $y $x_end $y_end i32) (local $p i32) (local $a $b v128)
+//     (loop $o
+//       $a = $b = 0, $p = $x
+//       (loop $i
+//         $a += v128.load($p) * v128.load($w)
+//         $b += v128.load($p + 16) * v128.load($w + 16)
+//         $w += 32, $p += 32
+//         (br_if $i ($p < $x_end)))
+//       f32.store($y, the sum of the eight numbers of $a + $b)
+//       $y += 4
+//       (br_if $o ($y < $y_end))))
+const PRODUCT = "AGFzbQEAAAABCQFgBX9/f39/AAIIAQFtAW0CAAEDAgEABwUBAWYAAAqrAQGoAQIBfwJ7A0"
+  + "D9DAAAAAAAAAAAAAAAAAAAAAAhBv0MAAAAAAAAAAAAAAAAAAAAACEHIAAhBQNAIAYgBf0A"
+  + "AgAgAf0AAgD95gH95AEhBiAHIAX9AAIQIAH9AAIQ/eYB/eQBIQcgAUEgaiEBIAVBIGoiBS"
+  + "ADSQ0ACyAGIAf95AEhBiACIAb9HwAgBv0fAZIgBv0fApIgBv0fA5I4AgAgAkEEaiICIARJ"
+  + "DQALCw==";
+const BLOCK = 8;
+
+// The weights and two vectors for the product, in the memory that it reads.
+class Matrices {
+  constructor(shapes) {
+    const widest = Math.max(...shapes.flat());
+    this.place = 0;
+    this.size = [...shapes, [1, widest], [1, widest]].reduce((sum, shape) =>
+      sum + 4 * shape[0] * this.pad(shape[1]), 0);
+    const memory = new WebAssembly.Memory({initial: (this.size >> 16) + 1});
+    this.buffer = memory.buffer;
+    const bytes = Uint8Array.from(atob(PRODUCT), (one) => one.charCodeAt(0));
+    this.product = new WebAssembly.Instance(new WebAssembly.Module(bytes),
+      {m: {m: memory}}).exports.f;
+    [this.input, this.output] = [1, 2].map(() => this.add([1, widest]));
+  }
+
+  pad(width) {
+    return Math.ceil(width / BLOCK) * BLOCK;
+  }
+
+  // Returns a matrix of zeros; each row has `stride` numbers in `data`.
+  add(shape) {
+    const stride = this.pad(shape[1]);
+    const {place} = this;
+    this.place += 4 * shape[0] * stride;
+    const data = new Float32Array(this.buffer, place, shape[0] * stride);
+    return {data, shape, stride, place};
+  }
+}
+
 class Model {
   // The weights are `{data, shape}` by name. A matrix of logits or of a
   // projection has a row for each output.
-  constructor(config, weights) {
+  constructor(config, weights, matrices) {
     this.config = config;
     this.weights = weights;
+    this.matrices = matrices;
   }
 
-  // Multiplies vectors by a matrix and adds a bias, if there is one. Four sums
-  // grow at once, since each addition waits for the one before it.
+  // Multiplies vectors by a matrix and adds a bias, if there is one.
   project(x, name) {
-    const {data, shape: [outputs, inputs]} = this.weights[name];
+    const {place, stride, shape: [outputs, inputs]} = this.weights[name];
+    const {input, output, product} = this.matrices;
     const bias = this.weights[`${name}_bias`]?.data;
     const count = x.length / inputs;
     const y = new Float32Array(count * outputs);
-    for (let o = 0; o < outputs; o += 4) {
-      const a = o * inputs;
-      // Rows after the last one repeat it, and their sums are dropped.
-      const [b, c, d] = [1, 2, 3].map((n) => Math.min(o + n, outputs - 1)
-        * inputs);
-      for (let row = 0; row < count; row += 1) {
-        const start = row * inputs;
-        let [p, q, r, s] = [0, 0, 0, 0];
-        for (let i = 0; i < inputs; i += 1) {
-          const value = x[start + i];
-          p += value * data[a + i];
-          q += value * data[b + i];
-          r += value * data[c + i];
-          s += value * data[d + i];
-        }
-        const place = row * outputs + o;
-        const number = outputs - o;
-        y[place] = p;
-        if (number > 1) y[place + 1] = q;
-        if (number > 2) y[place + 2] = r;
-        if (number > 3) y[place + 3] = s;
-      }
+    for (let row = 0; row < count; row += 1) {
+      input.data.set(x.subarray(row * inputs, (row + 1) * inputs));
+      product(input.place, place, output.place, input.place + 4 * stride,
+        output.place + 4 * outputs);
+      y.set(output.data.subarray(0, outputs), row * outputs);
     }
     if (bias) for (let i = 0; i < y.length; i += 1) y[i] += bias[i % outputs];
     return y;
@@ -103,8 +136,8 @@ class Model {
     const tables = ["keys", "values"].map(
       (part) => this.weights[`${name}/relative_${part}`]);
     const limit = tables[0] && (tables[0].shape[0] - 1) / 2;
-    const place = (j, width) => width
-      * (limit + Math.max(-limit, Math.min(limit, j - position)));
+    const row = (j) =>
+      limit + Math.max(-limit, Math.min(limit, j - position));
     const heads = new Float32Array(numHeads * dV);
     const weights = new Float64Array(keys.length);
     for (let head = 0; head < numHeads; head += 1) {
@@ -112,7 +145,8 @@ class Model {
       for (let j = 0; j < keys.length; j += 1) {
         let score = dot(query, head * dK, keys[j], head * dK, dK);
         if (limit) {
-          score += dot(query, head * dK, tables[0].data, place(j, dK), dK);
+          score += dot(query, head * dK, tables[0].data,
+            tables[0].stride * row(j), dK);
         }
         weights[j] = score / Math.sqrt(dK);
         largest = Math.max(largest, weights[j]);
@@ -123,7 +157,8 @@ class Model {
         sum += weights[j];
       }
       for (let j = 0; j < keys.length; j += 1) {
-        const [weight, start] = [weights[j] / sum, limit && place(j, dV)];
+        const weight = weights[j] / sum;
+        const start = limit && tables[1].stride * row(j);
         for (let i = head * dV, k = 0; k < dV; i += 1, k += 1) {
           heads[i] += weight * values[j][i];
           if (limit) heads[i] += weight * tables[1].data[start + k];
@@ -143,12 +178,12 @@ class Model {
   embed(ids, table, side, start = 0) {
     const {d_model: width, scale_embeddings: scales} = this.config;
     const factor = scales ? Math.sqrt(width) : 1;
+    const {data, stride} = this.weights[table];
     const x = new Float32Array(ids.length * width);
     ids.forEach((id, row) => {
       const vector = this.findPosition(side, start < 0 ? row : start);
       for (let i = 0; i < width; i += 1) {
-        const value = id === null ? 0
-          : factor * this.weights[table].data[id * width + i];
+        const value = id === null ? 0 : factor * data[id * stride + i];
         x[row * width + i] = value + vector[i];
       }
     });
@@ -161,9 +196,8 @@ class Model {
     const vector = new Float32Array(width);
     if (kind === "none") return vector;
     if (kind === "learned") {
-      const {data, shape} = this.weights[`${side}_positions/positions`];
-      const row = Math.min(position, shape[0] - 1);
-      return data.subarray(row * width, (row + 1) * width);
+      const {data, shape, stride} = this.weights[`${side}_positions/positions`];
+      return data.subarray(stride * Math.min(position, shape[0] - 1));
     }
     const isSplit = kind === "tensor2tensor";
     for (let i = 0; i < width / 2; i += 1) {

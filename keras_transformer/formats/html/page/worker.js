@@ -21,47 +21,56 @@ function decodeBytes(text) {
   return bytes;
 }
 
+// The first four bytes are the number of those that follow.
 async function inflate(bytes) {
-  const stream = new Blob([bytes]).stream().pipeThrough(
+  const size = new DataView(bytes.buffer).getUint32(0, true);
+  const stream = new Blob([bytes.subarray(4, 4 + size)]).stream().pipeThrough(
     new DecompressionStream("deflate-raw"));
   return new Response(stream).arrayBuffer();
 }
 
-// Returns a matrix of 8 bits as numbers; each row has its own scale.
-function readMatrix(shape, scales, bytes, isTransposed) {
+// Fills a matrix from 8 bits; each row of those has its own scale.
+function fill({data, stride}, shape, scales, bytes, isTransposed) {
   const [rows, columns] = shape;
-  const data = new Float32Array(rows * columns);
   for (let row = 0; row < rows; row += 1) {
     for (let column = 0; column < columns; column += 1) {
-      const place = isTransposed ? column * rows + row : row * columns + column;
+      const place = isTransposed ? column * stride + row
+        : row * stride + column;
       data[place] = scales[row] * bytes[row * columns + column];
     }
   }
-  return {data, shape: isTransposed ? [columns, rows] : shape};
 }
 
 let translator;
 
 async function open(text) {
-  // The trailing bits of the text are zeros that no stream reads.
   const buffer = await inflate(decodeBytes(text));
   const size = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(decoder.decode(new Uint8Array(buffer, 4, size)));
   let place = 4 + size;
   const take = (length) => buffer.slice(place, place += length);
+  const turn = ({shape, transposed}) => transposed ? [shape[1], shape[0]]
+    : shape;
+  const matrices = new Matrices(header.weights.map(turn).filter(
+    (shape) => shape.length === 2));
   const weights = {};
-  for (const {name, shape, transposed} of header.weights) {
+  for (const weight of header.weights) {
+    const {name, shape, transposed} = weight;
     const scales = new Float32Array(take(4 * shape[0]));
-    weights[name] = shape.length === 1 ? {data: scales, shape}
-      : readMatrix(shape, scales, new Int8Array(take(shape[0] * shape[1])),
-        transposed);
+    if (shape.length === 1) {
+      weights[name] = {data: scales, shape};
+      continue;
+    }
+    weights[name] = matrices.add(turn(weight));
+    const bytes = new Int8Array(take(shape[0] * shape[1]));
+    fill(weights[name], shape, scales, bytes, transposed);
   }
   for (const [name, other] of Object.entries(header.shared)) {
     weights[name] = weights[other];
   }
   const [target, source = target] = header.vocabularies.map((one) =>
     new Tokenizer(one, new Uint8Array(take(one.normalizer))));
-  const model = new Model(header.config, weights);
+  const model = new Model(header.config, weights, matrices);
   translator = {model, source, target, ...header};
 }
 

@@ -5,7 +5,6 @@ import functools
 import numpy as np
 
 from keras_transformer.data.batches.padding import pad
-from keras_transformer.data.text.tags import is_tag
 from keras_transformer.data.text.tags import make_tag_word
 from keras_transformer.decoding.engines.batching import run_in_parallel
 from keras_transformer.decoding.plan import plan_model
@@ -45,10 +44,10 @@ def find_tag_word(path, language):
     """
     if exported.find_export_format(path) != "ctranslate2":
         return ""
-    plan = plan_model(path)
-    if not is_tag(language):
+    try:
+        codec = plan_model(path).checker.codec
+    except UserError:  # loading tells what is wrong, or takes another version
         return ""
-    codec = plan.checker.codec
     word = make_tag_word(language, codec.language_codes)
     # One token for the tag, and one for the end.
     return f"{word} " if codec.count_tokens([word]) == [2] else ""

@@ -32,6 +32,8 @@ MAX_ALTERNATIVES = 100
 # Shorter texts of a list are detected together, as in LibreTranslate.
 MIN_DETECTED = 40
 _FORMATS = ("text", "html")
+# What may begin another piece of a document.
+_SIGNS = {"html": "<&\n", "markdown": "<&\n[(*_`!$:"}
 
 
 class LibreTranslate:
@@ -90,8 +92,6 @@ class LibreTranslate:
         It is a generator as `RestApp` asks. It returns the list of up to
         `number` translations of each text, and the list of its alarms.
         """
-        for text in texts:
-            check_utf_8(text)
         documents = [_divide(text, format, languages[0]) for text in texts]
         sentences = [one for each in documents for one in each.sentences]
         rows = [[sentence] for sentence in sentences]
@@ -147,7 +147,7 @@ class LibreTranslate:
             )
         q = request.get("q")
         texts = _read_texts(q)
-        _check_pieces(texts, format)
+        check_texts(texts, format)
         sources, guesses, target = self._find_languages(request, texts)
         results, alarms = [None] * len(texts), [None] * len(texts)
         pivots = set()
@@ -197,7 +197,7 @@ class LibreTranslate:
                 "example with iconv -t UTF-8."
             ) from error
         format = suffixes[suffix]
-        _check_pieces([text], format)
+        check_texts([text], format)
         (source,), _, target = self._find_languages(request, [text])
         languages = self.pairs.find(source, target)
         found, _ = yield from self.translate([text], format, languages)
@@ -208,9 +208,9 @@ class LibreTranslate:
         """Reads POST /detect, as `RestApp` asks."""
         request = read_fields(content_type, body)
         text = "\n".join(_read_texts(request.get("q")))
+        check_utf_8(text)
         yield from ()  # it needs no model
-        guesses = _find_guesses(text)
-        return _dump(guesses[:5])
+        return _dump(_find_guesses(text)[:5])
 
     def _find_languages(self, request, texts):
         """Returns the source of each text, guesses, and the target."""
@@ -227,12 +227,13 @@ class LibreTranslate:
         sources = pairs.list_sources(target)
         if len(sources) == 1 and not _has_detector():
             return sources * len(texts), None, target
-        joined = "\n".join(texts)
-        guesses = []
-        for text in texts:
-            is_long = len(text) > MIN_DETECTED
-            ranked = _find_guesses(text if is_long else joined, sources)
-            guesses.append(ranked[0])
+        common = _find_guesses("\n".join(texts), sources)[0]
+        guesses = [
+            _find_guesses(text, sources)[0]
+            if len(text) > MIN_DETECTED
+            else common
+            for text in texts
+        ]
         return [guess["language"] for guess in guesses], guesses, target
 
 
@@ -258,12 +259,15 @@ def _divide(text, format, language):
         return _Lines(text)
     try:
         return Document(text, format, language)
-    except UserError as error:  # a package is missing
-        raise RequestError("UNIMPLEMENTED", str(error)) from error
+    except UserError as error:
+        raise InvalidRequest(str(error)) from error
 
 
-def _check_pieces(texts, format):
-    signs = "<&\n" if format == "html" else "\n"
+def check_texts(texts, format):
+    """Checks that texts are UTF-8, and not too many pieces to divide."""
+    for text in texts:
+        check_utf_8(text)
+    signs = _SIGNS.get(format, "\n")
     pieces = sum(1 + sum(map(text.count, signs)) for text in texts)
     if pieces > limits.MAX_PIECES:
         raise InvalidRequest(
@@ -297,7 +301,6 @@ def _find_guesses(text, codes=None):
         detect = language_detector.load_detector()
     except UserError as error:
         raise RequestError("UNIMPLEMENTED", str(error)) from error
-    check_utf_8(text)
     scores = detect(text[: language_detector.MAX_CHARACTERS])
     guesses = [
         {

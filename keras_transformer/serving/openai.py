@@ -10,6 +10,7 @@ import time
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.forms import read_fields
+from keras_transformer.serving.libretranslate import check_texts
 
 MODELS = "/v1/models"
 COMPLETIONS = "/v1/chat/completions"
@@ -81,6 +82,7 @@ class OpenAI:
                 )
         text = _find_text(request.get("messages"))
 
+        check_texts([text], "text")
         found, _ = yield from self._translator.translate(
             [text], "text", languages
         )

@@ -90,6 +90,8 @@ class TargetTagTest:
         path = str(tmp_path / "export" / "1")
         assert find_tag_word(path, "fr") == "<fr> "
         assert find_tag_word(path, "it") == ""
+        (tmp_path / "export" / "1" / "export.json").write_text("{}")
+        assert find_tag_word(path, "fr") == ""
 
     @pytest.mark.parametrize("tag", ["", "f r", "<fr>", "f" * 33, "à"])
     def test_what_is_no_tag_is_an_error(self, translator, tag):

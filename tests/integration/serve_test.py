@@ -167,6 +167,20 @@ class ServeTest:
         assert "Version 4 cannot be loaded" in messages
         assert "Traceback" not in messages
 
+    def test_a_directory_of_pairs_is_loaded_on_demand(self, tmp_path, serve):
+        for name in ("en-es", "es-pt_BR"):
+            toy.write_version(str(tmp_path / name), 1)
+        (tmp_path / "notes").mkdir()
+        served = serve(None, f"--models={tmp_path}")
+        assert served.first_line.startswith("Serving en-es, es-pt_BR: ")
+        codes = [each["code"] for each in served.get("/languages")]
+        assert codes == ["en", "es", "pt_BR"]
+        served.get("/v1/models/en-es/metadata")
+        for name, state in (("en-es", "AVAILABLE"), ("es-pt_BR", "START")):
+            response = served.get(f"/v1/models/{name}")
+            assert response["model_version_status"][0]["state"] == state
+        assert served.end()[0] == 0
+
     def test_a_signal_ends_the_wait_at_any_line_of_it(self):
         program = """
 import signal, sys

@@ -19,7 +19,7 @@ def free_port():
 class Served:
     """A kt-serve process on free ports."""
 
-    def __init__(self, export_dir, *flags):
+    def __init__(self, export_dir=None, *flags):
         self.rest = free_port()
         self.grpc = free_port()
         self.addresses = {
@@ -29,7 +29,7 @@ class Served:
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "keras_transformer.bin.serve"),
-                f"--export_dir={export_dir}",
+                *([f"--export_dir={export_dir}"] if export_dir else []),
                 f"--port={self.grpc}",
                 f"--rest_api_port={self.rest}",
                 *flags,

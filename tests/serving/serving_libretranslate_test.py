@@ -167,6 +167,19 @@ class DocumentTest:
         error = self.send(address, name, status=400)["error"]
         assert "must end with .txt" in error or "must be a file" in error
 
+    @pytest.mark.parametrize(
+        "name, content, says",
+        [
+            ("a.srt", "a", "Subtitles must have lines"),
+            ("a.md", "[" * 20000, "at most 16384 texts"),
+        ],
+    )
+    def test_a_faulty_document_is_refused(self, address, name, content, says):
+        if name.endswith(".md"):
+            pytest.importorskip("markdown_it")
+        error = self.send(address, name, content, 400)["error"]
+        assert says in error
+
     def test_a_long_header_is_refused(self, address):
         error = self.send(address, "a; b=c" * 1000, status=400)["error"]
         assert "the header of a part is too long" in error

@@ -108,6 +108,20 @@ class SeveralModelsTest:
         metadata = ask(several, "/v1/models/en-es/metadata")[2]
         assert metadata["model_spec"]["name"] == "en-es"
 
+    def test_a_long_list_leaves_room_in_the_queue(self, folder):
+        server = Server(
+            str(folder / "export"),
+            rest_api_port=0,
+            max_batch_size=1,  # so 64 sentences may wait
+            open_model=open_model,
+            routes={("en", "es"): Route("translate")},
+        )
+        server.start()
+        address = f"http://localhost:{server.rest_api_port}"
+        response = translate(address, ["I love you."] * 70)
+        server.stop()
+        assert response == {"translatedText": ["Te amo."] * 70}
+
     def test_a_model_that_breaks_is_named_and_the_others_serve(self, folder):
         shutil.copytree(folder / "export", folder / "broken")
         server = Server(

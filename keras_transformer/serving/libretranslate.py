@@ -216,8 +216,8 @@ class LibreTranslate:
         """Returns the source of each text, guesses, and the target."""
         pairs = self.pairs
         code = request.get("source")
-        if code != "auto":
-            source = pairs.match("source", code, [*pairs.sources, "auto"])
+        source = pairs.match("source", code, [*pairs.sources, "auto"])
+        if source != "auto":
             target = pairs.match(
                 "target", request.get("target"), pairs.targets[source]
             )

@@ -266,7 +266,7 @@ SEEDS = {
         b'{"q": ["A dog.", "b"], "source": "en", "target": "de"}',
         b'{"q": "<p>a <b>b", "source": "auto", "target": "de", "format": '
         b'"html", "alternatives": 2}',
-        b"q=A+dog.%0Ab&source=auto&target=de&format=text",
+        b"q=A+dog.%0Ab&source=AUTO&target=de&format=text",
         b'--x\r\nContent-Disposition: form-data; name="q"\r\n\r\na\r\n--x--',
         b'{"model": "en-de", "stream": true, "messages": [{"role": "user", '
         b'"content": [{"type": "text", "text": "A dog."}]}]}',

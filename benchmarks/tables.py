@@ -168,7 +168,7 @@ def make_trainings():
                 minutes=2,
                 make_data=write_scan_files(split, cutoff),
                 source=CSORDAS if cutoff else "",
-                differs="fewer updates",
+                differs="1,000 updates",
             )
     for function, positions in itertools.product(
         ("identity", "reverse", "addition"), POSITIONS

@@ -20,6 +20,8 @@ chooses what it writes:
   html             A page that translates in a browser, without a server or a
                    network: index.html in --export_dir, or --export_dir itself
                    if it ends in .html. Its weights have 8 bits.
+  onnx             A model for ONNX Runtime and transformers.js, in float32
+                   and in 8 bits. It needs pip install '.[onnx]'.
 
 The model becomes the next version in --export_dir: 1, 2, and so on, except with
 --format=marian and --format=html.
@@ -59,13 +61,14 @@ FLAGS = flags.define(
         export_dir=flags.path(
             "Directory to write to. Each version gets a folder in it, except "
             "with --format=marian and --format=html. Default: export, "
-            "export_ids, export_ctranslate2, export_marian or export_html "
-            "inside output_dir, by format."
+            "export_ids, export_ctranslate2, export_marian, export_html or "
+            "export_onnx inside output_dir, by format."
         ),
         format=flags.choice(
-            ["saved_model", "saved_model_ids", "ctranslate2", "marian", "html"],
+            ["saved_model", "saved_model_ids", "ctranslate2", "marian", "html"]
+            + ["onnx"],
             "Format of the exported model: saved_model, saved_model_ids, "
-            "ctranslate2, marian or html.",
+            "ctranslate2, marian, html or onnx.",
             default="saved_model",
         ),
         quantization=flags.choice(
@@ -130,6 +133,7 @@ DEFAULT_DIRS = {
     "ctranslate2": "export_ctranslate2",
     "marian": "export_marian",
     "html": "export_html",
+    "onnx": "export_onnx",
 }
 
 
@@ -164,7 +168,7 @@ def main(argv):
         # Before a shortlist is learnt, which can take a minute.
         exported.require_ctranslate2()
         versions.check_export_dir(export_dir, "ctranslate2")
-    elif FLAGS.format not in ("marian", "html"):
+    elif FLAGS.format.startswith("saved_model"):
         versions.check_saved_model(
             model_flags.export_precision(FLAGS),
             read_backend(),
@@ -189,7 +193,7 @@ def _check_flags():
     rule = f"has no effect with --format={FLAGS.format}"
     if FLAGS.format == "ctranslate2":
         flags.refuse(FLAGS, ["precision"], rule, "Use --quantization.")
-    elif FLAGS.format in ("marian", "html"):
+    elif FLAGS.format in ("marian", "html", "onnx"):
         names = ["precision", "quantization", "shortlist"]
         flags.refuse(FLAGS, names, rule)
         if FLAGS.format == "html":
@@ -227,6 +231,10 @@ def _learn_shortlist(run):
 def _export(run, export_dir, options):
     arguments = run, export_dir, options, FLAGS.checkpoint_step
     # These formats need only the arrays of a checkpoint, not a backend.
+    if FLAGS.format == "onnx":
+        from keras_transformer.formats.onnx.writer import export_onnx
+
+        return export_onnx(*arguments)
     if FLAGS.format == "marian":
         from keras_transformer.formats.marian import writer as marian
 

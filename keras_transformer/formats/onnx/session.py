@@ -1,0 +1,91 @@
+"""Translates greedily by ONNX Runtime, as a check of what was exported."""
+
+import os
+
+import numpy as np
+import onnxruntime
+import tokenizers
+
+from keras_transformer.files.records import WHOLE
+from keras_transformer.files.records import read_record
+from keras_transformer.formats.marian.config import CONFIG_FILE
+from keras_transformer.formats.onnx import writer
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import NEVER_WRITTEN
+from keras_transformer.token_ids import PAD_ID
+
+_CONFIG = {"d_model": WHOLE, "decoder_attention_heads": WHOLE}
+
+
+class OnnxSession:
+    """Translates by the files of an export alone.
+
+    Args:
+        directory: A version that `export_onnx` wrote.
+        suffix: `writer.QUANTIZED` for the graphs in 8 bits. Defaults to "",
+            those in float32.
+    """
+
+    def __init__(self, directory, suffix=""):
+        self._encoder, self._decoder = (
+            onnxruntime.InferenceSession(
+                os.path.join(directory, writer.FOLDER, f"{name}{suffix}.onnx")
+            )
+            for name in (writer.ENCODER, writer.DECODER)
+        )
+        config = read_record(os.path.join(directory, CONFIG_FILE), _CONFIG)
+        num_heads = config["decoder_attention_heads"]
+        width = config["d_model"] // num_heads
+        self._cache = {
+            each.name: np.zeros((1, num_heads, 0, width), "float32")
+            for each in self._decoder.get_inputs()
+            if each.name.startswith("past")
+        }
+        source, target = (
+            os.path.join(directory, folder, "tokenizer.json")
+            for folder in ("", writer.TARGET)
+        )
+        self.source = tokenizers.Tokenizer.from_file(source)
+        self.target = self.source
+        if os.path.exists(target):
+            self.target = tokenizers.Tokenizer.from_file(target)
+
+    def translate(self, texts, extra_length):
+        """Returns translations and the logarithms of their probabilities.
+
+        They have at most `extra_length` tokens more than the texts.
+        """
+        rows = [encoding.ids for encoding in self.source.encode_batch(texts)]
+        found = [self.search(ids, extra_length) for ids in rows]
+        translations = self.target.decode_batch([ids for ids, _ in found])
+        return translations, [score for _, score in found]
+
+    def search(self, ids, extra_length):
+        """Returns the ids of a greedy translation, and its score."""
+        inputs = np.array([ids])
+        mask = np.ones_like(inputs)
+        (encoded,) = self._encoder.run(
+            None, {"input_ids": inputs, "attention_mask": mask}
+        )
+        features = {
+            "encoder_attention_mask": mask,
+            "encoder_hidden_states": encoded,
+            **self._cache,
+        }
+        names = [each.name for each in self._decoder.get_outputs()]
+        written, score = [PAD_ID], 0.0
+        while written[-1] != END_ID:
+            features["input_ids"] = np.array([written[-1:]])
+            features["use_cache_branch"] = np.array([len(written) > 1])
+            outputs = dict(zip(names, self._decoder.run(None, features)))
+            for name in self._cache:
+                new = name.replace("past_key_values", "present")
+                features[name] = outputs[new]
+            logits = outputs["logits"][0, -1]
+            total = np.logaddexp.reduce(logits)
+            logits[list(NEVER_WRITTEN)] = -np.inf
+            # The last place is that of the end.
+            is_last = len(written) == len(ids) + extra_length
+            written.append(END_ID if is_last else int(logits.argmax()))
+            score += float(logits[written[-1]] - total)
+        return written[1:-1], score

@@ -1,0 +1,233 @@
+"""The file tokenizer.json, which gives our ids without SentencePiece."""
+
+import base64
+import re
+import unicodedata
+
+from keras_transformer.data.text.normalization import make_replacements
+from keras_transformer.errors import UserError
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import FIRST_SYMBOL_ID
+from keras_transformer.token_ids import PAD_ID
+from keras_transformer.token_ids import UNKNOWN_ID
+from keras_transformer.token_ids import WORD_START
+
+UNUSED_SCORE = -1000.0  # of a piece that no text is cut into
+
+
+def check_vocabulary(vocabulary):
+    """Returns the model of SentencePiece, unless tokenizers lack its kind."""
+    # Imported here because few commands need protobuf.
+    from sentencepiece import sentencepiece_model_pb2
+
+    model = sentencepiece_model_pb2.ModelProto.FromString(
+        vocabulary.model_bytes
+    )
+    kind, words = model.trainer_spec.model_type, model.trainer_spec.WORD
+    if vocabulary.is_tensor2tensor or kind == words:
+        raise UserError(
+            "A vocabulary must be one of subwords or characters in ONNX. "
+            "Received: one of words or of Tensor2Tensor. Use "
+            "--format=saved_model."
+        )
+    return model
+
+
+def make_tokenizer(vocabulary):
+    """Returns the content of tokenizer.json for `Subwords`, a dictionary.
+
+    Two texts differ: the special pieces, such as `</s>`, are themselves where a
+    text contains them, and a text with two best ways to join equal letters may
+    be joined in the other way.
+    """
+    model = check_vocabulary(vocabulary)
+    pieces = list(model.pieces)
+    texts = [piece.piece for piece in pieces]
+    symbols = [p.piece for p in pieces if p.type == p.USER_DEFINED]
+    return {
+        "version": "1.0",
+        "added_tokens": _list_special(texts),
+        "normalizer": _sequence("normalizers", _list_steps(vocabulary, model)),
+        "pre_tokenizer": _isolate(symbols),
+        "post_processor": _end_text(texts[END_ID]),
+        "decoder": _sequence(
+            "decoders",
+            [
+                {"type": "ByteFallback"},
+                _replace({"String": WORD_START}, " "),
+                {"type": "Fuse"},
+                {"type": "Strip", "content": " ", "start": 99, "stop": 0},
+            ],
+        ),
+        "model": _make_model(vocabulary, model, texts),
+    }
+
+
+def make_files(vocabulary):
+    """Returns the contents of the files of a tokenizer, by their names."""
+    pad, end, unknown = vocabulary.pieces((PAD_ID, END_ID, UNKNOWN_ID))
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "pad_token": pad,
+        "eos_token": end,
+        "unk_token": unknown,
+        "clean_up_tokenization_spaces": vocabulary.cleans_up,
+    }
+    return {
+        "tokenizer.json": make_tokenizer(vocabulary),
+        "tokenizer_config.json": settings,
+    }
+
+
+def _list_special(texts):
+    """Returns pieces that are cut out first: special ones, and languages."""
+    places = ("single_word", "lstrip", "rstrip", "normalized")
+    return [
+        {
+            "id": id_,
+            "content": text,
+            "special": id_ < FIRST_SYMBOL_ID,
+            **dict.fromkeys(places, False),
+        }
+        for id_, text in enumerate(texts)
+        if id_ < FIRST_SYMBOL_ID or re.fullmatch(r">>\S+<<", text)
+    ]
+
+
+def _end_text(end):
+    """Returns the step that adds the end to a text."""
+    first, second = ({"Sequence": {"id": i, "type_id": 0}} for i in "AB")
+    return {
+        "type": "TemplateProcessing",
+        "single": [first, {"SpecialToken": {"id": end, "type_id": 0}}],
+        "pair": [first, second],
+        "special_tokens": {end: {"id": end, "ids": [END_ID], "tokens": [end]}},
+    }
+
+
+def _make_model(vocabulary, model, texts):
+    has_bytes = vocabulary.has_bytes
+    if model.trainer_spec.model_type == model.trainer_spec.UNIGRAM:
+        unused = model.SentencePiece.UNUSED
+        vocab = [
+            [p.piece, UNUSED_SCORE if p.type == unused else p.score]
+            for p in model.pieces
+        ]
+        for id_ in range(FIRST_SYMBOL_ID):
+            vocab[id_][1] = 0.0
+        return {
+            "type": "Unigram",
+            "unk_id": UNKNOWN_ID,
+            "vocab": vocab,
+            "byte_fallback": has_bytes,
+        }
+    normal = {
+        piece.piece: piece.score
+        for piece in model.pieces
+        if piece.type == piece.NORMAL
+    }
+    merges = sorted(
+        (-score, text[:cut], text[cut:])
+        for text, score in normal.items()
+        for cut in range(1, len(text))
+        if text[:cut] in normal and text[cut:] in normal
+    )
+    if model.trainer_spec.model_type != model.trainer_spec.BPE:
+        merges = []  # of characters, only symbols have several
+    return {
+        "type": "BPE",
+        "vocab": {text: id_ for id_, text in enumerate(texts)},
+        "merges": [list(pair) for _, *pair in merges],
+        "unk_token": texts[UNKNOWN_ID],
+        "fuse_unk": True,
+        "byte_fallback": has_bytes,
+        # A symbol stands alone, and needs no merges.
+        "ignore_merges": True,
+    }
+
+
+def _isolate(symbols):
+    """Returns the step that cuts symbols out of a text, or None."""
+    if not symbols:
+        return None
+    symbols = sorted(symbols, key=len, reverse=True)
+    pattern = "|".join(_escape(each, r"\^$.*+?()[]{}|") for each in symbols)
+    return {
+        "type": "Split",
+        "pattern": {"Regex": pattern},
+        "behavior": "Isolated",
+        "invert": False,
+    }
+
+
+def _list_steps(vocabulary, model):
+    """Returns the steps that normalise a text."""
+    spec = model.normalizer_spec
+    if vocabulary.is_marian and spec.precompiled_charsmap:
+        charsmap = base64.b64encode(spec.precompiled_charsmap).decode()
+        steps = [{"type": "Precompiled", "precompiled_charsmap": charsmap}]
+    else:
+        steps = _list_replacements(vocabulary)
+    return [
+        *steps,
+        _replace({"Regex": " {2,}"}, " "),
+        _replace({"Regex": "^ | $"}, ""),
+        _replace({"String": " "}, WORD_START),
+        {"type": "Prepend", "prepend": WORD_START},
+    ]
+
+
+def _list_replacements(vocabulary):
+    """Returns the steps of `normalization`, in terms that tokenizers have."""
+    if not vocabulary.normalizes_text:
+        return []
+    wide, narrow = vocabulary.encode(["\uff0c", ","])
+    table = make_replacements(wide != narrow)
+    single = {old: new for old, new in table.items() if len(old) == 1}
+    dropped = {old for old, new in single.items() if not new}
+    spaces = {old for old, new in single.items() if new == " "}
+    others = {
+        old: new
+        for old, new in single.items()
+        if old not in dropped | spaces
+        and new != unicodedata.normalize("NFC", old)
+    }
+    joiner = "[\u200c\u200d]"
+    before = {old[1] for old in table if old[0] in joiner and old[1:]}
+    after = {old[0] for old in table if old[-1] in joiner and old[:-1]}
+    return [
+        _replace({"Regex": f"{joiner}(?={_class_of(before)})"}, ""),
+        _replace({"Regex": f"(?<={_class_of(after)}){joiner}"}, ""),
+        _replace({"Regex": _class_of(spaces)}, " "),
+        _replace({"Regex": _class_of(dropped)}, ""),
+        *(_replace({"String": old}, new) for old, new in others.items()),
+        {"type": "NFC"},
+    ]
+
+
+def _class_of(characters):
+    """Returns a regular expression of characters, with ranges."""
+    codes = set(map(ord, characters))
+    starts = sorted(code for code in codes if code - 1 not in codes)
+    ends = sorted(code for code in codes if code + 1 not in codes)
+    ranges = (
+        _escape(chr(start)) + ("-" + _escape(chr(end))) * (end > start)
+        for start, end in zip(starts, ends)
+    )
+    return f"[{''.join(ranges)}]"
+
+
+def _escape(text, special="[]^-\\"):
+    """Escapes characters of a regular expression, by default of a class.
+
+    JavaScript refuses a backslash before others.
+    """
+    return "".join("\\" * (char in special) + char for char in text)
+
+
+def _replace(pattern, content):
+    return {"type": "Replace", "pattern": pattern, "content": content}
+
+
+def _sequence(name, steps):
+    return {"type": "Sequence", name: steps}

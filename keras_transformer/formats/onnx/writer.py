@@ -1,0 +1,137 @@
+"""Writes a run's model for ONNX Runtime and transformers.js."""
+
+import os
+
+from keras_transformer.errors import UserError
+from keras_transformer.files.records import write_record
+from keras_transformer.formats import versions
+from keras_transformer.formats.exported import ANY
+from keras_transformer.formats.exported import check_understood
+from keras_transformer.formats.exported import require_package
+from keras_transformer.formats.marian import config as marian_config
+from keras_transformer.formats.onnx import tokenizer
+from keras_transformer.model_config import TRAINING_ONLY
+from keras_transformer.parsing.target_text import find_linearization
+from keras_transformer.runs.model_card.card import write_model_card
+from keras_transformer.runs.weights import check_checkpoint
+from keras_transformer.runs.weights import read_weights
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import NEVER_WRITTEN
+from keras_transformer.token_ids import PAD_ID
+
+FORMAT = "onnx"
+PACKAGES = ("keras-t2t", "onnx")
+FOLDER = "onnx"  # that of the graphs, as transformers.js has it
+ENCODER, DECODER = "encoder_model", "decoder_model_merged"
+QUANTIZED = "_quantized"  # ends the names of the graphs in 8 bits
+TARGET = "target"  # the folder of the tokenizer of a separate target
+# The fields of a model that the graphs lay out; see `check_understood`.
+UNDERSTOOD = dict.fromkeys(
+    (
+        *TRAINING_ONLY,
+        *("num_layers", "num_decoder_layers", "d_model", "d_ff", "num_heads"),
+        *("d_k", "d_v", "norm", "norm_epsilon", "activation"),
+        *("attention_bias", "positional_encoding", "neighbourhood_size"),
+        *("max_relative_position", "tied_embeddings", "scale_embeddings"),
+        *("output_bias", "decoder_start", "max_length"),
+    ),
+    ANY,
+)
+
+
+def export_onnx(run, export_dir, options, step=None):
+    """Writes a checkpoint as the next version of a model of ONNX.
+
+    Its directory is what transformers.js and optimum call a model: graphs in
+    float32 and in 8 bits, `config.json`, `generation_config.json`, and
+    `tokenizer.json`, which gives our ids. If the target has a separate
+    vocabulary, its tokenizer is in a folder. The version appears once it is
+    complete; its path is returned. Neither TensorFlow nor Keras is needed.
+    """
+    check_model(run)
+    step = run.checkpoints.find(step)
+    check_checkpoint(run, step)
+    # Weights take four bytes, and one more in the graphs of 8 bits.
+    versions.check_export_dir(
+        export_dir, FORMAT, 5 * run.count_parameters(step)
+    )
+    export = {"format": FORMAT, "decode": options}
+    with versions.make_version(export_dir) as (aside, path):
+        _write_graphs(run, step, os.path.join(aside, FOLDER))
+        _write_settings(run, options, aside)
+        versions.write_record(
+            *(aside, run, step, options, PACKAGES), format=FORMAT
+        )
+        write_model_card(aside, run, step, export)
+    # A second copy for people who open the directory of versions.
+    write_model_card(export_dir, run, step, export)
+    return path
+
+
+def check_model(run):
+    """Raises a `UserError` if a run cannot be written in this format."""
+    require_package("onnx", "onnx", "'.[onnx]'")
+    advice = "Export it with --format=saved_model."
+    check_understood(
+        run.hparams.model, UNDERSTOOD, "in a model of ONNX", advice
+    )
+    if find_linearization(run.vocabulary):
+        raise UserError(
+            "A model of ONNX must translate, since nothing there keeps a "
+            f"parser to trees. Received: {run.path}, which parses. {advice}"
+        )
+    for vocabulary in run.vocabularies:
+        tokenizer.check_vocabulary(vocabulary)
+
+
+def _write_graphs(run, step, directory):
+    # Imported here because the check for the package comes first.
+    from keras_transformer.formats.onnx import model
+
+    os.mkdir(directory)
+    config, arrays = run.hparams.model, read_weights(run.checkpoints, step)
+    for quantizes in (False, True):
+        graphs = {
+            ENCODER: model.make_encoder(
+                config, arrays, run.vocabularies.sizes, quantizes
+            ),
+            DECODER: model.make_decoder(config, arrays, quantizes),
+        }
+        for name, graph in graphs.items():
+            name += QUANTIZED * quantizes + ".onnx"
+            with open(os.path.join(directory, name), "wb") as file:
+                file.write(graph.SerializeToString(deterministic=True))
+
+
+def _write_settings(run, options, directory):
+    """Writes the configs and the tokenizers."""
+    config, search = marian_config.make_configs(
+        run.hparams, run.vocabularies, options, imported={}
+    )
+    # Readers know the graph by the names of Marian's parts, whatever is in it.
+    # They make an empty cache of this width.
+    config["d_model"] = run.hparams.num_heads * max(
+        run.hparams.model.head_widths
+    )
+    ids = {
+        "pad_token_id": PAD_ID,
+        "eos_token_id": END_ID,
+        "decoder_start_token_id": PAD_ID,
+        "forced_eos_token_id": END_ID,
+    }
+    search["bad_words_ids"] = [[id_] for id_ in NEVER_WRITTEN]
+    contents = {
+        marian_config.CONFIG_FILE: config | ids,
+        marian_config.GENERATION_FILE: search | ids,
+    }
+    sources, targets = run.vocabularies
+    contents |= tokenizer.make_files(sources)
+    if not run.vocabularies.is_shared:
+        os.mkdir(os.path.join(directory, TARGET))
+        contents |= {
+            os.path.join(TARGET, name): content
+            for name, content in tokenizer.make_files(targets).items()
+        }
+    for name, content in contents.items():
+        path = os.path.join(directory, name)
+        write_record(path, content, ensure_ascii=False)

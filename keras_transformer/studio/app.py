@@ -183,7 +183,11 @@ class StudioApp:
         def compute():
             if name in FUNCTIONS:
                 self._studio.job = job
-            results = function(self._studio, **values)
+            try:
+                results = function(self._studio, **values)
+            finally:
+                if name in FUNCTIONS:
+                    self._studio.job = Job()
             return json.dumps(results, allow_nan=False).encode()
 
         thread = "quick" if name in QUICK else "model"

@@ -122,11 +122,12 @@ function addressOf(name) {
 }
 
 let remembering = null;
+let pending = null;  // the address that the page gets after a while
 
 function remember() {
   clearTimeout(remembering);
-  if (remembering) history.replaceState(null, "", addressOf(state.name));
-  remembering = null;
+  if (pending) history.replaceState(null, "", pending);
+  pending = null;
 }
 
 // A step is one that the browser's back button undoes. Browsers refuse more
@@ -138,6 +139,7 @@ function writeAddress(isStep = false) {
     history.pushState(null, "", addressOf(state.name));
   } else {
     clearTimeout(remembering);
+    pending = addressOf(state.name);
     remembering = setTimeout(remember, REMEMBER);
   }
   showViews();
@@ -145,7 +147,7 @@ function writeAddress(isStep = false) {
 
 function readAddress() {
   clearTimeout(remembering);
-  remembering = null;
+  pending = null;
   const [name, values = ""] = location.hash.slice(1).split(/\?(.*)/s);
   const {text, run, step, ...options} =
     Object.fromEntries(new URLSearchParams(values));
@@ -288,6 +290,7 @@ async function readRuns() {
 // ---- saving a view as one file
 
 async function save() {
+  await started;
   await type();
   let seen;
   while (seen !== work) {  // views begin further work
@@ -380,4 +383,4 @@ async function start() {
 }
 
 find("text").focus();
-start().catch((error) => say(error.message, true));
+const started = start().catch((error) => say(error.message, true));

@@ -94,7 +94,7 @@ class WriterTest:
 
     def test_it_replaces_its_page_and_no_other(self, tmp_path):
         run = make_rounded_run(tmp_path)
-        with pytest.raises(UserError, match="`temperature` must be 0 in a"):
+        with pytest.raises(UserError, match="`temperature` must be 0 in a p"):
             export(run, tmp_path / "site", temperature=1.0)
         path = export(run, tmp_path / "site")
         assert path == export(run, tmp_path / "site" / "index.html")

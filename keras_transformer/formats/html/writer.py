@@ -87,11 +87,12 @@ def check_model(run, options):
             "A page needs a vocabulary of kt-datagen. Received: "
             f"{run.path} with one of Marian or Tensor2Tensor. {_ADVICE}"
         )
-    if options.temperature:
-        raise UserError(
-            "`temperature` must be 0 in a page, which draws no samples. "
-            f"Received: temperature={options.temperature}. Leave it out."
-        )
+    for name in ("temperature", "no_repeat_ngram_size"):
+        if value := getattr(options, name):
+            raise UserError(
+                f"`{name}` must be 0 in a page. Received: {name}={value}. "
+                "Leave it out."
+            )
 
 
 def find_page(export_dir):

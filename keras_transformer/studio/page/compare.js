@@ -71,6 +71,10 @@ export function open(context) {
     shown = null;
     found.replaceChildren();
     set.replaceChildren();
+    if (models.length === 1) {
+      set.replaceChildren(note("There is one checkpoint alone. Give "
+        + "--output_dir twice to compare two runs."));
+    }
     if (first < 0 || first === second) return;
     const results = await context.work(ask("texts", fields()));
     if (!results) return;

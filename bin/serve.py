@@ -58,7 +58,7 @@ FLAGS = flags.define(
         default=4096,
     ),
     model_name=flags.SHARED,
-    # There is no access control, so by default it serves this machine only.
+    # Keys are optional, so by default it serves this machine only.
     host=flags.SHARED,
     port=flags.port("Port of gRPC; 0 turns gRPC off.", default=8500),
     rest_api_port=flags.port("Port of REST; 0 turns REST off.", default=8501),

@@ -85,7 +85,7 @@ class RowProcess:
 
 def _serve(pipe):
     """Runs the commands that arrive until the other end is closed."""
-    with contextlib.suppress(EOFError, BrokenPipeError, KeyboardInterrupt):
+    with contextlib.suppress(EOFError, ConnectionError, KeyboardInterrupt):
         while True:
             name, flags, log = pipe.recv()
             with open(log, "ab") as file:

@@ -50,8 +50,9 @@ def repair_translations(translator, window, translations, call, extras):
     places = _find_doubtful(translations)
     options = call.options
     is_fixed = translator.capabilities.fixed_options is not None
+    is_strict = 1 <= options.no_repeat_ngram_size <= 2  # it was searched so
     # Samples stay as they are drawn.
-    if not places or is_fixed or options.is_random:
+    if not places or is_fixed or is_strict or options.is_random:
         return translations
     found = translator.translate_window(
         window.select(places),

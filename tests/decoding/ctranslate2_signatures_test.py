@@ -120,6 +120,15 @@ class CTranslate2ModelTest:
             answer.pop(extra, None)
         expected = saved_model.call(name, arrays)
         check_names(expected, answer)
+        # Only a CTranslate2 model searches again for doubtful translations.
+        doubts = add_warnings(arrays, expected).get("warnings")
+        if doubts is not None:
+            sound = [not any(each) for each in doubts]
+            assert sum(sound) > len(sound) / 2
+            answer, expected = (
+                {key: array[sound] for key, array in each.items()}
+                for each in (answer, expected)
+            )
         for key, array in answer.items():
             assert array.dtype == expected[key].dtype
             if array.dtype.kind == "f":

@@ -137,7 +137,7 @@ def make_trainings():
     for name, languages, seeds in (
         ("low", low, (0, 1, 2)),
         *(
-            (name, (name,), (0,))
+            (name, (name,), (0, 1, 2))
             for name in ("bul", "hun", "fre", "dut", "kor")
         ),
         ("eng_us", ("eng_us",), (0,)),

@@ -152,7 +152,9 @@ def make_trainings():
             group=find_tag if name == "low" else None,
             measure="WER",
             source=TASK_1,
-            differs="one model for all five" if name == "low" else "one model",
+            differs="one model for all five"
+            if name == "low"
+            else "same protocol, three seeds",
         )
     for split, cutoff, words in (
         ("length", 26, "length, cut-off 26"),

@@ -179,18 +179,18 @@ class StudioApp:
         values = await self._run("quick", receive, read_values, function, body)
 
         job = Job()
+        thread = "quick" if name in QUICK else "model"
 
         def compute():
-            if name in FUNCTIONS:
+            if thread == "model":
                 self._studio.job = job
             try:
                 results = function(self._studio, **values)
             finally:
-                if name in FUNCTIONS:
+                if thread == "model":
                     self._studio.job = Job()
             return json.dumps(results, allow_nan=False).encode()
 
-        thread = "quick" if name in QUICK else "model"
         try:
             return await self._run(thread, receive, compute)
         finally:

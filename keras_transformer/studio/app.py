@@ -219,8 +219,9 @@ class StudioApp:
 def list_files():
     """Returns the files of the page by their names."""
     package = importlib.resources.files("keras_transformer")
-    shared = package / "visualization" / "elements.js"
-    files = [*(package / "studio" / "page").iterdir(), shared]
+    shared = package / "visualization"
+    files = [*(package / "studio" / "page").iterdir()]
+    files += [shared / name for name in ("elements.js", "menu.js")]
     return {file.name: file for file in files}
 
 

@@ -28,3 +28,7 @@ export const make = (name, attributes = {}, ...children) =>
   fill(document.createElement(name), attributes, children);
 export const draw = (name, attributes = {}, ...children) =>
   fill(document.createElementNS(SVG, name), attributes, children);
+
+export const percent = (number) => number >= 0.0995
+  ? `${Math.round(100 * number)}%` : number < 0.0005 ? "<0.1%"
+    : `${(100 * number).toFixed(1)}%`;

@@ -3,7 +3,6 @@
 import dataclasses
 import pathlib
 import re
-import shutil
 
 import pytest
 from commands import assert_fails
@@ -24,8 +23,6 @@ from keras_transformer.runs.checkpoint_file import write_arrays
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.search.options import DecodeOptions
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
 MODELS = {
     "post-norm": {},
     "pre-norm": {
@@ -113,19 +110,6 @@ class WriterTest:
         assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
         faults = ["quantization", "no effect with --format=html"]
         assert_fails(capsys, faults, exporter, *flags, "--quantization=int8")
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    playwright = pytest.importorskip("playwright.sync_api")
-    if BROWSER is None:
-        pytest.skip("needs Chromium")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

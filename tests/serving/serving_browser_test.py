@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import http.server
-import shutil
 import threading
 
 import pytest
@@ -12,14 +11,7 @@ import toy_saved_model as toy
 from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.server import Server
 
-playwright = pytest.importorskip("playwright.sync_api")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.browser,
-    pytest.mark.skipif(BROWSER is None, reason="needs Chromium"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
 # JSON makes a browser ask first whether it may; a form does not.
 ASK = """async ([address, isForm]) => {
     const fields = {q: "a dog", source: "en", target: "de"};
@@ -69,24 +61,14 @@ def address(tmp_path_factory, origins):
     server.stop()
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield browser
-        browser.close()
-
-
 @pytest.mark.parametrize("is_form", [False, True])
 @pytest.mark.parametrize(
     "site, answer", [(0, toy.best("a dog")), (1, "TypeError")]
 )
 def test_only_a_page_of_the_allowed_origin_gets_a_translation(
-    browser, origins, address, site, answer, is_form
+    chromium, origins, address, site, answer, is_form
 ):
-    page = browser.new_page()
+    page = chromium.new_page()
     page.goto(origins[site])
     assert page.evaluate(ASK, [address, is_form]) == answer
     page.close()

@@ -13,13 +13,7 @@ from keras_transformer.studio.models import Studio
 
 playwright = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.browser,
-    pytest.mark.skipif(BROWSER is None, reason="needs Chromium"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
 # What shows that a view has its answer, for translating and parsing runs.
 VIEWS = {
     "translate": ".word",
@@ -59,16 +53,6 @@ def address(serve, translation_runs):
 @pytest.fixture(scope="module")
 def parser_address(serve, parsing_run):
     return serve([parsing_run])
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

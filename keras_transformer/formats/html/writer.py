@@ -6,6 +6,7 @@ import hashlib
 import importlib.resources
 import json
 import os
+import re
 import zlib
 
 import jinja2
@@ -38,6 +39,7 @@ _ADVICE = "Export it with --format=saved_model or --format=ctranslate2."
 # string. Two of them stand for 13 bits.
 _ALPHABET = bytes(set(range(33, 127)) - set(b"<&\\"))
 _BITS = 13
+_SHARED_FILES = ("elements.js", "menu.js")
 _WORKER_FILES = ("tokenizer.js", "text.js", "model.js", "worker.js")
 # SentencePiece's number of its byte-pair encoding; the next ones follow.
 _FIRST_TYPE = 2
@@ -205,12 +207,16 @@ def _describe_vocabulary(model_bytes):
 
 def _render(**parts):
     """Returns the page, whose policy names the hashes of script and style."""
-    folder = importlib.resources.files(__package__).joinpath("page")
+    package = importlib.resources.files("keras_transformer")
 
-    def read(name):
-        return folder.joinpath(name).read_text(encoding="utf-8")
+    def read(name, folder="formats/html/page"):
+        return (package / folder / name).read_text(encoding="utf-8")
 
-    script, style = read("page.js"), read("page.css")
+    shared = [read(name, "visualization") for name in _SHARED_FILES]
+    # They are modules, and the page has one script.
+    script = "\n".join([*shared, read("page.js")])
+    script = re.sub("^(export |import .*\n)", "", script, flags=re.MULTILINE)
+    style = read("page.css")
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
     )

@@ -11,9 +11,6 @@ export const math = (name, ...children) =>
 
 export const round = (number, digits = 2) =>
   number.toFixed(digits).replace("-", "\u2212");
-export const percent = (number) => number >= 0.0995
-  ? `${Math.round(100 * number)}%` : number < 0.0005 ? "<0.1%"
-    : `${(100 * number).toFixed(1)}%`;
 
 // Calls a function of the server. A later request of the same name aborts an
 // earlier one, which then ends with an AbortError.

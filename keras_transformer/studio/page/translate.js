@@ -1,6 +1,7 @@
 // Translates while the sentence is typed.
 
 import {ask, cut, make, percent, round} from "./dom.js";
+import {closeMenu, isOutside, openMenu} from "./menu.js";
 
 export const title = "Translate";
 
@@ -169,39 +170,13 @@ export function open(context) {
       take({[`rank${sentence + 1}`]: null, [`fixed${sentence + 1}`]:
         cut(one.text, 0, one.start + [...one.word].length)});
     };
-    const list = make("ul", {class: "choices live", "aria-label": "Other words",
-      onkeydown: move}, ...results.alternatives.map((one) => make("li", {},
-      make("button", {type: "button", title: one.text,
-        onclick: () => pick(one)}, one.word,
-      make("small", {}, percent(one.probability))))));
-    button.after(list);
-    const {right} = list.getBoundingClientRect();
-    const over = right - document.documentElement.clientWidth + 8;
-    if (over > 0) list.style.setProperty("left", `${-over}px`);
-    list.querySelector("button")?.focus();
+    openMenu(button, results.alternatives.map((one) => ({
+      word: one.word, probability: one.probability, text: one.text,
+      choose: () => pick(one)})));
   }
 
-  function move(event) {
-    const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
-    if (!step) return;
-    event.preventDefault();
-    const buttons = [...event.currentTarget.querySelectorAll("button")];
-    const place = buttons.indexOf(document.activeElement) + step;
-    buttons[(place + buttons.length) % buttons.length].focus();
-  }
-
-  function close() {
-    const list = output.querySelector(".choices");
-    const button = output.querySelector("[aria-expanded=true]");
-    if (list?.contains(document.activeElement)) button?.focus();
-    list?.remove();
-    button?.setAttribute("aria-expanded", "false");
-  }
-
-  const closeOutside = (event) => {
-    if (event.key === "Escape" || (event.type === "pointerdown"
-        && !event.target.closest(".choices, .word"))) close();
-  };
+  const close = () => closeMenu(output);
+  const closeOutside = (event) => isOutside(event) && close();
   addEventListener("keydown", closeOutside);
   addEventListener("pointerdown", closeOutside);
   return {

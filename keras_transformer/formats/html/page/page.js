@@ -1,4 +1,5 @@
-// The page: its texts, and its requests to the worker.
+// The page: its texts, and its requests to the worker. The writer puts
+// elements.js and menu.js of kt-studio before it.
 
 const NUM_OTHERS = 8;  // words that are offered instead of one
 const PAUSE = 200;  // milliseconds after the last key
@@ -6,21 +7,8 @@ const MAX_TOKENS = 200;  // of a sentence; a longer one is divided
 const ABBREVIATION = /(?:^|\s)(?:\p{L}|Mrs?|Ms|Dr|Prof|St|Sra?|vs)\.\s*$/u;
 const UNSPACED = /[\u0e00-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff]/u;
 
-const find = (id) => document.getElementById(id);
 const [text, output, status, beam] = ["text", "output", "status", "beam"].map(
   find);
-
-// A name such as "onclick" is that of an event. Children that are strings
-// become text, never markup.
-function make(name, attributes, ...children) {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else element.setAttribute(key, value);
-  }
-  element.append(...children);
-  return element;
-}
 
 // The worker keeps the page alive while it computes.
 const worker = new Worker(URL.createObjectURL(
@@ -65,7 +53,7 @@ function divide(whole) {
 }
 
 // Halves a sentence that is too long, at a comma or a space near its middle.
-async function shorten({before, sentence, after}) {
+async function halve({before, sentence, after}) {
   const middle = sentence.length / 2;
   const isLong = sentence.length > MAX_TOKENS
     && await ask("count", sentence) > MAX_TOKENS;
@@ -80,8 +68,8 @@ async function shorten({before, sentence, after}) {
   const [first, second] = [sentence.slice(0, place), sentence.slice(place)];
   const space = first.match(/\s*$/u)[0];
   return [
-    ...await shorten({before, sentence: first.trimEnd(), after: space}),
-    ...await shorten({before: "", sentence: second.trimStart(), after})];
+    ...await halve({before, sentence: first.trimEnd(), after: space}),
+    ...await halve({before: "", sentence: second.trimStart(), after})];
 }
 
 const known = new Map();  // translations by search and sentence
@@ -95,7 +83,7 @@ async function update() {
   await opened;  // one may type before
   const begun = performance.now();
   const parts = [];
-  for (const part of divide(text.value)) parts.push(...await shorten(part));
+  for (const part of divide(text.value)) parts.push(...await halve(part));
   for (const [number, part] of parts.entries()) {
     if (isOver()) return;
     const {before, sentence, after} = part;
@@ -142,17 +130,15 @@ function makeWords(sentence, {ids, pieces, end}) {
   const elements = words.flatMap(({text: word, logProb, place}) => {
     const probability = Math.exp(logProb);
     const button = make("button", {type: "button", class: "word",
-      "aria-expanded": "false", title: `probability ${percent(probability)}`,
+      "aria-expanded": "false", "--share": (1 - probability) ** 1.5,
+      title: `probability ${percent(probability)}`,
       onclick: () => offer(button, sentence, ids.slice(0, place))},
     word.trimStart());
-    button.style.setProperty("--share", (1 - probability) ** 1.5);
     return [word.slice(0, word.length - word.trimStart().length),
       make("span", {class: "place"}, button)];
   });
   return [...elements, end];
 }
-
-const percent = (number) => `${(100 * number).toFixed(number < 0.1 ? 1 : 0)} %`;
 
 async function offer(button, sentence, prefix) {
   const isOpen = button.getAttribute("aria-expanded") === "true";
@@ -169,37 +155,16 @@ async function offer(button, sentence, prefix) {
     const probability = Math.exp(one.pieces[prefix.length]?.logProb);
     if (word && !words.has(word)) words.set(word, {one, probability});
   }
-  const list = make("ul", {class: "choices", "aria-label": "Other words",
-    onkeydown: move}, ...[...words].slice(0, NUM_OTHERS).map(
-    ([word, {one, probability}]) => make("li", {}, make("button",
-      {type: "button", title: one.text, onclick: () => {
+  openMenu(button, [...words].slice(0, NUM_OTHERS).map(
+    ([word, {one, probability}]) => ({word, probability, text: one.text,
+      choose: () => {
         chosen.set(sentence, one);
         update();
         output.focus();
-      }}, word, make("small", {}, percent(probability))))));
-  button.after(list);
-  const {right} = list.getBoundingClientRect();
-  const over = right - document.documentElement.clientWidth + 8;
-  if (over > 0) list.style.setProperty("left", `${-over}px`);
-  list.querySelector("button")?.focus();
+      }})));
 }
 
-function move(event) {
-  const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
-  if (!step) return;
-  event.preventDefault();
-  const buttons = [...event.currentTarget.querySelectorAll("button")];
-  const place = buttons.indexOf(document.activeElement) + step;
-  buttons[(place + buttons.length) % buttons.length].focus();
-}
-
-function close() {
-  const list = output.querySelector(".choices");
-  const button = output.querySelector("[aria-expanded=true]");
-  if (list?.contains(document.activeElement)) button?.focus();
-  list?.remove();
-  button?.setAttribute("aria-expanded", "false");
-}
+const close = () => closeMenu(output);
 
 let timer = 0;
 function updateSoon() {
@@ -217,9 +182,9 @@ async function run(task) {
   }
 }
 
-addEventListener("keydown", (event) => event.key === "Escape" && close());
-addEventListener("pointerdown", (event) =>
-  event.target.closest(".choices, .word") || close());
+for (const name of ["keydown", "pointerdown"]) {
+  addEventListener(name, (event) => isOutside(event) && close());
+}
 text.addEventListener("input", updateSoon);
 beam.addEventListener("change", () => run(update));
 find("again").addEventListener("click", () => {

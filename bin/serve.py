@@ -150,11 +150,7 @@ def _check_names():
     """Checks the flags that name models and files."""
     if FLAGS.models is None:
         flags.require(FLAGS, "export_dir")
-    elif FLAGS.export_dir is not None or FLAGS.languages is not None:
-        raise UserError(
-            "`models` must be without --export_dir and --languages. Received: "
-            f"--models={FLAGS.models} and others. Leave them out."
-        )
+    flags.exclude(FLAGS, "models", "export_dir", "languages")
     if not FLAGS.model_name or set("/:") & set(FLAGS.model_name):
         raise UserError(
             "`--model_name` must be a name without / and :, because addresses "

@@ -106,7 +106,7 @@ ROWS = [
     row("kt-serve --models={box}", says="`models` must be pairs"),
     row("kt-serve --models=a=1,en-es=b", says="`models` must be pairs"),
     row("kt-serve --models=en-es={box}", says="versions in folders"),
-    row("kt-serve --models=en-es=a --languages=en-es", says="without"),
+    row("kt-serve --models=en-es=a --languages=en-es", says="`--languages`"),
     row("kt-clean", says="`--source` must be given"),
     row("kt-clean --source={texts}/dev.en", says="`--target` must be given"),
     row(CLEAN + "--rules=empty,,dupes", says="duplicate"),

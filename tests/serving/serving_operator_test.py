@@ -50,9 +50,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def server(folder):
-    pytest.importorskip("prometheus_client")
+def start_server(folder, **monitored):
     server = Server(
         str(folder / "export"),
         port=0,
@@ -60,9 +58,17 @@ def server(folder):
         open_model=open_model,
         routes={("en", "es"): Route("translate")},
         keys=Keys(str(folder / "keys")),
-        monitor=Monitor(metrics=True, access_log=str(folder / "log")),
+        monitor=Monitor(**monitored),
     )
     server.start()
+    return server
+
+
+@pytest.fixture(scope="module")
+def server(folder):
+    pytest.importorskip("prometheus_client")
+    log = str(folder / "log")
+    server = start_server(folder, metrics=True, access_log=log)
     yield server
     server.stop()
 
@@ -344,16 +350,7 @@ class MetricsTest:
 class AccessLogTest:
     def test_a_line_has_no_text_and_no_key(self, folder, tmp_path):
         path = tmp_path / "log"
-        server = Server(
-            str(folder / "export"),
-            port=0,
-            rest_api_port=0,
-            open_model=open_model,
-            routes={("en", "es"): Route("translate")},
-            keys=Keys(str(folder / "keys")),
-            monitor=Monitor(access_log=str(path)),
-        )
-        server.start()
+        server = start_server(folder, access_log=str(path))
         ask(server, "/translate", {**FIELDS, "api_key": KEY})
         ask(server, "/translate", FIELDS, "wrong-secret")
         ask(server, "/Good%20morning?q=secret", FIELDS, KEY)

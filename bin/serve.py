@@ -71,8 +71,8 @@ FLAGS = flags.define(
         "https://example.org, or * for any. Default: none."
     ),
     api_keys=flags.path(
-        "File of the keys that clients must have, one a line, each with its "
-        "number of requests a minute if that is limited. Default: none needed."
+        "File of the keys that clients must have, one per line, each with its "
+        "number of requests per minute if limited. Default: none needed."
     ),
     access_log=flags.path(
         "File for a line of JSON about each request, without its texts; - is "

@@ -16,8 +16,8 @@ from keras_transformer.scoring.alarms import FAULTS
 
 WAY = {"no_repeat_ngram_size": 2}  # changes of the options of decoding
 
-# A word with a letter, unless it is a code, an address or a path, which are in
-# ASCII. A word may stand in any signs, and "Yes/No" is no path.
+# A word has a letter, and may stand between any signs. Codes, addresses and
+# paths are not words; they consist of ASCII. "Yes/No" is no path.
 _WORD = re.compile(
     r"(?<!\S)(?!(?:/|[!-~]*(?:[\d_@\\=%${}&#`]|//|::))[!-~]*(?!\S))\S*[^\W\d_]"
 )
@@ -50,7 +50,8 @@ def repair_translations(translator, window, translations, call, extras):
     places = _find_doubtful(translations)
     options = call.options
     is_fixed = translator.capabilities.fixed_options is not None
-    is_strict = 1 <= options.no_repeat_ngram_size <= 2  # it was searched so
+    # The first search was as strict already.
+    is_strict = 1 <= options.no_repeat_ngram_size <= 2
     # Samples stay as they are drawn.
     if not places or is_fixed or is_strict or options.is_random:
         return translations

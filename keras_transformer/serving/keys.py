@@ -23,25 +23,25 @@ def read_keys(path):
     The limit is 0 without one. A message has the number of a line, never a key.
     """
     keys = {}
-    remedy = "Name a file with a key a line."
+    remedy = "Name a file with one key per line."
     lines = read_text(path, remedy, MAX_BYTES).splitlines()
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         match = _LINE.fullmatch(line)
         if not match or match[1] in keys:
-            fault = "whose key stands above already" if match else "without one"
+            fault = "which repeats a key" if match else "which has none"
             raise UserError(
-                "A file of keys must have a key of 8 or more letters, digits "
-                "and signs a line, and optionally its number of requests a "
-                f"minute. Received: {path}, line {number}, {fault}. Write for "
-                "example `aG7Lk2Qx 60`, each key once."
+                "Each line of a file of keys must have a key of at least 8 "
+                "letters, digits and signs, and may add its number of requests "
+                f"per minute. Received: {path}, line {number}, {fault}. Write "
+                "for example `aG7Lk2Qx 60`, and each key once."
             )
         keys[match[1]] = number, int(match[2] or 0)
     if not keys:
         raise UserError(
-            "A file of keys must hold one. Received: "
-            f"{path}, which has none. Write one a line."
+            "A file of keys must hold at least one key. Received: "
+            f"{path}, which holds none. Write one key per line."
         )
     return keys
 
@@ -51,7 +51,8 @@ class Keys:
 
     def __init__(self, path):
         self._lock = threading.Lock()
-        # A deque is full with the requests of a minute, or of length 0.
+        # Each deque holds the times of as many requests as its key may send in
+        # a minute. It stays empty for a key without a limit.
         self._entries = {
             _hash(key): (line, collections.deque(maxlen=limit))
             for key, (line, limit) in read_keys(path).items()
@@ -70,7 +71,7 @@ class Keys:
             raise RequestError(
                 "UNAUTHENTICATED",
                 "A request must have a key of this server. Received: "
-                f"{'another one' if key else 'none'}. Ask the operator for "
+                f"{'an unknown key' if key else 'none'}. Ask the operator for "
                 "one.",
             )
         ((line, times),) = found
@@ -83,7 +84,7 @@ class Keys:
                     raise RequestError(
                         "RESOURCE_EXHAUSTED",
                         f"Slowdown: this key may send {times.maxlen} requests "
-                        f"a minute. Try again in {seconds:.0f} s.",
+                        f"per minute. Try again in {seconds:.0f} s.",
                     )
             times.append(now)
 

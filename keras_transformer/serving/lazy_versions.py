@@ -15,14 +15,14 @@ _log = logging.getLogger(__name__)
 
 
 class Memory:
-    """Unloads models that were not used for longest, above a limit of bytes.
+    """Unloads the least recently used models above a limit of bytes.
 
     A model counts by the size of its files. The one in use always stays.
     """
 
     def __init__(self, max_bytes):
         self._max_bytes = max_bytes
-        self._sizes = {}  # of the loaded models, the last used at the end
+        self._sizes = {}  # by model; the last one was used last
         self._lock = threading.Lock()
 
     def note_use(self, model, size):
@@ -86,7 +86,7 @@ class LazyVersions:
         if versions:
             versions.stop()
 
-    # What a server does with `Versions`.
+    # A server calls these methods of `Versions`, too.
     stop = unload
 
     def start(self):

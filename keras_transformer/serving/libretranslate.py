@@ -32,7 +32,7 @@ MAX_ALTERNATIVES = 100
 # Shorter texts of a list are detected together, as in LibreTranslate.
 MIN_DETECTED = 40
 _FORMATS = ("text", "html")
-# What may begin another piece of a document.
+# Characters that may begin another piece of a document.
 _SIGNS = {"html": "<&\n", "markdown": "<&\n[(*_`!$:"}
 
 
@@ -47,8 +47,9 @@ class LibreTranslate:
         self._needs_key = needs_key
         self.pairs = pairs
         self._files = TranslatedFiles()
-        # What reads a request, of the type and the body of which, and of the
-        # address of the server, it makes a generator; see `RestApp`.
+        # Functions that read the requests of a path. They take the content
+        # type, the server's address and the body, and return a generator that
+        # `RestApp` runs.
         self.readers = {
             "/translate": self._translate,
             "/translate_file": self._translate_file,
@@ -110,7 +111,7 @@ class LibreTranslate:
         return found, alarms
 
     def _run(self, route, sentences):
-        """Translates sentences by a model, some at a time; a generator.
+        """Translates sentences by a model, some at a time, as a generator.
 
         So a long document leaves room in the queue for other requests.
         """
@@ -323,7 +324,7 @@ def _read_texts(q):
 
 
 def _read_number(value):
-    # Browsers send what was left empty.
+    # Browsers also send the fields that a user left empty.
     if value in (None, "", False):
         return 0
     if re.fullmatch("[0-9]{1,3}", str(value)) and (

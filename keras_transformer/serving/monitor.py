@@ -77,12 +77,12 @@ class Monitor:
                 self._write(request, seconds)
 
     def identify(self, line):
-        """Notes the line of the key of the current request."""
+        """Notes which line of the file has the key of the current request."""
         if request := _request.get():
             request.key = line
 
     def count_sentences(self, number):
-        """Counts sentences, also those of the current request."""
+        """Counts sentences, and adds them to the current request."""
         self.count("sentences", number)
         if request := _request.get():
             request.sentences += number
@@ -172,7 +172,7 @@ class _Log:
         self._open().close()  # a fault ends the command
         self._lines = queue.Queue(MAX_WAITING_LINES)
         self._has_lost = False
-        # A daemon, since a pipe that nobody reads would keep it for ever.
+        # A daemon, because writing to a pipe that nobody reads never ends.
         self._thread = threading.Thread(
             target=self._work, name="log", daemon=True
         )

@@ -59,7 +59,7 @@ class Pairs:
         return [self._routes[pair] for pair in zip(languages, languages[1:])]
 
     def match(self, side, code, codes):
-        """Returns the one of some codes that a client means by its code.
+        """Returns which of the codes a client means by its code.
 
         A region that is not among the codes does not matter, so that es_MX is
         es.

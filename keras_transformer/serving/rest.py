@@ -41,7 +41,7 @@ _PATH = re.compile(
     re.IGNORECASE,
 )
 _OPERATOR_PATHS = ("/health", "/ready", "/metrics")
-# What tells nothing about texts, models and clients needs no key.
+# These paths tell nothing about texts and clients, so they need no key.
 _OPEN_PATHS = ("/health", "/ready", "/languages", "/frontend/settings")
 _OPEN_PATHS += (DOWNLOAD,)  # whose paths cannot be guessed
 
@@ -59,7 +59,7 @@ class RestApp:
         self._monitor = service.monitor
         self._keys = keys
         self._faces = dict.fromkeys(_OPERATOR_PATHS, "operator")
-        self._readers = {}  # of bodies, by path
+        self._readers = {}  # functions that read bodies, by path
         if routes:
             self._libretranslate = LibreTranslate(
                 service, Pairs(routes), bool(keys)
@@ -70,11 +70,11 @@ class RestApp:
             self._faces |= dict.fromkeys(paths, "libretranslate")
             self._faces |= dict.fromkeys(openai.PATHS, "openai")
         self._allowed_origin = allowed_origin
-        # For bodies that would keep all other requests waiting.
+        # Threads for bodies whose reading would keep other requests waiting.
         self._threads = concurrent.futures.ThreadPoolExecutor(
             limits.MAX_PARSED_AT_ONCE, "rest"
         )
-        # For those that wait for a model as well.
+        # Threads for requests that also wait for a model.
         self._slow_threads = concurrent.futures.ThreadPoolExecutor(
             limits.MAX_READ_SLOWLY, "tools"
         )

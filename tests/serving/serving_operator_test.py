@@ -154,7 +154,7 @@ class KeysTest:
         ]
         assert statuses == 3 * [200] + 3 * [429]
         _, content = ask(server, "/translate", FIELDS, SLOW_KEY)
-        assert "3 requests a minute. Try again in" in content
+        assert "3 requests per minute. Try again in" in content
 
     def test_a_limit_lasts_a_minute(self, folder, monkeypatch):
         now = [1000.0]
@@ -174,14 +174,14 @@ class KeysTest:
     @pytest.mark.parametrize(
         "content, says",
         [
-            ("", "which has none"),
-            ("# a comment\n", "which has none"),
+            ("", "which holds none"),
+            ("# a comment\n", "which holds none"),
             ("short", "line 1"),
             (f"{KEY}\n{SLOW_KEY} 0", "line 2"),
             (f"{KEY} 60 a", "line 1"),
             (f"{KEY} {10**6}", "line 1"),
             ("schlüssel-schlüssel", "line 1"),
-            (f"{KEY}\n{KEY} 60", "line 2, whose key stands above already"),
+            (f"{KEY}\n{KEY} 60", "line 2, which repeats a key"),
             (b"\xff", "not UTF-8"),
         ],
     )

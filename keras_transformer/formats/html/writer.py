@@ -35,13 +35,14 @@ UNDERSTOOD = {
     "positional_encoding": ("sinusoidal", "tensor2tensor", "learned", "none"),
 }
 _ADVICE = "Export it with --format=saved_model or --format=ctranslate2."
-# A character of ASCII, apart from three that mean something to HTML or in a
-# string. Two of them stand for 13 bits.
+# The printable characters of ASCII without three that have a meaning in HTML or
+# in a string. Two characters stand for 13 bits.
 _ALPHABET = bytes(set(range(33, 127)) - set(b"<&\\"))
 _BITS = 13
 _SHARED_FILES = ("elements.js", "menu.js")
 _WORKER_FILES = ("tokenizer.js", "text.js", "model.js", "worker.js")
-# SentencePiece's number of its byte-pair encoding; the next ones follow.
+# SentencePiece's number of byte-pair encoding. Those of words and characters
+# follow.
 _FIRST_TYPE = 2
 
 
@@ -151,7 +152,8 @@ def _pack(run, step, options):
     described, parts = [], []
     for name, array in read_weights(run.checkpoints, step).items():
         name = name.removeprefix("model/")
-        # The page has a row for each output, and so have embeddings.
+        # In the page, each row of a matrix belongs to one output, as it does in
+        # tables of embeddings already.
         kinds = ("embedding", "positions", "relative")
         transposed = array.ndim == 2 and not any(kind in name for kind in kinds)
         described.append(
@@ -180,10 +182,12 @@ def _pack(run, step, options):
     }
     text = json.dumps(header).encode()
     content = b"".join([len(text).to_bytes(4, "little"), text, *parts])
-    # The smallest of its strategies for weights, and raw as browsers read it.
+    # These settings make the smallest result. It has no header, as browsers
+    # expect of deflate-raw.
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
     packed = deflate.compress(content) + deflate.flush()
-    # A browser refuses bytes after the end, as `encode_bytes` may add one.
+    # The length comes first, because `encode_bytes` may add a byte at the end,
+    # which browsers refuse.
     return len(packed).to_bytes(4, "little") + packed
 
 

@@ -29,8 +29,8 @@ class ComingFromTest:
 
     def test_the_page_names_each_command_of_the_tables(self):
         page = coming_from.PAGE.read_text(encoding="utf-8")
-        for command in TABLES:
-            assert f"`{command}`" in page
+        for table in TABLES:
+            assert f"`{table.split()[0]}`" in page
 
 
 @pytest.mark.slow

@@ -9,41 +9,43 @@ from keras_transformer.bin.shared.tensor2tensor_names import TABLES
 from keras_transformer.errors import UserError
 
 _FLAG = re.compile(r"--?([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
+ACCEPTED = "accepted"
+NO_EFFECT = "no effect: "
+LEFT_OUT = "left out: "
 
 
 def translate(command, values, arguments):
     """Returns a command and its arguments, with our names in them.
 
     `values` are the flags of the command. Lines on standard error say which
-    names of Tensor2Tensor have no effect or another name. A name that is
-    refused is a `UserError`.
+    names of Tensor2Tensor have no effect or another name. A name that is left
+    out is a `UserError`.
     """
     if command not in TABLES:
         return command, arguments
-    table, result, notes = TABLES[command], [], {}
-    for name, value, argument in _split(arguments, values):
-        if name in table.pairs and value is not None:
-            result += _translate_pairs(name, value, table.pairs[name], notes)
+    result, notes = [], {}
+    pieces = list(_split(arguments, values))
+    for name, value, text in pieces:
+        _, here = find(command, name, value and value.lower())
+        if here.startswith("kt-"):
+            # Another command does what was asked, and has a table of its own.
+            print(f"{command} becomes {here}.", file=sys.stderr)
+            other, flag = here.split()
+            rest = [each for _, _, each in pieces if each != text]
+            return translate(other, find_module(other).FLAGS, [flag, *rest])
+        table = f"{command} --{name}"
+        if table in TABLES and value is not None:
+            result += _translate_pairs(name, value, table, notes)
         elif name is None or name in values:  # our flags keep their meaning
-            result.append(argument)
+            result.append(text)
         else:
-            result += _replace("--", name, value, argument, table, notes)
+            result += _replace("--", name, value, text, command, notes)
     # The last flag counts: what a value of theirs means, not ours.
-    result.sort(key=lambda text: text in table.names.values())
+    result.sort(key=[here for _, here in TABLES[command]].__contains__)
     for (verb, reason), names in notes.items():
         line = f"{command} {verb} {', '.join(names)}{reason}."
         print(line, file=sys.stderr)
-    others = [each for each in result if each.startswith("kt-")]
-    if not others:
-        return command, result
-    # Another command does what was asked, with the flags that it knows.
-    other, first = others[0].split()
-    values = find_module(other).FLAGS
-    pieces = list(_split(result, values))
-    rest = [f"--{name}" for name, *_ in pieces if name and name not in values]
-    without = f" without {', '.join(rest)}" if rest else ""
-    print(f"{command} becomes {others[0]}{without}.", file=sys.stderr)
-    return other, [first, *(text for name, _, text in pieces if name in values)]
+    return command, result
 
 
 def find_module(command):
@@ -76,62 +78,62 @@ def _translate_pairs(flag, text, table, notes):
     """Returns a flag with our names in its `name=value` pairs, and others."""
     pairs = [pair.strip().partition("=") for pair in text.split(",")]
     beam_size = {name: value for name, _, value in pairs}.get("beam_size", "4")
-    results = []
-    for name, equals, value in pairs:
-        pair = name + equals + value
-        results += _replace("", name, value, pair, table, notes)
-    results = [text.replace("{beam_size}", beam_size) for text in results]
-    further = [text for text in results if text.startswith("--")]
-    kept = [text for text in results if text not in further]
+    texts = [
+        text.replace("{beam_size}", beam_size)
+        for name, equals, value in pairs
+        for text in _replace(
+            "", name, value, name + equals + value, table, notes
+        )
+    ]
+    further = [text for text in texts if text.startswith("--")]
+    kept = [text for text in texts if text not in further]
     return [f"--{flag}={','.join(kept)}", *further]
+
+
+def find(table, name, value=None):
+    """Returns the pattern and the text of the first row that fits a name."""
+    for patterns, here in TABLES[table]:
+        for pattern in patterns:
+            text = f"{name}={value}" if "=" in pattern else name
+            if re.fullmatch(pattern, text):
+                return pattern, here
+    return "", ""
 
 
 def _replace(prefix, name, value, text, table, notes):
     """Returns a list of what stands for a name, or of its text if unknown."""
     word = (value or "true").lower()
-    if (new := table.names.get(f"{name}={word}")) is not None:
-        return [new] if new else []
-    if new := table.names.get(name):
-        if not prefix:
-            notes.setdefault(("reads", ""), []).append(f"{name} as {new}")
-        return [prefix + new + ("" if value is None else f"={value}")]
-    if reason := find_reason(table.ignored, name):
-        note = "ignores", f", because {reason}"
-        notes.setdefault(note, []).append(prefix + name)
+    pattern, here = find(table, name, word)
+    is_left_out = here.startswith(LEFT_OUT)
+    is_off = word == "false" and (is_left_out or not here)
+    if here == ACCEPTED or (is_off and find(table, name, "true")[1]):
         return []
-    reason = find_reason(table.refused, name)
-    if word == "false" and (reason or f"{name}=true" in table.names):
-        return []
-    if reason:
+    if is_left_out:
         raise UserError(
             f"`{prefix}{name}` must be what this command takes over from "
-            f"Tensor2Tensor. Received: {text}. {reason}"
+            f"Tensor2Tensor. Received: {text}. {here.removeprefix(LEFT_OUT)}"
         )
-    return [text]
-
-
-def find_reason(patterns, name):
-    """Returns the reason why a name is ignored or refused, or None."""
-    for reason, text in patterns.items():
-        if any(re.fullmatch(pattern, name) for pattern in text.split()):
-            return reason
-    return None
+    if here.startswith(NO_EFFECT):
+        note = "ignores", f", because {here.removeprefix(NO_EFFECT)}"
+        notes.setdefault(note, []).append(prefix + name)
+        return []
+    if not here or "=" in pattern:
+        return [here or text]
+    if not prefix:
+        notes.setdefault(("reads", ""), []).append(f"{name} as {here}")
+    return [here + ("" if value is None else f"={value}")]
 
 
 def describe(command, values):
     """Returns the part of a command's help about Tensor2Tensor's names."""
-    if command not in TABLES:
-        return ""
-    names, ignored, _, pairs = TABLES[command]
-    lines = [
-        f"--{name}: {f'--{new}' if new in values else new or 'accepted'}"
-        for name, new in names.items()
-    ]
-    ignored = [n for n in " ".join(ignored.values()).split() if n not in values]
-    if ignored:
-        lines.append(f"Without effect: --{', --'.join(ignored)}")
-    for flag, table in pairs.items():
-        lines.append(f"In --{flag}: {', '.join(table.names)}")
-    lines = [textwrap.fill(line, 76, subsequent_indent="  ") for line in lines]
-    part = textwrap.indent("\n".join(lines), "  ")
-    return f"\nNames of tensor2tensor:\n{part}\n"
+    lines = []
+    for table in TABLES:
+        start, _, flag = table.partition(" ")
+        for names, here in TABLES[table] if start == command else ():
+            names = [name for name in names if name not in values]
+            if names and not here.startswith(LEFT_OUT):
+                prefix = f"{flag}=" if flag else "--"
+                line = f"{', '.join(prefix + name for name in names)}: {here}"
+                lines += textwrap.wrap(line, 74, subsequent_indent="  ")
+    part = "".join(f"  {line}\n" for line in lines)
+    return part and f"\nNames of tensor2tensor:\n{part}"

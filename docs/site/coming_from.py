@@ -47,30 +47,29 @@ FLAGS = {"kt-trainer": TRAINER, "kt-decoder": [*TRAINER, *DECODER]}
 
 
 def describe(command, name):
-    """Returns what a flag of tensor2tensor is here, or None if it is unknown.
+    """Returns what a flag of tensor2tensor is here; "" if it is unknown.
 
     The second of two values says whether it is left out.
     """
     if name in tensor2tensor.find_module(command).FLAGS:
         return "the same", False
-    names, ignored, refused, _ = TABLES[command]
     values = {
-        key.partition("=")[2]: new
-        for key, new in names.items()
-        if key.partition("=")[0] == name
+        text.partition("=")[2]: here
+        for names, here in TABLES[command]
+        for text in names
+        if text.startswith(f"{name}=")
     }
-    if "" in values:
-        return code(f"--{values['']}"), False
     if values:
         return ", ".join(map(_show, values, values.values())), False
-    for word, reasons in (("no effect: ", ignored), ("left out: ", refused)):
-        if reason := tensor2tensor.find_reason(reasons, name):
-            return word + re.sub(r"(--[\w=.]*\w)", r"`\1`", reason), True
-    return None, True
+    here = tensor2tensor.find(command, name)[1]
+    is_left_out = here.startswith(("no effect", "left out"))
+    return re.sub(r"(--[\w=.]*\w)", r"`\1`", here), is_left_out
 
 
 def _show(value, new):
-    return code(value) + (f" ({code(new)})" if new else "")
+    return code(value) + (
+        f" ({code(new)})" if new != tensor2tensor.ACCEPTED else ""
+    )
 
 
 def make_table(command):
@@ -103,9 +102,12 @@ def _join(names):
 
 
 def list_hparams():
-    names = TABLES["kt-trainer"].pairs["hparams"].names
-    lines = "\n".join(f"{name}: {new}" for name, new in names.items())
-    return f"```text\n{lines}\n```"
+    lines = [
+        f"{names[0]}: {here}"
+        for names, here in TABLES["kt-trainer --hparams"]
+        if not here.startswith("left out")
+    ]
+    return "\n".join(["```text", *lines, "```"])
 
 
 def make_page(text):

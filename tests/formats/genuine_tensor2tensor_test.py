@@ -75,14 +75,14 @@ class GenuineCheckpointTest:
         assert run.record["imported"]["languages"] == ["en", "de"]
         assert compute_error(run, variables) < 1e-5
 
-    def test_flags_alone_give_the_heads_and_the_target_space(
+    def test_flags_alone_give_the_heads_and_the_problem(
         self, run_import, source, variables
     ):
         # A checkpoint without an optimizer, too.
         for path in [*source.glob("model.ckpt*"), source / "hparams.json"]:
             path.unlink()
         write_variables(source / "model.ckpt-1", variables)
-        run = run_import()
+        run = run_import(target_space=8)
         imported = run.record["imported"]
         assert imported["problem"] == "translate_ende_wmt8k"
         assert imported["hparams_set"] == "transformer_test"

@@ -58,6 +58,8 @@ _RELATIVE = "model/encoder/layer_0/self_attention/relative_keys"
 # Normalisation (n), dropout (d) and addition (a) before and after a sub-layer.
 _SEQUENCES = {"pre": ("n", "da"), "post": ("none", "dan")}
 _TARGET_SPACE = "body/target_space_embedding/kernel"
+# Since version 1.6, whose files have such a name, all text has the space 0.
+_LATER = {"optimizer_adafactor_beta1", "inter_op_parallelism_threads"}
 # The scopes of the embedding matrices, by ours and `tied_embeddings`.
 _SCOPES = {
     "all": {"embeddings": "shared"},
@@ -82,8 +84,8 @@ def import_tensor2tensor(
     The `source` is a directory with a checkpoint, its vocabulary file
     `vocab.*.subwords` and the `hparams.json` or the `flags.txt` of its trainer.
     `target_space` is the row of `target_space_embedding` that the model was
-    trained with, which is found in a checkpoint with Adam's moments and follows
-    from the problem in `flags.txt`. It needs TensorFlow. The other arguments,
+    trained with. By default, Adam's moments tell it, and it is 0 for a model of
+    version 1.6 or later without them. It needs TensorFlow. The other arguments,
     the result and the errors are those of `import_marian`.
     """
     check_output_dir(output_dir)
@@ -273,7 +275,7 @@ def _find_target_space(checkpoint, values, flags):
     squares = checkpoint.read_slot(_TARGET_SPACE)
     if squares is not None and squares.any():
         return int(np.sum(squares, axis=1).argmax())
-    return training_files.find_target_space(values, flags)
+    return 0 if _LATER & {*values, *flags} else None
 
 
 def _read_space(checkpoint, number, d_model):
@@ -284,8 +286,8 @@ def _read_space(checkpoint, number, d_model):
     if number is None:
         raise checkpoint.error(
             f"where nothing tells the row of {_TARGET_SPACE} that was trained",
-            f"Copy the {training_files.FLAGS_FILE} of the model, or name the "
-            "row: --target_space=0 for translation of any version since 1.5.2, "
-            "before that for example 8 for German.",
+            "Copy all files of the model, or name the row: --target_space=0 "
+            "for translation since version 1.5.2, before that for example 8 "
+            "for German.",
         )
     return checkpoint.read(_TARGET_SPACE)[number]

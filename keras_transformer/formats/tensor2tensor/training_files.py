@@ -53,11 +53,6 @@ _REQUIRED = {
 _RELATIVE = "dot_product_relative"
 # Heads of the widths that nearly all sets with heads of 64 have.
 _WIDTHS = {256: 4, 512: 8, 1024: 16}
-# The spaces of the languages before version 1.5.2. Since then, translation
-# has the space 0. Files of 1.5.2 itself look as those of the version before it.
-_SPACES = {"en": 3, "de": 8, "fr": 6, "cs": 21}
-_LATER_HPARAM = "optimizer_adafactor_beta1"
-_LATER_FLAG = "inter_op_parallelism_threads"
 
 
 def read_flags(source):
@@ -66,9 +61,7 @@ def read_flags(source):
     if not os.path.lexists(path):
         return {}
     text = read_text(path, REMEDY)
-    flags = dict(re.findall(r"^--(\w+)=([ -~]*?)\s*$", text, re.MULTILINE))
-    # Before version 1.6, the flag was --problems.
-    return {"problem": flags.get("problems", ""), **flags}
+    return dict(re.findall(r"^--(\w+)=([ -~]*?)\s*$", text, re.MULTILINE))
 
 
 def read_hparams(source, flags):
@@ -123,18 +116,6 @@ def find_languages(flags):
     if not match:
         return None
     return [match[2], match[1]] if match[3] else [match[1], match[2]]
-
-
-def find_target_space(hparams, flags):
-    """Returns the space of the targets of a problem, or None if unknown."""
-    languages = find_languages(flags)
-    if not languages:
-        return None
-    if _LATER_HPARAM in hparams or _LATER_FLAG in flags:
-        return 0
-    # The spaces of other pairs were not those of their languages.
-    is_known = _SPACES.keys() >= set(languages)
-    return _SPACES[languages[1]] if is_known else None
 
 
 def find_checkpoint(directory):

@@ -33,6 +33,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.files import markdown
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
+from keras_transformer.files.records import keep_settings
 from keras_transformer.training.sweep import rows
 from keras_transformer.training.sweep import spaces
 
@@ -171,8 +172,8 @@ def main(argv):
     check_directory(FLAGS.output_dir, "`--output_dir`")
     # Imported here because it imports NumPy, which would slow --help down.
     from keras_transformer.training.sweep.sweep import MARKDOWN_FILE
+    from keras_transformer.training.sweep.sweep import RECORD_FILE
     from keras_transformer.training.sweep.sweep import Sweep
-    from keras_transformer.training.sweep.sweep import check_settings
 
     _check_runs(all_rows)
     title = shlex.join(_show_changed(*SETTINGS, *CHANGEABLE))
@@ -187,7 +188,7 @@ def main(argv):
     )
     with lock_directory(FLAGS.output_dir, wait=False):
         settings = {name: FLAGS[name].value for name in SETTINGS}
-        check_settings(FLAGS.output_dir, settings)
+        keep_settings(sweep.file(RECORD_FILE), settings)
         with contextlib.closing(RowProcess()) as process:
             failures = sweep.run(
                 [row for row in all_rows if row.name in row_names],

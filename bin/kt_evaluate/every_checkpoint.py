@@ -10,19 +10,20 @@ import sys
 import time
 
 from keras_transformer.bin.kt_evaluate.evaluate_flags import FLAGS
+from keras_transformer.bin.kt_evaluate.evaluate_flags import OF_BLEU
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.data.text import text_files
 from keras_transformer.errors import UserError
-from keras_transformer.files import records
 from keras_transformer.files.directories import check_directory
+from keras_transformer.files.records import keep_settings
 from keras_transformer.files.writing import atomic_write
 
-_TAKES = ("output_dir", "source", "references", "translations_dir", "min_steps")
-_TAKES += ("wait_minutes", "beam_size", "alpha", "decode_hparams", "engine")
+_SEARCH = ("output_dir", "beam_size", "alpha", "decode_hparams")
 # t2t-translate-all needs the data's directory, too.
-_TAKES += ("tokenize", "language", "lowercase", "data_dir", *flags.EVERYWHERE)
+_TAKES = (*_SEARCH, "source", "references", "translations_dir", "min_steps")
+_TAKES += ("wait_minutes", "engine", "data_dir", *OF_BLEU, *flags.EVERYWHERE)
 
 
 def score_checkpoints():
@@ -41,7 +42,13 @@ def score_checkpoints():
         flags.refuse(FLAGS, ["translations_dir"], rule)
     sides = text_files.read_sides(FLAGS.source, *FLAGS.references)
     sources, first, *more_references = sides
-    _check_settings(run)
+    check_directory(FLAGS.translations_dir, "`--translations_dir`")
+    os.makedirs(FLAGS.translations_dir, exist_ok=True)
+    # Earlier translations are of this text with this search.
+    settings = {name: FLAGS[name].value for name in _SEARCH}
+    settings["sha256_of_source"] = text_files.sha256(FLAGS.source)
+    path = os.path.join(FLAGS.translations_dir, "settings.json")
+    keep_settings(path, settings)
     language = FLAGS.language
     tokenize = FLAGS.tokenize or translations.choose_tokenizer(language, first)
     # A new file from the first step on replaces the curves of earlier calls.
@@ -63,23 +70,6 @@ def score_checkpoints():
     if is_empty:
         number = f"a step of at least {FLAGS.min_steps}"
         print(f"{run.path} has no checkpoint with {number}.", file=sys.stderr)
-
-
-def _check_settings(run):
-    """Checks that earlier translations are of this text with this search."""
-    settings = dict(model_flags.decode_changes(FLAGS), run=run.path)
-    settings["source_sha256"] = text_files.sha256(FLAGS.source)
-    check_directory(FLAGS.translations_dir, "`--translations_dir`")
-    os.makedirs(FLAGS.translations_dir, exist_ok=True)
-    path = os.path.join(FLAGS.translations_dir, "settings.json")
-    if not os.path.lexists(path):
-        records.write_record(path, settings)
-    elif records.read_record(path, {}) != settings:
-        raise UserError(
-            "`--translations_dir` must have translations of the same text by "
-            "the same run with the same options. Received: --translations_dir="
-            f"{FLAGS.translations_dir}. Name another directory."
-        )
 
 
 def _follow(run):

@@ -8,8 +8,10 @@ place in the file, and each command started 0.2 s later.
 import hashlib
 import itertools
 import json
+import os
 
 from keras_transformer import fields
+from keras_transformer.errors import UserError
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.reading import read_bytes
 from keras_transformer.files.writing import atomic_write
@@ -29,6 +31,31 @@ def write_record(path, value, **options):
     with atomic_write(path) as file:
         json.dump(value, file, indent=2, **options)
         file.write("\n")
+
+
+def keep_settings(path, settings):
+    """Writes the settings of a directory, or checks that they are the same.
+
+    They are a dictionary of names, and of strings, numbers or None.
+    """
+    if not os.path.lexists(path):
+        write_record(path, settings)
+        return
+    earlier = read_record(path, {str: (str, float, None)})
+    directory = os.path.dirname(path)
+    for name in settings:
+        received, recorded = (
+            f"no {name}"
+            if values.get(name) is None
+            else f"{name}={values[name]}"
+            for values in (settings, earlier)
+        )
+        if received != recorded:
+            raise UserError(
+                f"`{name}` must not change in {directory}. Received: "
+                f"{received}, but the directory was started with {recorded}. "
+                "Repeat the earlier command, or name another directory."
+            )
 
 
 def read_record(path, shape, remedy=None):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keras_transformer.errors import UserError
 from keras_transformer.files import records
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
@@ -162,3 +163,15 @@ class ReadRecordTest:
         for name in words:
             with pytest.raises(ValueError, match=words[name]):
                 read_record(str(tmp_path / name), RUN)
+
+
+class KeepSettingsTest:
+    def test_a_directory_keeps_its_settings(self, tmp_path):
+        path = str(tmp_path / "sweep.json")
+        settings = {"table": "3", "grid": None, "train_steps": 2000}
+        records.keep_settings(path, settings)
+        records.keep_settings(path, settings)
+        with pytest.raises(UserError, match="no table, .*with table=3"):
+            records.keep_settings(path, {**settings, "table": None})
+        with pytest.raises(UserError, match="Received: train_steps=4000"):
+            records.keep_settings(path, {**settings, "train_steps": 4000})

@@ -19,7 +19,6 @@ from keras_transformer.search.options import DecodeOptions
 from keras_transformer.training.sweep.rows import make_points
 from keras_transformer.training.sweep.rows import make_rows
 from keras_transformer.training.sweep.sweep import Sweep
-from keras_transformer.training.sweep.sweep import check_settings
 from keras_transformer.training.sweep.sweep import select_scores
 
 COPY = registry.get_problem("copy", "data")
@@ -219,17 +218,6 @@ class SweepTest:
         )
         assert not sweep.list_commands(sweep.rows[0])
         assert sweep.list_commands(others[0])
-
-
-class CheckSettingsTest:
-    def test_a_directory_keeps_its_settings(self, tmp_path):
-        settings = {"table": "3", "grid": None, "train_steps": 2000}
-        check_settings(tmp_path, settings)
-        check_settings(tmp_path, settings)
-        with pytest.raises(ValueError, match="no --table.*--table=3"):
-            check_settings(tmp_path, {**settings, "table": None})
-        with pytest.raises(ValueError, match="train_steps=4000"):
-            check_settings(tmp_path, {**settings, "train_steps": 4000})
 
 
 class SelectScoresTest:

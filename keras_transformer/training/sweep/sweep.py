@@ -5,8 +5,6 @@ import os
 import sys
 
 from keras_transformer.errors import UserError
-from keras_transformer.files.records import read_record
-from keras_transformer.files.records import write_record
 from keras_transformer.runs import data_record
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.scores import list_entries
@@ -19,7 +17,7 @@ from keras_transformer.training.sweep.rows import SPLITS
 MARKDOWN_FILE = "table.md"
 CSV_FILE = "table.csv"
 PLOT_FILE = "plot.png"
-RECORD_FILE = "sweep.json"
+RECORD_FILE = "sweep.json"  # its settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,30 +137,6 @@ class Sweep:
         table.write_markdown(self.file(MARKDOWN_FILE), title, shown, failures)
         if any(figures.values()):
             table.plot_lines(shown, self.file(PLOT_FILE), self.base)
-
-
-def check_settings(directory, settings):
-    """Checks that a directory holds no other sweep, and records this one.
-
-    The settings, by flag, are those that all calls have to share.
-    """
-    path = os.path.join(directory, RECORD_FILE)
-    if not os.path.lexists(path):
-        write_record(path, settings)
-        return
-    earlier = read_record(path, {str: (str, int, None)})
-    for name, value in settings.items():
-        received, recorded = (
-            f"no --{name}" if setting is None else f"--{name}={setting}"
-            for setting in (value, earlier.get(name))
-        )
-        if received != recorded:
-            raise UserError(
-                f"`--{name}` must not change in the directory of a sweep. "
-                f"Received: {received}, but {directory} was started with "
-                f"{recorded}. Repeat the earlier command, or use another "
-                "--output_dir."
-            )
 
 
 def select_scores(run, step, problem):

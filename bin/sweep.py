@@ -13,8 +13,8 @@
 
 Each row is a run in a directory below --output_dir. kt-trainer and kt-evaluate
 make it in another process, and their messages are in its log.txt. After each
-row the command writes table.md, table.csv and plot.png, with the paper's
-figures beside ours. A row that fails is skipped, and the exit status is 1.
+row the command writes table.md and plot.png, with the paper's figures beside
+ours. A row that fails is skipped, and the exit status is 1.
 
 The same command continues a sweep that was stopped. Finished rows are not
 trained again, and an interrupted row continues from its newest checkpoint.
@@ -148,7 +148,6 @@ GOES_WITH = {
     "base_seeds": ("table=3",),
     "semi_data_dir": ("table=4",),
 }
-NEEDS = {"hparams_set": ("grid", "random"), "ranges": ("random",)}
 
 
 def main(argv):
@@ -183,7 +182,7 @@ def main(argv):
         all_rows,
         splits,
         problem.measure,
-        quoted=rows.quote_table4(all_rows) if FLAGS.table == "4" else (),
+        quoted=rows.quote_table4() if FLAGS.table == "4" else (),
         base="base" if FLAGS.table == "3" else None,
     )
     with lock_directory(FLAGS.output_dir, wait=False):
@@ -231,9 +230,8 @@ def _make_models(problem):
         kind = f"table={FLAGS.table}"
     for name, kinds in GOES_WITH.items():
         if kind not in kinds:
-            rule = f"needs --{' or --'.join(kinds)}"
-            flags.refuse(FLAGS, [name], rule)
-        elif kind in NEEDS.get(name, ()):
+            flags.refuse(FLAGS, [name], f"needs --{' or --'.join(kinds)}")
+        elif kind in ("grid", "random"):
             flags.require(FLAGS, name, by=kind)
     if kind == "hparams_sets":
         names = FLAGS.hparams_sets.split(",")

@@ -46,7 +46,7 @@ def score_checkpoints():
     os.makedirs(FLAGS.translations_dir, exist_ok=True)
     # Earlier translations are of this text with this search.
     settings = {name: FLAGS[name].value for name in _SEARCH}
-    settings["sha256_of_source"] = text_files.sha256(FLAGS.source)
+    settings["source"] = f"sha256:{text_files.sha256(FLAGS.source)}"
     path = os.path.join(FLAGS.translations_dir, "settings.json")
     keep_settings(path, settings)
     language = FLAGS.language

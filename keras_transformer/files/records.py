@@ -36,23 +36,21 @@ def write_record(path, value, **options):
 def keep_settings(path, settings):
     """Writes the settings of a directory, or checks that they are the same.
 
-    They are a dictionary of names, and of strings, numbers or None.
+    They are a dictionary of flags, and of strings, numbers or None.
     """
     if not os.path.lexists(path):
         write_record(path, settings)
         return
     earlier = read_record(path, {str: (str, float, None)})
     directory = os.path.dirname(path)
-    for name in settings:
+    for name, value in settings.items():
         received, recorded = (
-            f"no {name}"
-            if values.get(name) is None
-            else f"{name}={values[name]}"
-            for values in (settings, earlier)
+            f"no --{name}" if setting is None else f"--{name}={setting}"
+            for setting in (value, earlier.get(name))
         )
         if received != recorded:
             raise UserError(
-                f"`{name}` must not change in {directory}. Received: "
+                f"`--{name}` must not change in {directory}. Received: "
                 f"{received}, but the directory was started with {recorded}. "
                 "Repeat the earlier command, or name another directory."
             )

@@ -171,7 +171,7 @@ class KeepSettingsTest:
         settings = {"table": "3", "grid": None, "train_steps": 2000}
         records.keep_settings(path, settings)
         records.keep_settings(path, settings)
-        with pytest.raises(UserError, match="no table, .*with table=3"):
+        with pytest.raises(UserError, match="no --table, .*--table=3"):
             records.keep_settings(path, {**settings, "table": None})
-        with pytest.raises(UserError, match="Received: train_steps=4000"):
+        with pytest.raises(UserError, match="Received: --train_steps=4000"):
             records.keep_settings(path, {**settings, "train_steps": 4000})

@@ -96,7 +96,7 @@ class EveryCheckpointTest:
     ):
         assert call(evaluate, *flags, "--min_steps=9999") == 0
         assert "step of at least 9999.\n" in capsys.readouterr().err
-        words = ["`beam_size` must not change in ", "name another directory"]
+        words = ["`--beam_size` must not change in ", "name another directory"]
         assert_fails(capsys, words, evaluate, *flags, "--beam_size=3")
 
     @pytest.mark.parametrize(

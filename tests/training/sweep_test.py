@@ -151,14 +151,14 @@ class SweepTest:
         commands.missing = 2
         sweep.run(sweep.rows[:1], commands)
         assert sweep.list_commands(sweep.rows[0])
-        assert "dev_perplexity" not in open(sweep.file("table.csv")).read()
+        assert open(sweep.file("table.md")).read() == "title\n"
 
     def test_a_measure_that_is_not_given_is_left_out(self, sweep, commands):
         commands.scores = {"exact_match": 1.0}
         sweep.run(sweep.rows[:1], commands)
         assert not sweep.list_commands(sweep.rows[0])
-        columns = open(sweep.file("table.csv")).readline()
-        assert "dev_perplexity" in columns and "dev_bleu" not in columns
+        text = open(sweep.file("table.md")).read()
+        assert "dev perplexity" in text and "BLEU" not in text
 
     def test_data_dir_and_usr_dir_go_to_both_commands(self, sweep, commands):
         sweep.run(

@@ -15,7 +15,6 @@ from keras_transformer.training.sweep.rows import LOG_FILE
 from keras_transformer.training.sweep.rows import SPLITS
 
 MARKDOWN_FILE = "table.md"
-CSV_FILE = "table.csv"
 PLOT_FILE = "plot.png"
 RECORD_FILE = "sweep.json"  # its settings
 
@@ -122,21 +121,16 @@ class Sweep:
         return os.path.join(self.directory, name)
 
     def write_report(self, failures):
-        """Writes the table and the picture of the results so far."""
+        """Writes the table and the picture of the rows that have figures."""
         figures = {
             row.directory: self.read_figures(row)[0] for row in self.rows
         }
-        lines = table.make_lines(self.rows, figures, self.quoted)
-        table.write_csv(self.file(CSV_FILE), lines)
-        # Lines without a seed quote figures.
-        shown = [e for e in lines if "seed" not in e or "dev_perplexity" in e]
-        shown = shown or lines
-        title = self.title
-        if len(shown) < len(lines):
-            title += f" Rows without figures yet are only in {CSV_FILE}."
-        table.write_markdown(self.file(MARKDOWN_FILE), title, shown, failures)
-        if any(figures.values()):
-            table.plot_lines(shown, self.file(PLOT_FILE), self.base)
+        rows = [row for row in self.rows if figures[row.directory]]
+        lines = table.make_lines(rows, figures, self.quoted)
+        path = self.file(MARKDOWN_FILE)
+        table.write_markdown(path, self.title, lines, failures)
+        if rows:
+            table.plot_lines(lines, self.file(PLOT_FILE), self.base)
 
 
 def select_scores(run, step, problem):

@@ -1,6 +1,5 @@
-"""The table of a sweep as CSV, as Markdown and as a picture."""
+"""The table of a sweep as Markdown and as a picture."""
 
-import csv
 import dataclasses
 import statistics
 
@@ -49,7 +48,7 @@ def make_lines(rows, figures, quoted=()):
     columns = [DEPTH] if is_unequal else []
     columns += [
         name
-        for name in all_values[0]
+        for name in (all_values[0] if rows else ())
         if name not in (*MODEL, DEPTH, "train_steps")
         and len({values[name] for values in all_values}) > 1
     ]
@@ -69,16 +68,6 @@ def _list_columns(lines):
     return sorted(columns, key=lambda column: column.startswith(PAPER))
 
 
-def write_csv(path, lines):
-    """Writes the lines of a table as CSV."""
-    with atomic_write(path) as file:
-        writer = csv.DictWriter(
-            file, _list_columns(lines), restval="", lineterminator="\n"
-        )
-        writer.writeheader()
-        writer.writerows(lines)
-
-
 def write_markdown(path, title, lines, failures):
     """Writes the lines of a table as Markdown."""
     columns = _list_columns(lines)
@@ -87,7 +76,9 @@ def write_markdown(path, title, lines, failures):
         [_make_cell(column, line.get(column)) for column in columns]
         for line in lines
     ]
-    parts = [title, markdown.table(head, cells, numbers=True)]
+    parts = [title]
+    if lines:
+        parts.append(markdown.table(head, cells, numbers=True))
     parts += _describe_spreads(lines)
     parts += [f"{name} failed: {why}" for name, why in failures.items()]
     with atomic_write(path) as file:

@@ -80,8 +80,7 @@ SETS: dict[str, tuple[str, str]] = {
     **{f"{n}_tpu": (f"{n}_t2t", _TPU) for n in ("big", "small", "tiny")},
 }
 
-# What Tensor2Tensor's other sets are for, and a pattern of their names.
-_LEFT_OUT = {
+hparams_sets.left_out = {
     "a billion weights on TPUs": "transformer_tpu_1b",
     "memory of earlier text": ".*_memory_.*",
     "images": "(mtf_)?(image_?transformer|img2img|resnet|vqa|xception|revnet_|"
@@ -92,18 +91,13 @@ _LEFT_OUT = {
     "transformer_(topk|ae|nat)_.*|(wmt|iwslt)_(affine|diag|base).*",
     "language models": "(attention_lm|super_lm|lmx|mqp_lm1b|mtr_lm)_.*|"
     "transformer_(ada_lm|tall|lm_tpu|wikitext|symshard_lm|prepend).*",
-    "time series": "transformer_timeseries.*",
     "other models": "((adaptive_)?universal_transformer|evolved_transformer|"
     "lstm|bytenet|slicenet|aligned|mtf|mtr|mqp|neural)_.*|transformer_(aux|"
-    "revnet|sketch|symshard|parameter|supervised|tpu_with_conv|teeny).*|"
-    "transformer_(base|big|tiny)_bs[0-9]+",
+    "revnet|sketch|symshard|parameter|supervised|tpu_with_conv|teeny|"
+    "timeseries).*|transformer_(base|big|tiny)_bs[0-9]+",
     "other precisions and tests": "transformer_(mlperf_tpu|cubbitt|"
     "tpu_bf16_activation|fairseq_fp16_activation_big)",
 }
-for _purpose, _pattern in _LEFT_OUT.items():
-    hparams_sets.refusals[_pattern] = (
-        f"is for {_purpose}, which this package does not do"
-    )
 
 
 def _register(name, parent, changes):

@@ -37,8 +37,9 @@ class Registry:
         self.kind = kind
         self.package = package
         self._entries: dict[str, typing.Any] = {}
-        # Patterns of Tensor2Tensor's names, and why they are unknown.
-        self.refusals: dict[str, str] = {}
+        # What Tensor2Tensor's other names are for, or why they are left out,
+        # and a pattern of them.
+        self.left_out: dict[str, str] = {}
 
     @typing.overload
     def register(self, name: Entry) -> Entry: ...
@@ -77,9 +78,11 @@ class Registry:
 
     def find_refusal(self, name: str) -> str | None:
         """Returns the reason why a name is not registered, if it has one."""
-        for pattern, reason in self.refusals.items():
+        for purpose, pattern in self.left_out.items():
             if re.fullmatch(f"({pattern})(_rev)?", name):
-                return reason
+                if purpose.startswith("is "):
+                    return purpose
+                return f"is for {purpose}, which this package does not do"
         return None
 
     def names(self) -> list[str]:

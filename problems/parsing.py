@@ -1,4 +1,4 @@
-"""English constituency parsing: from words to a linearised tree.
+"""Constituency parsing: from words to a linearised tree.
 
 Section 6.3 of Vaswani et al. (2017), after Vinyals et al. (2015), "Grammar as a
 Foreign Language".
@@ -21,12 +21,19 @@ from keras_transformer.parsing.linearization import LINEARIZATIONS
 from keras_transformer.parsing.linearization import WITH_WORDS
 from keras_transformer.parsing.linearization import collect_symbols
 from keras_transformer.parsing.span_targets import SpanTargets
+from keras_transformer.parsing.tree import build_trees
 from keras_transformer.parsing.tree import parse_tree
+from keras_transformer.parsing.tree import walk
 from keras_transformer.problem import Problem
 from keras_transformer.registry import register_problem
 
 # The usual split of the Wall Street Journal.
 WSJ_SECTIONS = {"train": "02-21", "dev": "22", "test": "23"}
+# Beginnings of the names of IcePaHC's files, so that no text is in two splits.
+ICEPAHC = {
+    "dev": "1250.thetubrot 1450.judit 1675.modars 1859.hugvekjur 1907.leysing",
+    "test": "1350.finnbogi 1628.olafuregils 1791.jonsteingrims 2008.ofsi",
+}
 
 _SETTINGS = ("linearization", "augmentation_rounds", "skip_bad")
 _ONE_OF_THEM = f"one of {', '.join(LINEARIZATIONS)}"
@@ -293,3 +300,48 @@ class ParsingWsjSemi(ParsingWsj):
                 "there, or use parsing_wsj."
             )
         return parsed
+
+
+@register_problem
+class ParsingIcelandic16k(ParsingWsj):
+    """Parsing of Icelandic, 16,384 subwords, from the files of IcePaHC.
+
+    `tmp_dir` holds the files `icepahc/*.psd`, plain or as `.gz`. Words lose
+    their lemmas and keep `$`, which marks the parts of a divided one. Empty
+    categories such as `*T*-1` and `0` are left out.
+    """
+
+    vocab_size = 2**14
+    num_trees: dict[str, int] = {}  # other versions have others
+
+    def trees(self, split, tmp_dir):
+        self.bad[split] = []  # trees of notes alone
+        paths = self._paths(split, tmp_dir)
+        for tree in treebank.read_treebank(paths, self.bad[split]):
+            yield from build_trees(
+                (step, label, word and _cut_lemma(word))
+                for step, label, word in walk(tree)
+                if not word or (word != "0" and not word.startswith("*"))
+            )
+
+    def _paths(self, split, tmp_dir):
+        folder = os.path.join(tmp_dir, "icepahc")
+        files = treebank.list_treebank_files([folder])
+        return [file for file in files if _find_split(file) == split]
+
+
+def _find_split(path):
+    for split, beginnings in ICEPAHC.items():
+        if os.path.basename(path).startswith(tuple(beginnings.split())):
+            return split
+    return "train"
+
+
+def _cut_lemma(word):
+    """Returns a leaf without its lemma, which may have hyphens as the word.
+
+    >>> [_cut_lemma(word) for word in ("Jón-Páll-Jón-Páll", "---", "-", "{um}")]
+    ['Jón-Páll', '-', '-', '{um}']
+    """
+    parts = word.split("-")
+    return "-".join(parts[: max(1, len(parts) // 2)]) or word

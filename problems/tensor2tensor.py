@@ -114,8 +114,7 @@ _register_parser(ParsingWsj, "parsing_english_ptb8k", 2**13)
 _register_parser(ParsingWsj, "parsing_english_ptb16k", 2**14)
 _register_parser(ParsingWsjTagged, "wsj_parsing", 2**15)
 
-# What Tensor2Tensor's other problems are for, and a pattern of their names.
-_LEFT_OUT = {
+problems.left_out = {
     "images": "(image|img2img|ocr|vqa)_.*",
     "speech": "audio_.*|(librispeech|common_voice).*",
     "video": "video_.*",
@@ -126,15 +125,12 @@ _LEFT_OUT = {
     "questions and answers": "(squad|babi)(_.*)?",
     "time series and genes": "(timeseries|genomics)_.*",
     "characters in place of subwords": "translate_.*_characters",
+    "is left out, but translate_files learns from any pairs of lines": (
+        "translate_en.._.*(pc|clean|multi|backtranslate|cubbitt).*|tiny_algo|"
+        "translate_ende2018_.*|(dialog|programming|paraphrase_generation|"
+        "poetry|program_search|style_transfer|seq2edits)_.*|(wiki_revision|"
+        "text2text_|(copy|reverse|flip_bi_gram)_sequence|github_function).*|"
+        "algorithmic_((cipher|math)_.*|identity_vocab.*|reverse_(nlplike32k|"
+        "binary40_test))"
+    ),
 }
-for _purpose, _pattern in _LEFT_OUT.items():
-    problems.refusals[_pattern] = (
-        f"is for {_purpose}, which this package does not do"
-    )
-problems.refusals[
-    "translate_en.._.*(pc|clean|multi|backtranslate|cubbitt).*|tiny_algo|"
-    "translate_ende2018_.*|(dialog|programming|paraphrase_generation|poetry|"
-    "program_search|style_transfer|seq2edits)_.*|(wiki_revision|text2text_|"
-    "(copy|reverse|flip_bi_gram)_sequence|github_function).*|algorithmic_("
-    "(cipher|math)_.*|identity_vocab.*|reverse_(nlplike32k|binary40_test))"
-] = "is left out, but translate_files learns from any pairs of lines"

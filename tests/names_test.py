@@ -15,7 +15,7 @@ def test_the_table_follows_the_registry(monkeypatch):
     monkeypatch.delitem(registry.problems._entries, "translate_entn_rma")
     registry.problems.names()
     monkeypatch.setitem(
-        registry.problems.refusals, "translate_entn_rma", "is left out"
+        registry.problems.left_out, "is left out", "translate_entn_rma"
     )
     assert "| `translate_entn_rma` | is left out |" in names.make_page(page)
 

@@ -32,12 +32,10 @@ SPACE = 6  # between words and lines
 TEXT_WIDTH = 736  # of the caption
 MAX_SCALE = 2  # of the drawing of a short sentence
 # The others are of a picture.
-INCH = 114  # so that letters have the size of `FONT_SIZE`
-FONT_SIZE = 9.5
-HEADING = 39  # height of the line that names the heads
-FIRST_HEAD = 57  # from the start of that line to its first number
-HEAD_PITCH = 25  # from one number to the next
-MARGIN = 17
+INCH = 120  # so that words of Matplotlib's size fit
+HEADING = 56  # height of the line that names the heads
+FIRST_HEAD = 60  # from the start of that line to its first number
+HEAD_PITCH = 26  # from one number to the next
 
 
 class View(typing.NamedTuple):
@@ -216,55 +214,43 @@ def write_paper_picture(figure, path):
     from matplotlib.figure import Figure
 
     panels, width = figure.panels, figure.panels[0].width
-    heading = FIRST_HEAD + HEAD_PITCH * len(panels[-1].heads)
-    panel_height = HEADING + panels[0].height + MARGIN
-    size = max(width, heading) + 2 * MARGIN, panel_height * len(panels)
+    panel_height = HEADING + panels[0].height
+    size = width, panel_height * len(panels)
     drawn = Figure([length / INCH for length in size], dpi=200)
     axis = drawn.add_axes((0, 0, 1, 1), xlim=(0, size[0]), ylim=(size[1], 0))
     axis.set_axis_off()
     for number, panel in enumerate(panels):
         top = number * panel_height
-        # The names of the heads in their colours.
-        options = {
-            "y": top + HEADING / 2,
-            "fontsize": FONT_SIZE,
-            "va": "center",
-        }
-        text = "head" if len(panel.heads) == 1 else "heads"
-        axis.text(MARGIN, s=text, color="0.35", **options)
-        x = MARGIN + FIRST_HEAD
-        for head, colour in zip(panel.heads, panel.colours):
-            options |= {"color": colour, "fontweight": "bold"}
-            axis.text(x, s=head + 1, **options)
-            x += HEAD_PITCH
-        _draw(axis, panel, (size[0] - width) / 2, top + HEADING)
-    picture.write_picture(drawn, path)
+        # The names of the heads in their colours
+        text, y = "head" if len(panel.heads) == 1 else "heads", top + 32
+        axis.text(0, y, text, color="0.35")
+        for place, head in enumerate(panel.heads):
+            x, colour = FIRST_HEAD + HEAD_PITCH * place, panel.colours[place]
+            axis.text(x, y, head + 1, color=colour, fontweight="bold")
+        _draw(axis, panel, top + HEADING)
+    # Names of many heads are wider than a short sentence.
+    picture.write_picture(drawn, path, bbox_inches="tight")
 
 
-def _draw(axis, panel, left, top):
+def _draw(axis, panel, top):
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
     upper, lower = top + panel.room, top + panel.lower
     colours = [to_rgba(line.colour, line.weight) for line in panel.lines]
-    ends = [(left + line.start, left + line.end) for line in panel.lines]
     if panel.query is not None:
         # The word that attends, and the weights of the others.
-        middle = left + panel.labels[panel.query][0]
+        middle, _ = panel.labels[panel.query]
         axis.bar(middle, panel.room, PITCH, top, color="0.5", alpha=0.3)
-        x = [end for _, end in ends]
+        x = [line.end for line in panel.lines]
         axis.bar(x, panel.room, panel.stripe, lower, color=colours)
-    segments = [[(start, upper), (end, lower)] for start, end in ends]
+    segments = [[(e.start, upper), (e.end, lower)] for e in panel.lines]
     axis.add_collection(LineCollection(segments, colors=colours, linewidth=1.5))
-    options = {
-        "rotation": 90,
-        "ha": "center",
-        "fontsize": FONT_SIZE,
-        "parse_math": False,  # otherwise "$" in a word would start a formula
-    }
+    # Otherwise "$" in a word would start a formula.
+    options = {"rotation": 90, "ha": "center", "parse_math": False}
     for x, label in panel.labels:
-        axis.text(left + x, upper - SPACE, label, va="bottom", **options)
-        axis.text(left + x, lower + SPACE, label, va="top", **options)
+        axis.text(x, upper - SPACE, label, va="bottom", **options)
+        axis.text(x, lower + SPACE, label, va="top", **options)
 
 
 def _strongest(weights, words, distance):

@@ -46,15 +46,16 @@ def make_axes(size, rows=1, columns=1, dpi=150, layout="tight", **options):
     return figure, axes
 
 
-def write_picture(figure, path):
+def write_picture(figure, path, **options):
     """Writes a Matplotlib figure; the file appears once it is complete.
 
-    Characters that are missing in the installed fonts appear as boxes.
+    The options are those of `Figure.savefig`. Characters that are missing in
+    the installed fonts appear as boxes.
     """
     check_picture_path(path)
     with writing.atomic_write(path, "wb") as file, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
-        figure.savefig(file, format=_format(path))
+        figure.savefig(file, format=_format(path), **options)
 
 
 def name_metric(metric):

@@ -23,7 +23,7 @@ ROWS = [
     row(SWEEP + "--grid=dropout=0.1", says="`--hparams_set`"),
     row(POINTS + "--random=2", says="`--ranges`"),
     row(POINTS + "--grid=dropout", says="name=values"),
-    row(POINTS + "--grid=dropout=0.1,0.1", says="each value once"),
+    row(POINTS + "--grid=dropout=0.1,0.1", says="Name each row once"),
     row(POINTS + "--grid=dropuot=0.1", says="dropout"),
     row(POINTS + "--grid=num_heads=3", says="num_heads"),
     row(POINTS + "--random=9 --ranges=num_layers=1..3", says="3 were found"),

@@ -4,6 +4,7 @@ import pytest
 
 from keras_transformer import hparam
 from keras_transformer import registry
+from keras_transformer.training.sweep import spaces
 from keras_transformer.training.sweep.rows import Row
 from keras_transformer.training.sweep.rows import make_points
 from keras_transformer.training.sweep.rows import make_rows
@@ -88,6 +89,9 @@ class RowsTest:
     def test_two_equal_rows_are_refused(self):
         with pytest.raises(ValueError, match="base and d_dropout0"):
             rows_of(make_table3(COPY), overrides="dropout=0.2")
+        points = spaces.list_grid("dropout=0.2,0.20")
+        with pytest.raises(ValueError, match="Name each row once"):
+            rows_of(make_points(COPY, "transformer_tiny", points))
 
     def test_the_changes_of_a_model_come_last(self):
         (row,) = rows_of(

@@ -29,7 +29,6 @@ class GridTest:
             (";", "name=values"),
             ("dropuot=0.1", "Did you mean: dropout"),
             ("dropout=0.1..0.3", "a finite number"),
-            ("dropout=0.1,0.10", "each value once"),
             ("dropout=0.1;dropout=0.2", "each hyper-parameter once"),
             # 9 names with 9 values each; a list of them would fill the memory.
             (NINE, "at most 10,000 .* = 387,420,489"),

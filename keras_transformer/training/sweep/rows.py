@@ -102,11 +102,9 @@ def make_rows(models, scale, overrides, train_steps, seeds_of):
 def scale_down(hparams, scale):
     """Returns smaller hyper-parameters that keep all ratios of widths.
 
-    Base becomes a model of d_model 128 and d_ff 512 with 8 heads of 16, a
-    warm-up of 1,000 and updates of 625 tokens. Its learning rate peaks at twice
-    the paper's, as the schedule requires for a quarter of the width. Without
-    the division by 2, the shorter warm-up would double it again. The numbers of
-    layers and heads stay, so the row of Table 3 with 32 heads has heads of 4.
+    The learning rate peaks at twice the paper's, as the schedule requires for a
+    quarter of the width. Without its division by 2, the shorter warm-up would
+    double it again.
     """
     if scale == "none":
         return hparams

@@ -79,27 +79,20 @@ def _draw(generator, values):
 def _parse(text, flag):
     """Returns the values of each name: a list, or what `_parse_range` does."""
     space = {}
-    items = [item.strip() for item in text.split(";")]
-    for item in list(filter(None, items)) or [text]:
+    items = [item for item in text.split(";") if item.strip()] or [text]
+    for item in items:
         name, _, values = (part.strip() for part in item.partition("="))
-        if not values:
+        if not values or name in space:
             raise UserError(
                 f"`--{flag}` must be name=values pairs with semicolons between "
-                f"them. Received: {fields.quote(item)}. Write for example "
+                "them, and name each hyper-parameter once. Received: "
+                f"{fields.quote(item.strip())}. Write for example "
                 "dropout=0.1,0.3;num_layers=2,4."
             )
         if flag == "ranges" and ".." in values:
-            parsed = _parse_range(name, values)
+            space[name] = _parse_range(name, values)
         else:
-            parsed = _parse_values(name, values.split(","), flag)
-        is_list = isinstance(parsed, list)
-        if name in space or (is_list and len(set(parsed)) < len(parsed)):
-            raise UserError(
-                f"`--{flag}` must name each hyper-parameter once, and each "
-                f"value once. Received: {name}={fields.shorten(values)}. "
-                "Remove the second one."
-            )
-        space[name] = parsed
+            space[name] = _parse_values(name, values.split(","), flag)
     return space
 
 

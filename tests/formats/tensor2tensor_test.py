@@ -173,7 +173,6 @@ class HparamsTest:
     @pytest.mark.parametrize(
         ("d_model", "hparams_set", "changes", "num_heads"),
         [
-            (256, None, "", 4),  # as in every set of this width but one
             (256, "transformer_hs256", "", 8),
             (256, "transformer_base_v3", "hidden_size=256", 8),
             (256, "transformer_tiny", "hidden_size=256,num_heads=2", 2),

@@ -135,7 +135,7 @@ def _make_hparams(checkpoint, values, flags):
         for name in (f"{attention}/q", f"{attention}/v", "ffn/conv1")
     )
     d_model = query[0]
-    num_heads = training_files.find_num_heads(values, flags, d_model)
+    num_heads = training_files.find_num_heads(values, flags)
     if not num_heads or query[1] % num_heads or value[1] % num_heads:
         heads = num_heads or "an unknown number of"
         fault = f"whose d_model={d_model} does not suit {heads} heads"

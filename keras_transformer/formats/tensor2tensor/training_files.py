@@ -51,8 +51,6 @@ _REQUIRED = {
     "ffn_layer": "dense_relu_dense",
 }
 _RELATIVE = "dot_product_relative"
-# Heads of the widths that nearly all sets with heads of 64 have.
-_WIDTHS = {256: 4, 512: 8, 1024: 16}
 
 
 def read_flags(source):
@@ -98,7 +96,7 @@ def _parse(text):
         return text
 
 
-def find_num_heads(hparams, flags, d_model):
+def find_num_heads(hparams, flags):
     """Returns the number of heads of a model, None if nothing tells it."""
     if "num_heads" in hparams:
         return hparams["num_heads"]
@@ -106,7 +104,7 @@ def find_num_heads(hparams, flags, d_model):
     for each in (f"{name}_t2t", name):  # ours may have the name, too
         if each in registry.hparams_sets.names():
             return registry.get_hparams(each).num_heads
-    return _WIDTHS.get(d_model)
+    return None
 
 
 def find_languages(flags):

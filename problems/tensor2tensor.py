@@ -9,41 +9,30 @@ from keras_transformer.problems.translate_wmt import TranslateWmt
 from keras_transformer.registry import problems
 from keras_transformer.registry import register_problem
 
-# Corpora, the language of their targets, their name in tensorflow_datasets if
-# it has them, and the vocabularies of the problems, which end their names. Its
-# enro has Europarl v8, and Tensor2Tensor v7, which lacks the last four.
-TABLE = """
-ende_wmt        de  wmt_t2t_translate/de-en  32k 8k 32k_packed 8k_packed
-enfr_wmt        fr  wmt14_translate/fr-en    32k 8k 32k_packed
-enfr_wmt_small  fr  -                        32k 8k
-encs_wmt        cs  -                        32k
-enes_wmt        es  -                        32k 8k 32k_packed 8k_packed
-enet_wmt        et  wmt18_translate/et-en    32k
-enro_wmt        ro  wmt16_translate/ro-en    32k 8k
-enzh_wmt        zh  -                        32k
-enzh_wmt8k      zh  -
-envi_iwslt      vi  -                        32k
-enid_iwslt      id  -                        32k
-enmk_setimes    mk  -                        32k
-entn_rma        tn  -
-enfi_wmt        fi  wmt18_translate/fi-en    32k
-enru_wmt        ru  wmt18_translate/ru-en    32k
-entr_wmt        tr  wmt18_translate/tr-en    32k
-enlv_wmt        lv  wmt17_translate/lv-en    32k
-"""
-# The corpora of train and of dev where tensorflow_datasets does not tell them.
 _V7 = "Europarl v7, Common Crawl"
-CORPORA = {
-    "enfr_wmt_small": "OpenNMT's baseline-1M",
-    "encs_wmt": f"{_V7}, News Commentary v13, CzEng 1.0; newstest2013",
-    "enes_wmt": f"{_V7}, UN, Paracrawl 1; newstest2013",
-    "enzh_wmt": "News Commentary v13, CWMT, UN; newsdev2017",
-    "enzh_wmt8k": "News Commentary v13; newsdev2017",
-    "envi_iwslt": "IWSLT 2015; tst2012",
-    "enid_iwslt": "IWSLT 2017, PANL-BPPT; tst2017plus",
-    "enmk_setimes": "SETIMES; MTE 1984",
-    "entn_rma": "Autshumato",
-}
+# A row has a name, the language of the targets, the vocabularies of the
+# problems, which end their names, and a data set of tensorflow_datasets, or
+# else the corpora of train and of dev. Its enro has Europarl v8, and
+# Tensor2Tensor v7, which lacks the last four.
+TABLE = f"""
+ende_wmt  de  32k 8k 32k_packed 8k_packed  wmt_t2t_translate/de-en
+enfr_wmt  fr  32k 8k 32k_packed  wmt14_translate/fr-en
+enfr_wmt_small  fr  32k 8k  OpenNMT's baseline-1M
+encs_wmt  cs  32k  {_V7}, News Commentary v13, CzEng 1.0; newstest2013
+enes_wmt  es  32k 8k 32k_packed 8k_packed  {_V7}, UN, Paracrawl 1; newstest2013
+enet_wmt  et  32k  wmt18_translate/et-en
+enro_wmt  ro  32k 8k  wmt16_translate/ro-en
+enzh_wmt  zh  32k  News Commentary v13, CWMT, UN; newsdev2017
+enzh_wmt8k  zh  -  News Commentary v13; newsdev2017
+envi_iwslt  vi  32k  IWSLT 2015; tst2012
+enid_iwslt  id  32k  IWSLT 2017, PANL-BPPT; tst2017plus
+enmk_setimes  mk  32k  SETIMES; MTE 1984
+entn_rma  tn  -  Autshumato
+enfi_wmt  fi  32k  wmt18_translate/fi-en
+enru_wmt  ru  32k  wmt18_translate/ru-en
+entr_wmt  tr  32k  wmt18_translate/tr-en
+enlv_wmt  lv  32k  wmt17_translate/lv-en
+"""
 _NUM_PAIRS = {
     problem.tfds_name: problem.num_pairs
     for problem in (TranslateEndeWmtT2t, TranslateEnfrWmt14)
@@ -78,28 +67,27 @@ class TranslateCorpora(TranslateWmt):
         return f"{self.files_name}.{split}"
 
 
-def _register(corpora, language, dataset, size=""):
+def _register(name, language, size, corpora):
     class Translate(TranslateCorpora):
-        vocab_size = 2**13 if "8k" in corpora + size else 2**15
+        vocab_size = 2**13 if "8k" in name + size else 2**15
         # Chinese shares hardly any subword with English.
         shared_vocabulary = language != "zh"
-        files_name = f"translate_{corpora}"
+        files_name = f"translate_{name}"
         targets_language = language
-        tfds_name = dataset if dataset != "-" else None
-        num_pairs = _NUM_PAIRS.get(dataset, {})
+        tfds_name = corpora if "/" in corpora else None
+        num_pairs = _NUM_PAIRS.get(corpora, {})
         splits = ("train", "dev", "test") if tfds_name else ("train", "dev")
 
     Translate.__doc__ = (
-        f"English to {language}, {Translate.vocab_size:,} subwords: "
-        f"{CORPORA.get(corpora, dataset)}."
+        f"English to {language}, {Translate.vocab_size:,} subwords: {corpora}."
     )
-    register_problem(f"translate_{corpora}{size}")(Translate)
+    register_problem(f"translate_{name}{size}")(Translate)
 
 
 for _row in TABLE.strip().splitlines():
-    _corpora, _language, _dataset, *_sizes = _row.split()
-    for _size in _sizes or [""]:
-        _register(_corpora, _language, _dataset, _size)
+    _name, _language, _sizes, _corpora = _row.split("  ")
+    for _size in _sizes.split():
+        _register(_name, _language, _size.strip("-"), _corpora)
 
 
 def _register_parser(base, name, size):

@@ -15,42 +15,55 @@ from keras_transformer.registry import hparams_sets
 from keras_transformer.registry import register_hparams
 
 _BIG = "d_model=1024,d_ff=4096,num_heads=16"
-_TPU = "optimizer=adafactor,learning_rate=1,warmup_steps=10000,max_length=64"
-_TPU += ",batch_tokens=2048"
+_TPU = "optimizer=adafactor,learning_rate=1,warmup_steps=10000,max_length=64,"
+_TPU += "batch_tokens=2048"
 _RELATIVE = "max_relative_position=20,positional_encoding=none"
-_UNTIED = "tied_embeddings=none"
-_ALL = "positional_encoding=tensor2tensor,initializer=glorot"
-_ALL += ",batch_tokens=4096,train_steps=250000,extra_length=100"
-
-# Name without "transformer_": the set that it changes, and its changes.
-SETS: dict[str, tuple[str, str]] = {
-    "base_v1": ("", _ALL),
-    "base_v2": (
-        "base_v1",
-        "norm=pre,attention_dropout=0.1,activation_dropout=0.1,"
-        "learning_rate=2,warmup_steps=8000",
-    ),
-    "base_v3": ("base_v2", "adam_beta2=0.997"),
-    "base_single_gpu": (
-        "base_v3",
-        # 0.1 times sqrt(512), since the rate has no factor of the width
-        "batch_tokens=1024,learning_rate=2.2627417,warmup_steps=16000",
-    ),
-    "base_multistep8": ("base_v3", f"effective_batch_tokens={8 * 4096}"),
-    "big_t2t": ("base_v3", f"{_BIG},dropout=0.3,batch_tokens=2048"),
-    "big_single_gpu": ("big_t2t", "dropout=0.1,warmup_steps=16000"),
-    "big_dr1": ("base_v3", f"{_BIG},dropout=0.1"),
-    "big_dr2": ("base_v3", f"{_BIG},dropout=0.2"),
-    "big_enfr_t2t": ("big_dr1", f"d_ff=8192,{_UNTIED}"),
-    "clean": (
-        "base_v2",
-        "dropout=0,attention_dropout=0,activation_dropout=0,label_smoothing=0,"
-        "max_length=4096",
-    ),
-    "clean_big": ("clean", "d_model=1024,d_ff=4096"),
-    "tiny_t2t": ("base_v3", "num_layers=2,d_model=128,d_ff=512,num_heads=4"),
-    "small_t2t": ("tiny_t2t", "d_model=256,d_ff=1024"),
-    "test": ("tiny_t2t", "d_model=16,d_ff=8,num_heads=2"),
+# A row has a name without "transformer_", the set that it changes, and its
+# changes. The rate of base_single_gpu is 0.1 times sqrt(512), since ours has no
+# factor of the width. In parsing_base, `learning_rate` has no effect there. The
+# rows of the packed problems have 256 positions.
+_TABLE = f"""
+base_v1 - positional_encoding=tensor2tensor,initializer=glorot,
+  batch_tokens=4096,train_steps=250000,extra_length=100
+base_v2 base_v1 norm=pre,attention_dropout=0.1,activation_dropout=0.1,
+  learning_rate=2,warmup_steps=8000
+base_v3 base_v2 adam_beta2=0.997
+base_single_gpu base_v3 batch_tokens=1024,learning_rate=2.2627417,
+  warmup_steps=16000
+base_multistep8 base_v3 effective_batch_tokens={8 * 4096}
+big_t2t base_v3 {_BIG},dropout=0.3,batch_tokens=2048
+big_single_gpu big_t2t dropout=0.1,warmup_steps=16000
+big_dr1 base_v3 {_BIG},dropout=0.1
+big_dr2 base_v3 {_BIG},dropout=0.2
+big_enfr_t2t big_dr1 d_ff=8192,tied_embeddings=none
+clean base_v2 dropout=0,attention_dropout=0,activation_dropout=0,
+  label_smoothing=0,max_length=4096
+clean_big clean d_model=1024,d_ff=4096
+tiny_t2t base_v3 num_layers=2,d_model=128,d_ff=512,num_heads=4
+small_t2t tiny_t2t d_model=256,d_ff=1024
+test tiny_t2t d_model=16,d_ff=8,num_heads=2
+parsing_base base_v3 d_model=1024,dropout=0.2,attention_dropout=0.2,
+  max_length=512,warmup_steps=16000,tied_embeddings=none
+parsing_big big_t2t dropout=0.1,max_length=512,warmup_steps=4000
+parsing_ice base_single_gpu batch_tokens=4096,tied_embeddings=none
+relative base_v3 {_RELATIVE}
+relative_tiny relative num_layers=2,d_model=128,d_ff=512,num_heads=4
+relative_big big_t2t {_RELATIVE}
+tpu base_v3 {_TPU}
+packed_tpu tpu max_length=256,packed=true
+big_enfr_tpu big_enfr_t2t {_TPU},num_heads=8
+clean_big_tpu clean_big {_TPU}
+big_tpu big_t2t {_TPU}
+small_tpu small_t2t {_TPU}
+tiny_tpu tiny_t2t {_TPU}
+"""
+SETS = {
+    name: (parent.strip("-"), changes)
+    for name, parent, changes in map(
+        str.split, _TABLE.replace(",\n  ", ",").strip().splitlines()
+    )
+}
+SETS |= {
     **{f"l{n}": ("base_v3", f"num_layers={n}") for n in (2, 4, 8, 10)},
     **{f"h{n}": ("base_v3", f"num_heads={n}") for n in (1, 4, 16, 32)},
     **{f"k{n}": ("base_v3", f"d_k={n // 8}") for n in (128, 256)},
@@ -58,28 +71,9 @@ SETS: dict[str, tuple[str, str]] = {
     **{f"hs{n}": ("base_v3", f"d_model={n}") for n in (256, 1024)},
     **{f"dr{n}": ("base_v3", f"dropout={n / 10}") for n in (0, 2)},
     **{f"ls{n}": ("base_v3", f"label_smoothing={n / 10}") for n in (0, 2)},
-    # Its `learning_rate` of 0.05 has no effect there.
-    "parsing_base": (
-        "base_v3",
-        "d_model=1024,dropout=0.2,attention_dropout=0.2,max_length=512,"
-        f"warmup_steps=16000,{_UNTIED}",
-    ),
-    "parsing_big": ("big_t2t", "dropout=0.1,max_length=512,warmup_steps=4000"),
-    "parsing_ice": ("base_single_gpu", f"batch_tokens=4096,{_UNTIED}"),
-    "relative": ("base_v3", _RELATIVE),
-    "relative_tiny": (
-        "relative",
-        "num_layers=2,d_model=128,d_ff=512,num_heads=4",
-    ),
-    "relative_big": ("big_t2t", _RELATIVE),
-    "tpu": ("base_v3", _TPU),
-    # The rows of its packed problems have 256 positions.
-    "packed_tpu": ("tpu", "max_length=256,packed=true"),
-    "big_enfr_tpu": ("big_enfr_t2t", f"{_TPU},num_heads=8"),
-    "clean_big_tpu": ("clean_big", _TPU),
-    **{f"{n}_tpu": (f"{n}_t2t", _TPU) for n in ("big", "small", "tiny")},
 }
 
+# What Tensor2Tensor's other sets are for, and a pattern of their names.
 hparams_sets.left_out = {
     "a billion weights on TPUs": "transformer_tpu_1b",
     "memory of earlier text": ".*_memory_.*",

@@ -88,6 +88,12 @@ FLAGS = flags.define(
         beam_size=flags.SHARED,
         alpha=flags.SHARED,
         decode_hparams=flags.SHARED,
+        verify=flags.path(
+            "File of texts that the run and the export translate, one in each "
+            "line; in one that ends in .tsv, references follow after tabs. The "
+            "card says how many translations are equal. An export that differs "
+            "is not written. Empty: no comparison. Default: 20 pairs of dev."
+        ),
     ),
     flags.group(
         "Shortlist of a CTranslate2 model",
@@ -175,7 +181,7 @@ def main(argv):
             of_text=FLAGS.format == "saved_model",
         )
         versions.check_export_dir(export_dir, "saved_model")
-    path = _export(run, export_dir, options)
+    path = _export(run, export_dir, options, _plan_certificate(run, options))
     print(path)
     if FLAGS.push_to_hub:
         card = os.path.join(export_dir, FILE_NAME)
@@ -228,27 +234,45 @@ def _learn_shortlist(run):
     )
 
 
-def _export(run, export_dir, options):
+def _plan_certificate(run, options):
+    """Returns the function that certifies the export, or None."""
+    if FLAGS.verify == "":
+        return None
+    from keras_transformer.decoding.certificate import plan_certificate
+
+    is_exact = not FLAGS.shortlist and FLAGS.quantization == "float32"
+    return plan_certificate(
+        run,
+        FLAGS.checkpoint_step,
+        FLAGS.format,
+        options,
+        is_exact and FLAGS.precision != "bfloat16",
+        FLAGS.verify,
+        load_backend,
+    )
+
+
+def _export(run, export_dir, options, certify):
     arguments = run, export_dir, options, FLAGS.checkpoint_step
     # These formats need only the arrays of a checkpoint, not a backend.
     if FLAGS.format == "onnx":
         from keras_transformer.formats.onnx.writer import export_onnx
 
-        return export_onnx(*arguments)
+        return export_onnx(*arguments, certify)
     if FLAGS.format == "marian":
         from keras_transformer.formats.marian import writer as marian
 
-        return marian.export_marian(*arguments)
+        return marian.export_marian(*arguments, certify)
     if FLAGS.format == "html":
         from keras_transformer.formats.html.writer import export_html
 
-        return export_html(*arguments)
+        return export_html(*arguments, certify)
     if FLAGS.format == "ctranslate2":
         from keras_transformer.formats.ctranslate2 import writer as ctranslate2
 
         shortlist = _learn_shortlist(run)
         return ctranslate2.export_ctranslate2(
-            *arguments, FLAGS.quantization, shortlist
+            *arguments, FLAGS.quantization, shortlist, certify
         )
     # Only this format traces a TensorFlow graph.
     load_backend()
@@ -256,7 +280,7 @@ def _export(run, export_dir, options):
 
     precision = model_flags.export_precision(FLAGS)
     of_text = FLAGS.format == "saved_model"
-    return export_saved_model(*arguments, precision, of_text)
+    return export_saved_model(*arguments, precision, of_text, certify)
 
 
 run = command.make_script(main, FLAGS)

@@ -15,10 +15,9 @@ Every command takes the run like one trained here. kt-trainer
 --warm_start_from=run trains it further, and kt-exporter --format=marian writes
 it back. If the model needs a feature that is missing here, the error names it.
 
---verify compares the run with transformers on texts of random subwords: ids,
-logits, and the translations of greedy search and of beam search. It needs
-pip install '.[peers]'. The command prints the directory of the run to standard
-output.
+--verify compares the greedy translations of the run and of transformers, and
+their scores, on texts of random subwords. It needs pip install '.[peers]'. The
+command prints the directory of the run to standard output.
 """
 
 import functools
@@ -71,17 +70,24 @@ def main(argv):
     origin = FLAGS.source if source != FLAGS.source else None
     import_model = _choose_importer(source)
     if FLAGS.verify:
-        from keras_transformer.formats.marian import comparison
+        from keras_transformer.formats.marian import peer
 
-        comparison.require_transformers()
+        peer.require_transformers()
     run = import_model(source, FLAGS.output_dir, origin)
     if FLAGS.verify:
         load_backend()
+        from keras_transformer.decoding.certificate import GREEDY
+        from keras_transformer.decoding.certificate import compare
+        from keras_transformer.decoding.certificate import translate_ids
         from keras_transformer.decoding.translator import Translator
 
         translator = Translator.load(run.path, engine="keras")
-        for line in comparison.compare(source, run, translator):
-            print(line, file=sys.stderr)
+        ours = functools.partial(
+            translate_ids, translator, extra_length=peer.EXTRA_LENGTH, **GREEDY
+        )
+        theirs = peer.Peer(source, run.vocabularies).translate
+        texts = peer.make_texts(run.source_vocabulary)
+        print(compare(ours, theirs, texts), file=sys.stderr)
     print(run.path)
 
 

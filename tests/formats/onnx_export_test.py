@@ -48,7 +48,7 @@ def make_tokenizer(vocabulary):
 
 def export(run, tmp_path):
     # Imported here because it needs the packages that may be missing.
-    from onnx_session import OnnxSession
+    from keras_transformer.formats.onnx.session import OnnxSession
 
     path = export_onnx(run, str(tmp_path / "export"), GREEDY)
     return [OnnxSession(path, suffix) for suffix in ("", QUANTIZED)]

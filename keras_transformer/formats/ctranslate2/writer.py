@@ -15,7 +15,13 @@ PACKAGES = ("keras-t2t", "ctranslate2")
 
 
 def export_ctranslate2(
-    run, export_dir, options, step=None, quantization="float32", shortlist=None
+    run,
+    export_dir,
+    options,
+    step=None,
+    quantization="float32",
+    shortlist=None,
+    certify=None,
 ):
     """Writes a checkpoint as the next version of a model for CTranslate2.
 
@@ -33,7 +39,8 @@ def export_ctranslate2(
     The version appears under its number once it is complete; its path is
     returned. Neither TensorFlow nor Keras is needed. The weights are stored in
     the format `quantization`, one of `QUANTIZATIONS`. CTranslate2 converts them
-    if the machine cannot compute in it.
+    if the machine cannot compute in it. `certify` takes the directory before
+    it appears, and returns a text for the card.
     """
     require_ctranslate2()
     check_understood(
@@ -54,6 +61,7 @@ def export_ctranslate2(
     }
     with versions.make_version(export_dir) as (aside, path):
         _write(run, aside, options, step, quantization, shortlist)
+        export["certificate"] = certify and certify(aside)
         write_model_card(aside, run, step, export)
     # A second copy for people who open the directory of versions.
     write_model_card(export_dir, run, step, export)

@@ -2,11 +2,13 @@
 
 import base64
 import dataclasses
+import functools
 import hashlib
 import importlib.resources
 import json
 import os
 import re
+import tempfile
 import zlib
 
 import jinja2
@@ -46,7 +48,7 @@ _WORKER_FILES = ("tokenizer.js", "text.js", "model.js", "worker.js")
 _FIRST_TYPE = 2
 
 
-def export_html(run, export_dir, options, step=None):
+def export_html(run, export_dir, options, step=None, certify=None):
     """Writes a checkpoint as a page that needs no other file; returns its path.
 
     The page is `index.html` in `export_dir`, or `export_dir` itself if that
@@ -54,7 +56,8 @@ def export_html(run, export_dir, options, step=None):
     search and the model card, and opens from a disk or any server. It
     decodes with the `DecodeOptions`. Other files in the directory stay. The
     step is an integer or "best" and defaults to the newest. Raises a
-    `UserError` if the page cannot compute the model.
+    `UserError` if the page cannot compute the model. `certify` takes the path
+    of the page before it has its place, and returns a text for the card.
     """
     check_model(run, options)
     path = find_page(export_dir)
@@ -62,14 +65,21 @@ def export_html(run, export_dir, options, step=None):
     check_checkpoint(run, step)
     codes = list_language_codes(run)
     names = [LANGUAGES.get(code, code) for code in codes]
-    card = make_model_card(run, step, {"format": FORMAT, "decode": options})
-    page = _render(
+    export = {"format": FORMAT, "decode": options}
+    render = functools.partial(
+        _render,
         codes=codes,
         title=f"{names[0]} to {names[1]}" if len(names) == 2 else "Translation",
         beam_size=options.beam_size,
-        card=card.partition("\n---\n")[2].strip(),  # without its header
         model=encode_bytes(_pack(run, step, options)),
     )
+    if certify:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
+            file.write(render(card=""))
+            file.flush()
+            export["certificate"] = certify(file.name)
+    card = make_model_card(run, step, export)
+    page = render(card=card.partition("\n---\n")[2].strip())  # no header
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with atomic_write(path) as file:
         file.write(page)

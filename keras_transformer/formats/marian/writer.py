@@ -49,7 +49,7 @@ UNDERSTOOD["decoder_start"] = ("zero", "padding")
 UNLIKELY = -1e4
 
 
-def export_marian(run, export_dir, options, step=None):
+def export_marian(run, export_dir, options, step=None, certify=None):
     """Writes a checkpoint as a model for transformers; returns its path.
 
     `MarianMTModel.from_pretrained(export_dir)` and `MarianTokenizer` open it.
@@ -58,6 +58,7 @@ def export_marian(run, export_dir, options, step=None):
     the directory is replaced, and other files there stay. The model decodes
     with the `DecodeOptions`. The step is an integer or "best" and defaults to
     the newest. Raises a `UserError` if Marian lacks a feature of the model.
+    `certify` is as for `export_ctranslate2`.
     """
     check_model(run)
     check_export_dir(export_dir)
@@ -90,7 +91,8 @@ def export_marian(run, export_dir, options, step=None):
         )
         for name, content in zip(names, contents):
             write_record(os.path.join(aside, name), content)
-    export = {"format": FORMAT, "decode": options}
+        certificate = certify and certify(aside)
+    export = {"format": FORMAT, "decode": options, "certificate": certificate}
     write_model_card(export_dir, run, step, export)
     return export_dir
 

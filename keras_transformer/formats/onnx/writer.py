@@ -39,7 +39,7 @@ UNDERSTOOD = dict.fromkeys(
 )
 
 
-def export_onnx(run, export_dir, options, step=None):
+def export_onnx(run, export_dir, options, step=None, certify=None):
     """Writes a checkpoint as the next version of a model of ONNX.
 
     Its directory is what transformers.js and optimum call a model: graphs in
@@ -47,6 +47,7 @@ def export_onnx(run, export_dir, options, step=None):
     `tokenizer.json`, which gives our ids. If the target has a separate
     vocabulary, its tokenizer is in a folder. The version appears once it is
     complete; its path is returned. Neither TensorFlow nor Keras is needed.
+    `certify` is as for `export_ctranslate2`.
     """
     check_model(run)
     step = run.checkpoints.find(step)
@@ -62,6 +63,7 @@ def export_onnx(run, export_dir, options, step=None):
         versions.write_record(
             *(aside, run, step, options, PACKAGES), format=FORMAT
         )
+        export["certificate"] = certify and certify(aside)
         write_model_card(aside, run, step, export)
     # A second copy for people who open the directory of versions.
     write_model_card(export_dir, run, step, export)

@@ -25,7 +25,13 @@ PACKAGES = ("keras-t2t", "keras", "tensorflow")
 
 
 def export_saved_model(
-    run, export_dir, options=None, step=None, precision="float32", of_text=True
+    run,
+    export_dir,
+    options=None,
+    step=None,
+    precision="float32",
+    of_text=True,
+    certify=None,
 ):
     """Writes a run's model as the next version of a SavedModel.
 
@@ -34,7 +40,7 @@ def export_saved_model(
     and needs only TensorFlow. The version appears under its number once it is
     complete; its path is returned. The export fixes the `DecodeOptions`, by
     default those of the run. The model computes in float32 or bfloat16; its
-    weights are stored in float32.
+    weights are stored in float32. `certify` is as for `export_ctranslate2`.
     """
     step = run.checkpoints.find(step)
     num_bytes = 4 * run.count_parameters(step)  # its weights are in float32
@@ -60,6 +66,7 @@ def export_saved_model(
         extra = os.path.join(aside, EXTRA)
         packages = [*PACKAGES, "tensorflow-text"] if of_text else PACKAGES
         versions.write_record(extra, run, step, options, packages, **facts)
+        export["certificate"] = certify and certify(aside)
         write_model_card(extra, run, step, export)
     # A second copy for people who open the directory of versions.
     write_model_card(export_dir, run, step, export)

@@ -42,7 +42,8 @@ def write_model_card(directory, run, step=None, export=None):
 
     `export` is about an exported model. It holds `format` as kt-exporter takes
     it, and optionally `decode`, the `DecodeOptions` of the export,
-    `quantization`, `precision`, and `shortlist`, whether the model has one.
+    `quantization`, `precision`, `shortlist`, whether the model has one, and
+    `certificate`, a text about a comparison with the run.
     """
     path = os.path.join(directory, FILE_NAME)
     if os.path.lexists(path) and not _is_card(path):

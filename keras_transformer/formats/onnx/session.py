@@ -1,10 +1,8 @@
-"""Translates greedily by ONNX Runtime, as a check of what was exported."""
+"""Translates greedily with an export, by ONNX Runtime and its tokenizers."""
 
 import os
 
 import numpy as np
-import onnxruntime
-import tokenizers
 
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
@@ -27,6 +25,10 @@ class OnnxSession:
     """
 
     def __init__(self, directory, suffix=""):
+        # Imported here because most exports need none of them.
+        import onnxruntime
+        import tokenizers
+
         self._encoder, self._decoder = (
             onnxruntime.InferenceSession(
                 os.path.join(directory, writer.FOLDER, f"{name}{suffix}.onnx")
@@ -62,8 +64,9 @@ class OnnxSession:
 
     def search(self, ids, extra_length):
         """Returns the ids of a greedy translation, and its score."""
-        inputs = np.array([ids])
-        mask = np.ones_like(inputs)
+        # A place of padding changes nothing, unless a graph ignores the mask.
+        inputs = np.array([[*ids, PAD_ID]])
+        mask = np.array([[1] * len(ids) + [0]])
         (encoded,) = self._encoder.run(
             None, {"input_ids": inputs, "attention_mask": mask}
         )
@@ -81,7 +84,8 @@ class OnnxSession:
             for name in self._cache:
                 new = name.replace("past_key_values", "present")
                 features[name] = outputs[new]
-            logits = outputs["logits"][0, -1]
+            # In float32, a sum over the vocabulary would lose digits.
+            logits = outputs["logits"][0, -1].astype("float64")
             total = np.logaddexp.reduce(logits)
             logits[list(NEVER_WRITTEN)] = -np.inf
             # The last place is that of the end.

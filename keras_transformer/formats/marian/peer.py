@@ -1,7 +1,7 @@
-"""Comparison of a run with the equivalent model of transformers.
+"""The equivalent of a run in transformers, to compare the run with it.
 
-Both search with the sum of log-probabilities as the score, because their length
-penalties differ. Batches have sources of one length: transformers has one limit
+It searches with the sum of log-probabilities as the score, because its length
+penalty differs. Batches have sources of one length: transformers has one limit
 for a batch, which forces the end, and here each sentence has a limit.
 """
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_transformer.data.batches.padding import pad
 from keras_transformer.formats.exported import require_package
+from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import FIRST_SYMBOL_ID
 from keras_transformer.token_ids import NEVER_WRITTEN
 from keras_transformer.token_ids import PAD_ID
@@ -16,52 +17,11 @@ from keras_transformer.token_ids import PAD_ID
 NUM_TEXTS = 100
 MAX_TOKENS = 20  # of a random text
 EXTRA_LENGTH = 20  # tokens that a translation may be longer than its source
-BEAM_SIZE = 4
 
 
 def require_transformers():
     for name in ("transformers", "torch"):
         require_package(name, name, "'.[peers]'", ", or leave --verify out")
-
-
-def compare(directory, run, translator, texts=None):
-    """Compares a run with the Marian model in a directory of transformers.
-
-    The `translator` is that of the run on Keras. `texts` are sources, by
-    default texts of random subwords. Returns lines with the figures: texts with
-    equal ids, the largest difference of logits, and equal translations of
-    greedy search and of beam search.
-    """
-    peer = Peer(directory, run.vocabularies)
-    texts = texts or make_texts(run.source_vocabulary)
-    sources = run.source_vocabulary.encode(texts)
-    lines = [_count("ids of the text", sources, peer.encode(texts))]
-    greedy = peer.search(sources, beam_size=1)
-    lines.append(
-        f"logits: the largest difference is "
-        f"{compare_logits(translator.engine.model, peer, sources, greedy):.1e}"
-    )
-    for name, size in (("greedy search", 1), ("beam search", BEAM_SIZE)):
-        theirs = greedy if size == 1 else peer.search(sources, size)
-        ours = translator.translate_ids(
-            sources, beam_size=size, alpha=0.0, extra_length=EXTRA_LENGTH
-        )
-        ours = [best.ids for best, *_ in ours]
-        lines.append(_count(f"translations by {name}", ours, theirs))
-    return lines
-
-
-def compare_logits(model, peer, sources, targets):
-    """Returns the largest difference of the logits of pairs of ids."""
-    largest = 0.0
-    for rows in _group(sources):
-        features = {
-            "inputs": pad([sources[i] for i in rows]),
-            "targets": pad([targets[i] for i in rows]),
-        }
-        difference = np.abs(np.array(model(features)) - peer(**features))
-        largest = max(largest, difference[features["targets"] != PAD_ID].max())
-    return largest
 
 
 def make_texts(vocabulary, number=NUM_TEXTS):
@@ -73,11 +33,6 @@ def make_texts(vocabulary, number=NUM_TEXTS):
     ]
     # A text of unprintable subwords would be blank.
     return [text.strip() or "?" for text in vocabulary.decode(rows)]
-
-
-def _count(name, ours, theirs):
-    same = sum(list(a) == list(b) for a, b in zip(ours, theirs, strict=True))
-    return f"{name}: {same} of {len(ours)} are the same"
 
 
 def _group(sources):
@@ -92,6 +47,7 @@ class Peer:
     """A Marian model in transformers that takes and returns our ids."""
 
     def __init__(self, directory, vocabularies):
+        self._vocabulary = vocabularies.targets
         # Imported here because it takes seconds.
         import torch
         import transformers
@@ -125,6 +81,25 @@ class Peer:
                 decoder_input_ids=torch.tensor(shifted),
             ).logits
         return logits.numpy()[:, :, self._ids]
+
+    def translate(self, texts):
+        """Returns greedy translations and their log-probabilities."""
+        sources = self.encode(texts)
+        # The end is always forced at the limit, as it is here.
+        targets = [
+            [*ids[:-1], END_ID] for ids in self.search(sources, beam_size=1)
+        ]
+        scores = [
+            self.score(source, target)
+            for source, target in zip(sources, targets)
+        ]
+        return self._vocabulary.decode(targets), scores
+
+    def score(self, source, target):
+        """Returns the log-probability of one list of ids."""
+        logits = self(np.array([source]), np.array([target]))[0]
+        totals = np.logaddexp.reduce(logits.astype("float64"), axis=-1)
+        return float((logits[np.arange(len(target)), target] - totals).sum())
 
     def search(self, sources, beam_size):
         """Returns the ids of the best translation of each source."""

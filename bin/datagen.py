@@ -295,6 +295,7 @@ def find_vocabulary(path):
         return path
     from keras_transformer.data.vocabulary.vocabularies import FILES
     from keras_transformer.formats.demo import find_directory
+    from keras_transformer.formats.exported import EXTRA
     from keras_transformer.formats.exported import find_newest_version
 
     path = find_directory(path)
@@ -303,7 +304,7 @@ def find_vocabulary(path):
     for folder in (
         path,
         newest,
-        os.path.join(newest, "assets.extra"),
+        os.path.join(newest, EXTRA),
         os.path.join(path, "translate_files"),
         os.path.join(path, "parsing_files"),
     ):

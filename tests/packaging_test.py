@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "fields": "",
     "files": "fields",
     "formats": "data decoding.engines fields files hparam model_config parsing "
-    "processor registry runs runs.model_card search serving token_ids",
+    "processor registry runs runs.model_card scoring search serving token_ids",
     "hparam": "fields model_config",
     "hparams": "hparam registry",
     "layers": "fields masks serialization",

@@ -21,7 +21,6 @@ from keras_transformer.scoring.quality import QualityEstimate
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.loaded_model import LoadedModel
-from keras_transformer.serving.rest import add_warnings
 from keras_transformer.serving.signature import check_names
 
 pytest.importorskip("ctranslate2")
@@ -126,12 +125,12 @@ class CTranslate2ModelTest:
         self, ours, saved_model, name, arrays
     ):
         answer = ours.call(name, arrays)
-        for extra in ("uncovered", "num_tokens"):  # for kt-serve alone
+        for extra in ("num_tokens", "quality", "warnings"):  # for kt-serve
             answer.pop(extra, None)
         expected = saved_model.call(name, arrays)
-        check_names(expected, answer)
         # Only a CTranslate2 model searches again for doubtful translations.
-        doubts = add_warnings(arrays, expected).get("warnings")
+        doubts = expected.pop("warnings", None)
+        check_names(expected, answer)
         if doubts is not None:
             sound = [not any(each) for each in doubts]
             assert sum(sound) > len(sound) / 2
@@ -152,11 +151,9 @@ class CTranslate2ModelTest:
         random = np.random.default_rng(0)
         texts = [" ".join(random.choice([*"abcdefgh"], 16)) for _ in range(40)]
         arrays = {"text": strings(*texts, "a b c d e")}
-        outputs = ours.call("serving_default", arrays)
-        uncovered = outputs.pop("uncovered")
-        assert 5 < np.count_nonzero(uncovered) < 40 and not uncovered[-1]
-        warnings = add_warnings(arrays, outputs, uncovered)["warnings"]
-        assert ["uncovered" in each for each in warnings] == uncovered.tolist()
+        warnings = ours.call("serving_default", arrays)["warnings"]
+        uncovered = ["uncovered" in each for each in warnings]
+        assert 5 < sum(uncovered) < 40 and not uncovered[-1]
 
     @pytest.mark.parametrize(
         "name, arrays",
@@ -231,6 +228,18 @@ class QualityTest:
         dataclasses.replace(quality, step=quality.step + 1).write(other.path)
         path = export_ctranslate2(other, str(tmp_path / "export"), OPTIONS)
         assert plan_model(path).read_quality() is None
+
+    def test_an_answer_is_rated_as_by_a_translator(self, ours):
+        texts = ["a b c", "a b c d e f g h", ""]
+        outputs = ours.call("serving_default", {"text": strings(*texts)})
+        first, second, blank = outputs["quality"]
+        assert 0 <= first <= 1 and 0 <= second <= 1 and blank is None
+        quality, model = ours._quality, ours._translator
+        best = [each[0] for each in model.hypotheses(texts[:2])]
+        for text, one, estimate in zip(texts, best, (first, second)):
+            (rated,), (alarms,) = quality.judge_best(model, [one], [[]], 0.6)
+            assert alarms == []
+            assert estimate == pytest.approx(rated, abs=1e-4) or estimate == 0
 
 
 class ManyHypothesesTest:

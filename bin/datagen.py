@@ -294,14 +294,17 @@ def find_vocabulary(path):
     if os.path.exists(path) and not os.path.isdir(path):
         return path
     from keras_transformer.data.vocabulary.vocabularies import FILES
+    from keras_transformer.formats.demo import find_directory
+    from keras_transformer.formats.exported import EXTRA
     from keras_transformer.formats.exported import find_newest_version
 
+    path = find_directory(path)
     newest = find_newest_version(path)
     # A run, data or a CTranslate2 model; a SavedModel; a `data_dir`.
     for folder in (
         path,
         newest,
-        os.path.join(newest, "assets.extra"),
+        os.path.join(newest, EXTRA),
         os.path.join(path, "translate_files"),
         os.path.join(path, "parsing_files"),
     ):

@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "fields": "",
     "files": "fields",
     "formats": "data decoding.engines fields files hparam model_config parsing "
-    "processor registry runs runs.model_card search serving token_ids",
+    "processor registry runs runs.model_card scoring search serving token_ids",
     "hparam": "fields model_config",
     "hparams": "hparam registry",
     "layers": "fields masks serialization",
@@ -63,8 +63,8 @@ MAY_IMPORT = {
     "studio": "decoding decoding.engines files layers masks parsing registry "
     "runs scoring search serving token_ids visualization",
     "token_ids": "",
-    "training": "data decoding decoding.engines fields files hparam hparams "
-    "layers losses masks metrics model_config optimizers parsing "
+    "training": "data decoding decoding.engines fields files formats hparam "
+    "hparams layers losses masks metrics model_config optimizers parsing "
     "processor registry runs runs.model_card scoring search visualization",
     "transformer": "layers masks serialization",
     "visualization": "data fields files parsing runs scoring token_ids",

@@ -178,16 +178,11 @@ def make_extras(translator, quality=None):
 
 
 def read_quality(plan, changes):
-    """Returns the `QualityEstimate` that kt-evaluate fitted to a run, or None.
-
-    It fits only scores of a search with this run alone, at its checkpoint.
-    """
+    """Returns the `QualityEstimate` that fits the scores, or None."""
     is_other = FLAGS.rerank_by or changes.get("mbr_samples")
-    if is_other or FLAGS.format != "jsonl" or len(plan.runs) != 1:
+    if is_other or FLAGS.format != "jsonl":
         return None
-    from keras_transformer.scoring.quality import QualityEstimate
-
-    return QualityEstimate.read(FLAGS.output_dir, *plan.steps)
+    return plan.read_quality()
 
 
 def open_output(plan, call, quality=None):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import os
 import typing
 
 from keras_transformer.decoding.engine_plan import EnginePlan
@@ -18,6 +19,7 @@ from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.formats import exported
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.scoring.quality import QualityEstimate
 from keras_transformer.search.options import DecodeOptions
 
 
@@ -60,6 +62,19 @@ class Plan(EnginePlan):
             return self.checker.change_options(**changes)
         check_capabilities(self.capabilities, changes)
         return self.options.replace(**changes)
+
+    def read_quality(self) -> QualityEstimate | None:
+        """Reads the estimate that kt-evaluate fitted to the model, if any.
+
+        It fits only scores of this model alone, at its checkpoint.
+        """
+        if self.format:
+            version = exported.find_newest_version(self.paths[0])
+            folder = exported.EXTRA if self.format == "saved_model" else ""
+            return QualityEstimate.read(os.path.join(version, folder))
+        if len(self.runs) > 1:
+            return None
+        return QualityEstimate.read(self.paths[0], *self.steps)
 
     def load(self, reranker: Reranker | None = None) -> Translator:
         """Loads the model as a `Parser` if it parses, else a `Translator`.

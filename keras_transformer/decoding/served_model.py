@@ -8,13 +8,16 @@ from keras_transformer.data.batches.padding import pad
 from keras_transformer.data.text.tags import make_tag_word
 from keras_transformer.decoding.engines.batching import run_in_parallel
 from keras_transformer.decoding.plan import plan_model
+from keras_transformer.decoding.preparation import Call
 from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.steps.affixes import FinalEmoji
+from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.formats import exported
 from keras_transformer.serving.errors import InvalidRequest
+from keras_transformer.serving.options import Options
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
 from keras_transformer.token_ids import END_ID
@@ -63,9 +66,8 @@ class CTranslate2Model:
 
     def __init__(self, path):
         # A server returns the symbols of a parsing model, not its trees.
-        self._translator = Translator.from_plan(
-            plan_model(path), steps=[FinalEmoji()]
-        )
+        plan = plan_model(path)
+        self._translator = Translator.from_plan(plan, steps=[FinalEmoji()])
         if self._translator.linearization and (
             self._translator.options.constrained
         ):
@@ -83,8 +85,12 @@ class CTranslate2Model:
         self.max_tokens = self._translator.max_tokens
         self.writes_trees = bool(self._translator.linearization)
         self.num_parallel = self._translator.engine.num_threads
+        self._quality = plan.read_quality()
+        supported = self._translator.capabilities.supports
+        self.features = {"quality"} if self._quality else set()
+        if "word_links" in supported and not self.writes_trees:
+            self.features.add("alignments")
         self._functions = {
-            "serving_default": self._translate,
             "ids": self._translate_ids,
             "score": self._score,
             "lengths": self._count_tokens,
@@ -115,8 +121,14 @@ class CTranslate2Model:
             definitions[name] = definition
         return definitions
 
-    def call(self, name, arrays):
-        """Runs a signature and returns its results, arrays by name."""
+    def call(self, name, arrays, options=Options()):
+        """Runs a signature and returns its results, arrays by name.
+
+        Those of `serving_default` also have "warnings", and "alignments" and
+        "quality" if the `Options` ask for them and the model has them.
+        """
+        if name == "serving_default":
+            return self._translate(**arrays, options=options)
         return self._functions[name](**arrays)
 
     def _warm_up(self):
@@ -130,31 +142,49 @@ class CTranslate2Model:
         threads = range(self.num_parallel)
         list(run_in_parallel(translate, threads, self.num_parallel))
 
-    def _translate(self, text):
+    def _translate(self, text, options):
         texts = self._decode(text)
         sources = self._encode(self._translator.prepare(texts), "text")
+        extras = Extras(
+            warns=True,
+            repairs=True,
+            links_words=options.alignments,
+            quality=self._quality,
+        )
+        glossary = None
+        if options.glossary:
+            glossary = Glossary(dict(options.glossary))
+            call = Call(self._translator.options, glossary=glossary)
+            try:
+                self._translator.check_call(call)
+            except UserError as error:
+                raise InvalidRequest(str(error)) from error
         found = self._translator.translate_window(
-            Window(texts), extras=Extras(warns=True, repairs=True)
+            Window(texts), glossary=glossary, extras=extras
         )
         rows = [translation.hypotheses for translation in found]
         translations = np.full((len(rows), self._num_hypotheses), b"", object)
         for row, hypotheses in enumerate(rows):
             encoded = [one.text.encode() for one in hypotheses]
             translations[row, : len(encoded)] = encoded
-        uncovered = [
-            "uncovered" in translation.warnings for translation in found
-        ]
-        return {
+        outputs = {
             "translations": translations,
             "scores": self._scores(rows),
-            # Not in the signature; see `serving.rest.add_warnings`.
-            "uncovered": np.array(uncovered, bool),
+            "warnings": _make_column(list(one.warnings) for one in found),
             # For the metrics; it has no rows.
             "num_tokens": {
                 "source": sum(map(len, sources)),
                 "target": sum(len(hypotheses[0].ids) for hypotheses in rows),
             },
         }
+        if self._quality:
+            outputs["quality"] = _make_column(
+                one.quality and round(one.quality, 4) for one in found
+            )
+        if options.alignments:
+            pairs = (one.links.find_pairs() for one in found)
+            outputs["alignments"] = _make_column(pairs)
+        return outputs
 
     def _translate_ids(self, inputs):
         lengths = np.count_nonzero(inputs != PAD_ID, axis=1)  # (batch,)
@@ -237,6 +267,16 @@ class CTranslate2Model:
         ):
             if not np.all(holds):
                 raise InvalidRequest(message)
+
+
+def _make_column(values):
+    """Returns values of any type as an array of shape `(batch,)`."""
+    values = list(values)
+    column = np.empty(len(values), object)
+    # NumPy would take lists for another axis.
+    for row, value in enumerate(values):
+        column[row] = value
+    return column
 
 
 def _make_signatures(num_hypotheses):

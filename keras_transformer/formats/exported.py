@@ -23,6 +23,7 @@ from keras_transformer.token_ids import PAD_ID
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 EXPORT_FILE = "export.json"
+EXTRA = "assets.extra"  # TensorFlow leaves this folder to other programs
 SHORTLIST_FILE = "vmap.txt"  # the name that CTranslate2 demands
 # The file by which the format of a version is recognised.
 FILES = {"ctranslate2": CTRANSLATE2_FILE, "saved_model": SAVED_MODEL_FILE}

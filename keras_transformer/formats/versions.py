@@ -15,6 +15,7 @@ from keras_transformer.files.versions import list_versions
 from keras_transformer.formats import exported
 from keras_transformer.runs import data_record
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.scoring.quality import QualityEstimate
 
 PRECISIONS = ("float32", "bfloat16")  # those that a SavedModel computes in
 
@@ -39,7 +40,12 @@ def make_version(export_dir):
 
 
 def write_record(directory, run, step, options, packages, **more):
-    """Writes `export.json`: the origin of a model and how it decodes."""
+    """Writes `export.json`: the origin of a model and how it decodes.
+
+    The estimate of quality that the checkpoint has comes along.
+    """
+    if quality := QualityEstimate.read(run.path, step):
+        quality.write(directory)
     # The readers in `decoding` need `decode` and the hash of the vocabulary.
     # The other entries here say where the model comes from.
     record = {

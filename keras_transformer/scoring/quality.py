@@ -92,18 +92,21 @@ class QualityEstimate:
         )
 
     @classmethod
-    def read(cls, output_dir, step):
-        """Reads the file of a run; returns None without one for this step."""
+    def read(cls, output_dir, step=None):
+        """Reads the file of a run, or of an export, which has a single step.
+
+        Returns None without a file for this step.
+        """
         path = os.path.join(output_dir, QUALITY_FILE)
         if not os.path.lexists(path):
             return None
         remedy = "Delete it, or write it again with kt-evaluate --calibrate."
         record = read_record(path, _SHAPE, remedy)
         quality = cls(**{name: record[name] for name in _SHAPE})
-        return quality if quality.step == step else None
+        return quality if step in (None, quality.step) else None
 
     def write(self, output_dir):
-        """Writes it into the directory of a run."""
+        """Writes it into the directory of a run or an export."""
         path = os.path.join(output_dir, QUALITY_FILE)
         write_record(path, dataclasses.asdict(self))
 

@@ -130,21 +130,23 @@ class JsonReader:
                 self.position = stop + 1
         self.position = end + 1
 
-    def skip_unused(self, key):
-        """Skips a value that the server does not use."""
+    def read_small(self, key):
+        """Returns any value, such as one that the server does not use."""
         self.peek()
         end = self.position + limits.MAX_BYTES_WITHOUT_THREAD
         part = self.text[self.position : end]
         try:
-            self.position += self._scan(part, 0)[1]
+            value, size = self._scan(part, 0)
         except InvalidRequest:
             if end >= len(self.text):
                 raise
             raise InvalidRequest(
-                "A value that the server does not use must be JSON of at most "
+                "A value beside the inputs must be JSON of at most "
                 f"{limits.MAX_BYTES_WITHOUT_THREAD} bytes. Received: a longer "
-                f"value of {key!r}. Leave it out."
+                f"value of {key!r}. Shorten it."
             ) from None
+        self.position += size
+        return value
 
     def quote(self):
         """Returns the next value for an error, or its start if it is long."""
@@ -196,14 +198,14 @@ def find_signature_name(text):
             return _read_signature_name(reader)
         if key in ("inputs", "instances"):
             break
-        reader.skip_unused(key)
+        reader.read_small(key)
     # Another object may have this key, and does not end where the body does.
     if not places or places[0] < reader.position:
         return ""
     reader.position = places[0]
     name = _read_signature_name(reader)
     while reader.take(",}") == ",":
-        reader.skip_unused(reader.read_key())
+        reader.read_small(reader.read_key())
     return "" if reader.peek() else name
 
 

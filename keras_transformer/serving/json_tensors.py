@@ -19,6 +19,7 @@ from keras_transformer.serving.json_reader import REPEATED_NAME
 from keras_transformer.serving.json_reader import JsonReader
 from keras_transformer.serving.json_reader import encode
 from keras_transformer.serving.json_reader import find_signature_name
+from keras_transformer.serving.options import Options
 from keras_transformer.serving.signature import check_axis
 from keras_transformer.serving.signature import check_names
 from keras_transformer.serving.signature import join_names
@@ -40,12 +41,12 @@ def read_arrays(text, inputs, max_sizes=()):
     `inputs` has the `Tensor` of each input of the signature by its name.
     `max_sizes` are the maximum sizes of the first axes, rows and ids of a row,
     each an integer or None for no limit. Returns whether the request is in row
-    format, and a dictionary of arrays.
+    format, a dictionary of arrays, and one of the fields of `read_options`.
 
     >>> from keras_transformer.serving.signature import Tensor
     >>> text = {"text": Tensor(np.dtype(object), (None,))}
     >>> read_arrays('{"instances": ["A dog"]}', text)
-    (True, {'text': array([b'A dog'], dtype=object)})
+    (True, {'text': array([b'A dog'], dtype=object)}, {})
     """
     reader = JsonReader(text)
     columns = {
@@ -54,7 +55,7 @@ def read_arrays(text, inputs, max_sizes=()):
     }
     if reader.peek() not in ("{", ""):
         raise InvalidRequest(f"JSON Value: {reader.quote()} is not an object.")
-    formats = []
+    formats, others = [], {}
     for key in reader.read_keys():
         if key in ("instances", "inputs"):
             formats.append(key)
@@ -67,7 +68,9 @@ def read_arrays(text, inputs, max_sizes=()):
             else:
                 _find_only(columns).read(reader)
         elif key != "signature_name":
-            reader.skip_unused(key)
+            value = reader.read_small(key)
+            if key in Options._fields:
+                others[key] = value
         elif reader.read_scalar() != find_signature_name(text):
             raise InvalidRequest(REPEATED_NAME)
     if len(formats) != 1:
@@ -78,7 +81,7 @@ def read_arrays(text, inputs, max_sizes=()):
     if reader.peek():
         raise reader.make_error("Extra data")
     arrays = {name: column.to_array() for name, column in columns.items()}
-    return formats == ["instances"], arrays
+    return formats == ["instances"], arrays, others
 
 
 def format_response(outputs, is_row):

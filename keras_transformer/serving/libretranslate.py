@@ -5,10 +5,10 @@ https://docs.libretranslate.com states the protocol.
 """
 
 import importlib.util
-import itertools
 import json
 import os
 import re
+import typing
 
 import numpy as np
 
@@ -16,13 +16,14 @@ from keras_transformer.data.text import language_detector
 from keras_transformer.documents.document import SUFFIXES
 from keras_transformer.documents.document import Document
 from keras_transformer.errors import UserError
-from keras_transformer.scoring.alarms import find_alarms
 from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.forms import File
 from keras_transformer.serving.forms import check_utf_8
 from keras_transformer.serving.forms import read_fields
+from keras_transformer.serving.options import Options
+from keras_transformer.serving.options import read_options
 from keras_transformer.serving.translated_files import DOWNLOAD
 from keras_transformer.serving.translated_files import TranslatedFiles
 
@@ -34,6 +35,18 @@ MIN_DETECTED = 40
 _FORMATS = ("text", "html")
 # Characters that may begin another piece of a document.
 _SIGNS = {"html": "<&\n", "markdown": "<&\n[(*_`!$:"}
+
+
+_OUTPUTS = ("translations", "warnings", "quality", "alignments")
+
+
+class Answer(typing.NamedTuple):
+    """The translations of a text or a sentence, and what is known of them."""
+
+    texts: list  # best first
+    warnings: typing.Sequence[str] = ()
+    quality: float | None = None  # of the worst sentence
+    alignments: typing.Sequence = ()  # of words, or of sentences
 
 
 class LibreTranslate:
@@ -87,30 +100,32 @@ class LibreTranslate:
             "supportedFilesFormat": [*_list_suffixes()],
         }
 
-    def translate(self, texts, format, languages, number=1):
+    def translate(self, texts, format, languages, number=1, options=Options()):
         """Translates texts from language to language.
 
-        It is a generator as `RestApp` asks. It returns the list of up to
-        `number` translations of each text, and the list of its alarms.
+        It is a generator as `RestApp` asks. It returns an `Answer` to each
+        text, with up to `number` translations.
         """
+        routes = self.pairs.list_routes(languages)
+        if any(options) and len(routes) > 1:
+            raise InvalidRequest(
+                "`alignments`, `quality` and `glossary` need a model of both "
+                f"languages. Received: {' to '.join(languages)}, by "
+                f"{len(routes)} models. Leave them out."
+            )
         documents = [_divide(text, format, languages[0]) for text in texts]
         sentences = [one for each in documents for one in each.sentences]
-        rows = [[sentence] for sentence in sentences]
-        for route in self.pairs.list_routes(languages):
-            best = [
-                row[0] or sentence for row, sentence in zip(rows, sentences)
+        answers = [Answer([sentence]) for sentence in sentences]
+        for route in routes:
+            found = yield from self._run(route, answers, options)
+            answers = [
+                one._replace(**_combine(both))
+                for one, *both in zip(found, answers, found)
             ]
-            rows = yield from self._run(route, best)
-        rows = iter(rows)
-        found, alarms = [], []
-        for document in documents:
-            own = list(itertools.islice(rows, len(document.sentences)))
-            found.append(_join(document, own, number))
-            alarms.append(_find_warnings(document.sentences, own))
-        self._service.monitor.count_alarms(alarms)
-        return found, alarms
+        left = iter(answers)
+        return [_join(document, left, number) for document in documents]
 
-    def _run(self, route, sentences):
+    def _run(self, route, answers, options):
         """Translates sentences by a model, some at a time, as a generator.
 
         So a long document leaves room in the queue for other requests.
@@ -119,19 +134,18 @@ class LibreTranslate:
         name, signature = self._service.find_signature(model, None)
         max_rows, _ = self._service.get_max_sizes(model, signature)
         size = max_rows // 4
-        rows = []
-        for start in range(0, len(sentences), size):
-            encoded = [
-                (route.tag_word + sentence).encode()
-                for sentence in sentences[start : start + size]
+        found = []
+        for start in range(0, len(answers), size):
+            sentences = [one.texts[0] for one in answers[start : start + size]]
+            texts = [(route.tag_word + one).encode() for one in sentences]
+            arrays = {"text": np.array(texts, object)}
+            outputs = yield self._service.submit(model, name, arrays, options)
+            nothing = [None] * len(sentences)
+            columns = [outputs.get(name, nothing) for name in _OUTPUTS]
+            found += [
+                _read_answer(route, *row) for row in zip(sentences, *columns)
             ]
-            arrays = {"text": np.array(encoded, object)}
-            outputs = yield self._service.submit(model, name, arrays)
-            rows += [
-                [one.decode(errors="replace") for one in row]
-                for row in outputs["translations"]
-            ]
-        return rows
+        return found
 
     def _translate(self, content_type, address, body):
         """Reads POST /translate, as `RestApp` asks.
@@ -150,25 +164,27 @@ class LibreTranslate:
         texts = _read_texts(q)
         check_texts(texts, format)
         sources, guesses, target = self._find_languages(request, texts)
-        results, alarms = [None] * len(texts), [None] * len(texts)
-        pivots = set()
+        options = read_options(request)
+        results, pivots = [None] * len(texts), set()
         for source in dict.fromkeys(sources):
             languages = self.pairs.find(source, target)
             pivots |= {*languages[1:-1]}
             places = [n for n, one in enumerate(sources) if one == source]
             group = [texts[place] for place in places]
-            found, own = yield from self.translate(
-                group, format, languages, 1 + number
+            found = yield from self.translate(
+                group, format, languages, 1 + number, options
             )
-            for place, *both in zip(places, found, own):
-                results[place], alarms[place] = both
-        response = {"translatedText": [each[0] for each in results]}
+            for place, one in zip(places, found):
+                results[place] = one
+        response = {"translatedText": [one.texts[0] for one in results]}
         if guesses:
             response["detectedLanguage"] = guesses
         if "alternatives" in request:
-            response["alternatives"] = [each[1:] for each in results]
-        if any(alarms):
-            response["warnings"] = alarms
+            response["alternatives"] = [one.texts[1:] for one in results]
+        for name in ("warnings", "quality", "alignments"):
+            values = [getattr(one, name) for one in results]
+            if any(value not in ([], None) for value in values):
+                response[name] = values
         if isinstance(q, str):
             response = {name: each[0] for name, each in response.items()}
         if pivots:
@@ -201,8 +217,8 @@ class LibreTranslate:
         check_texts([text], format)
         (source,), _, target = self._find_languages(request, [text])
         languages = self.pairs.find(source, target)
-        found, _ = yield from self.translate([text], format, languages)
-        path = self._files.add(file.name, target, found[0][0].encode())
+        (found,) = yield from self.translate([text], format, languages)
+        path = self._files.add(file.name, target, found.texts[0].encode())
         return _dump({"translatedFileUrl": address + path})
 
     def _detect(self, content_type, address, body):
@@ -337,28 +353,43 @@ def _read_number(value):
     )
 
 
-def _join(document, rows, number):
-    """Returns up to `number` translations of a document, the best first.
+def _read_answer(route, sentence, row, warnings, quality, links):
+    """Returns the `Answer` to a sentence; a model may lack a part of it."""
+    tags = len(route.tag_word.split())
+    links = [(a - tags, b) for a, b in links or () if a >= tags]
+    # A text without words may have an empty translation, and stays.
+    texts = [one.decode(errors="replace") or sentence for one in row]
+    return Answer(texts, warnings or (), quality, links)
+
+
+def _join(document, answers, number):
+    """Returns the `Answer` to a document from those to its sentences.
 
     A model that was exported with one translation has no more to offer.
     """
-    available = max(map(len, rows), default=1)
+    pairs = [*zip(document.sentences, answers)]
+    found = [one for _, one in pairs]
+    available = max((len(one.texts) for one in found), default=1)
     joined = [
         document.replace_sentences(
-            [
-                row[min(rank, len(row) - 1)] or sentence
-                for sentence, row in zip(document.sentences, rows)
-            ]
+            [one.texts[min(rank, len(one.texts) - 1)] for one in found]
         )
         for rank in range(min(number, available))
     ]
-    return list(dict.fromkeys(joined))
+    alignments = [
+        {"source": source, "translation": one.texts[0], "links": one.alignments}
+        for source, one in pairs
+        if one.alignments
+    ]
+    texts = list(dict.fromkeys(joined))
+    return Answer(texts, alignments=alignments, **_combine(found))
 
 
-def _find_warnings(sentences, rows):
-    pairs = zip(sentences, rows)
-    alarms = [find_alarms(sentence, row[0]) for sentence, row in pairs]
-    return sorted({alarm for each in alarms for alarm in each})
+def _combine(answers):
+    """Returns the warnings of all, and the worst quality that is known."""
+    qualities = [one.quality for one in answers if one.quality is not None]
+    warnings = sorted({each for one in answers for each in one.warnings})
+    return {"warnings": warnings, "quality": min(qualities, default=None)}
 
 
 def _dump(value):

@@ -10,6 +10,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.quiet import silence
 from keras_transformer.files.records import read_record
 from keras_transformer.files.versions import SAVED_MODEL_FILE
+from keras_transformer.scoring.alarms import find_alarms
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.messages import PredictionLog
@@ -31,6 +32,7 @@ class LoadedModel:
     """
 
     num_parallel = 1  # TensorFlow computes one batch with all cores
+    features = ()  # the names of the `Options` that it takes
 
     def __init__(self, path):
         # Before the import, which takes seconds and much memory.
@@ -74,8 +76,12 @@ class LoadedModel:
         # Before the version is available, so that no client waits for it.
         self._warm_up(os.path.join(path, WARMUP_FILE))
 
-    def call(self, name, arrays):
-        """Runs a signature on a dictionary of arrays; returns another one."""
+    def call(self, name, arrays, options=None):
+        """Runs a signature on a dictionary of arrays; returns another one.
+
+        Translations of texts also have "warnings", their alarms. The `options`
+        are for models with `features`.
+        """
         import tensorflow as tf
 
         try:
@@ -87,11 +93,14 @@ class LoadedModel:
                 for name, array in arrays.items()
             }
             outputs = self._functions[name](**tensors)
-            return {name: value.numpy() for name, value in outputs.items()}
+            outputs = {name: value.numpy() for name, value in outputs.items()}
         except tf.errors.OpError as error:
             raise RequestError(
                 CODES[error.error_code], _shorten(error.message)
             ) from error
+        if self.writes_trees:
+            return outputs
+        return {**find_warnings(arrays, outputs), **outputs}
 
     def _warm_up(self, path):
         if not os.path.exists(path):
@@ -115,6 +124,22 @@ class LoadedModel:
         # A faulty warm-up file must not keep a good model from being served.
         except Exception as error:
             _log.warning("%s cannot be used: %s", path, _shorten(str(error)))
+
+
+def find_warnings(arrays, outputs):
+    """Returns the alarms of the best translation of each text, by name."""
+    translations = outputs.get("translations")
+    # Other SavedModels may use these names for something else.
+    if "text" not in arrays or getattr(translations, "ndim", 0) != 2:
+        return {}
+    if translations.dtype != object or not translations.size:
+        return {}
+    # Set one by one, since NumPy would take lists for another axis.
+    warnings = np.empty(len(translations), object)
+    for row, pair in enumerate(zip(arrays["text"], translations[:, 0])):
+        texts = [each.decode(errors="replace") for each in pair]
+        warnings[row] = find_alarms(*texts)
+    return {"warnings": warnings}
 
 
 def _make_signature(function):

@@ -83,10 +83,10 @@ class OpenAI:
         text = _find_text(request.get("messages"))
 
         check_texts([text], "text")
-        found, _ = yield from self._translator.translate(
+        (found,) = yield from self._translator.translate(
             [text], "text", languages
         )
-        content = found[0][0]
+        content = found.texts[0]
         if request.get("stream"):
             return self._stream(model, content)
         message = {"role": "assistant", "content": content}

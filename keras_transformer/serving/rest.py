@@ -4,16 +4,13 @@ import asyncio
 import concurrent.futures
 import contextvars
 import functools
-import itertools
 import json
 import re
 import time
 import urllib.parse
 
-import numpy as np
 from google.protobuf import json_format
 
-from keras_transformer.scoring.alarms import find_alarms
 from keras_transformer.serving import forms
 from keras_transformer.serving import json_reader
 from keras_transformer.serving import json_tensors
@@ -29,6 +26,7 @@ from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.libretranslate import LibreTranslate
 from keras_transformer.serving.openai import OpenAI
+from keras_transformer.serving.options import read_options
 from keras_transformer.serving.pairs import Pairs
 from keras_transformer.serving.translated_files import DOWNLOAD
 
@@ -267,15 +265,18 @@ class RestApp:
             model, json_reader.find_signature_name(text)
         )
         max_sizes = self._service.get_max_sizes(model, signature)
-        is_row, arrays = json_tensors.read_arrays(
+        is_row, arrays, others = json_tensors.read_arrays(
             text, signature.inputs, max_sizes
         )
+        options = read_options(others)
 
-        outputs = yield self._service.submit(model, name, arrays)
-        named = {name: outputs.pop(name) for name in signature.outputs}
-        if not model.writes_trees:
-            named = add_warnings(arrays, named, **outputs)
-            self._monitor.count_alarms(named.get("warnings", ()))
+        outputs = yield self._service.submit(model, name, arrays, options)
+        # Without options and warnings, the response is that of TF Serving.
+        names = [*signature.outputs]
+        names += [one for one in options._fields[:2] if getattr(options, one)]
+        if "warnings" not in names and any(outputs.get("warnings", ())):
+            names.append("warnings")
+        named = {name: outputs[name] for name in names}
         return json_tensors.format_response(named, is_row)
 
     def _metadata(self, name, *requested_version):
@@ -286,30 +287,6 @@ class RestApp:
         metadata = {"signature_def": _to_dict(signatures)}
         response = {"model_spec": spec, "metadata": metadata}
         return json.dumps(response, indent=1).encode()
-
-
-def add_warnings(arrays, outputs, uncovered=itertools.repeat(False)):
-    """Returns the results of a signature, with `warnings` if there are any.
-
-    They are the alarms of the best translation of each text, a list for each.
-    Without an alarm, the results are those of TF Serving. `uncovered` holds
-    True for each text of which the model left out a part, if it checks that.
-    """
-    translations = outputs.get("translations")
-    # Other SavedModels may use these names for something else.
-    if "text" not in arrays or getattr(translations, "ndim", 0) != 2:
-        return outputs
-    if translations.dtype != object or not translations.size:
-        return outputs
-    # Set one by one, since NumPy would take lists for another axis.
-    warnings = np.empty(len(translations), object)
-    rows = zip(arrays["text"], translations[:, 0], uncovered)
-    for row, (text, best, is_uncovered) in enumerate(rows):
-        texts = [each.decode(errors="replace") for each in (text, best)]
-        warnings[row] = find_alarms(*texts)
-        if is_uncovered:
-            warnings[row].append("uncovered")
-    return {**outputs, "warnings": warnings} if any(warnings) else outputs
 
 
 async def _wait(call, receive, seconds):

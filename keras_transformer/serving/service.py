@@ -6,6 +6,8 @@ from keras_transformer.serving import messages
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.monitor import Monitor
+from keras_transformer.serving.options import NEEDS
+from keras_transformer.serving.options import Options
 from keras_transformer.serving.signature import check_texts
 from keras_transformer.serving.signature import measure_rows
 
@@ -72,10 +74,23 @@ class Service:
         max_rows = self._batcher.max_waiting if signature.has_rows else None
         return max_rows, model.max_tokens or None
 
-    def submit(self, model, signature_name, arrays):
-        """Lets a signature of a model run on arrays; returns the `Call`."""
+    def submit(self, model, signature_name, arrays, options=Options()):
+        """Lets a signature of a model run on arrays; returns the `Call`.
+
+        Its results are those of the signature, and for a signature that
+        translates also "warnings", a list for each text, and what the `Options`
+        ask for.
+        """
         signature = model.signatures[signature_name]
         signature.check(arrays)
+        can = model.features if signature_name == "serving_default" else ()
+        for name, value in options._asdict().items():
+            if value and name not in can:
+                raise InvalidRequest(
+                    f"`{name}` needs {NEEDS[name]}, and its signature "
+                    f"serving_default. Received: {name}={value!r:.40}. Leave "
+                    "it out."
+                )
         num_rows = signature.count_rows(arrays)
         lengths = None
         if model.max_tokens:
@@ -87,14 +102,16 @@ class Service:
         def run(batch):
             self.monitor.observe("queue", time.monotonic() - begin)
             with self.monitor.measure("model"):
-                outputs = model.call(signature_name, batch)
+                outputs = model.call(signature_name, batch, options)
             for side, number in outputs.pop("num_tokens", {}).items():
                 self.monitor.count("tokens", number, side)
+            if "warnings" not in signature.outputs:
+                self.monitor.count_alarms(outputs.get("warnings", ()))
             return outputs
 
         call = self._batcher.submit(
             # The model itself is in the key: two versions never share a batch.
-            (model, signature_name),
+            (model, signature_name, options._replace(quality=False)),
             run,
             arrays,
             num_rows,

@@ -8,6 +8,7 @@ import typing
 from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.errors import UserError
+from keras_transformer.formats.demo import find_directory
 from keras_transformer.runs.data_record import describe_data
 from keras_transformer.training import start
 from keras_transformer.training.backends.cluster import read_cluster
@@ -76,7 +77,7 @@ def train(
         is_new = not start.has_checkpoint(output_dir)
         settings = _merge_settings(problem, hparams, chosen, run)
         # A run that ended before its first checkpoint still records it.
-        origin = settings["warm_start_from"]
+        origin = find_directory(settings["warm_start_from"])
         chosen = dataclasses.replace(chosen, warm_start_from=origin)
         hparams = _make_hparams(hparams, settings, chosen, run, is_new)
         train_steps = chosen.train_steps or hparams.train_steps

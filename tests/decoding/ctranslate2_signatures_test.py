@@ -1,5 +1,6 @@
 """A served CTranslate2 model answers as the SavedModel of the same run."""
 
+import dataclasses
 import json
 import pathlib
 import shutil
@@ -12,13 +13,14 @@ from small_translators import make_run
 from small_translators import make_tree_vocabulary
 
 from keras_transformer import load
+from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.served_model import CTranslate2Model
 from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.scoring.quality import QualityEstimate
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.loaded_model import LoadedModel
-from keras_transformer.serving.rest import add_warnings
 from keras_transformer.serving.signature import check_names
 
 pytest.importorskip("ctranslate2")
@@ -47,19 +49,26 @@ def export_dir(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ours(export_dir):
-    run = RunDirectory(str(V01 / "run"))
+def run(export_dir):
+    """A run whose translations are estimated by their scores alone."""
+    run = RunDirectory(shutil.copytree(V01 / "run", export_dir / "run"))
+    step = run.checkpoints.find()
+    QualityEstimate(step, 100, 50.0, [1, 2, 0], [0, 0], 1.0).write(run.path)
+    return run
+
+
+@pytest.fixture(scope="module")
+def ours(run, export_dir):
     path = export_ctranslate2(run, str(export_dir / "ctranslate2"), OPTIONS)
     return CTranslate2Model(path)
 
 
 @pytest.fixture(scope="module")
-def saved_model(export_dir):
+def saved_model(run, export_dir):
     if keras.backend.backend() != "tensorflow":
         pytest.skip("SavedModels are TensorFlow's")
     from keras_transformer.formats.saved_model.writer import export_saved_model
 
-    run = RunDirectory(str(V01 / "run"))
     path = export_saved_model(run, str(export_dir / "saved_model"), OPTIONS)
     return LoadedModel(path)
 
@@ -116,12 +125,12 @@ class CTranslate2ModelTest:
         self, ours, saved_model, name, arrays
     ):
         answer = ours.call(name, arrays)
-        for extra in ("uncovered", "num_tokens"):  # for kt-serve alone
+        for extra in ("num_tokens", "quality", "warnings"):  # for kt-serve
             answer.pop(extra, None)
         expected = saved_model.call(name, arrays)
-        check_names(expected, answer)
         # Only a CTranslate2 model searches again for doubtful translations.
-        doubts = add_warnings(arrays, expected).get("warnings")
+        doubts = expected.pop("warnings", None)
+        check_names(expected, answer)
         if doubts is not None:
             sound = [not any(each) for each in doubts]
             assert sum(sound) > len(sound) / 2
@@ -142,11 +151,9 @@ class CTranslate2ModelTest:
         random = np.random.default_rng(0)
         texts = [" ".join(random.choice([*"abcdefgh"], 16)) for _ in range(40)]
         arrays = {"text": strings(*texts, "a b c d e")}
-        outputs = ours.call("serving_default", arrays)
-        uncovered = outputs.pop("uncovered")
-        assert 5 < np.count_nonzero(uncovered) < 40 and not uncovered[-1]
-        warnings = add_warnings(arrays, outputs, uncovered)["warnings"]
-        assert ["uncovered" in each for each in warnings] == uncovered.tolist()
+        warnings = ours.call("serving_default", arrays)["warnings"]
+        uncovered = ["uncovered" in each for each in warnings]
+        assert 5 < sum(uncovered) < 40 and not uncovered[-1]
 
     @pytest.mark.parametrize(
         "name, arrays",
@@ -204,6 +211,35 @@ class CTranslate2ModelTest:
 
     def test_all_threads_have_work(self, ours):
         assert ours.num_parallel == ours._translator.engine.num_threads >= 1
+
+
+class QualityTest:
+    @pytest.mark.parametrize("format", ["ctranslate2", "saved_model"])
+    def test_an_export_has_the_estimate_of_its_checkpoint(
+        self, ours, saved_model, run, export_dir, format
+    ):
+        expected = plan_model(run.path).read_quality()
+        assert expected.num_pairs == 100
+        assert plan_model(export_dir / format).read_quality() == expected
+
+    def test_that_of_another_checkpoint_stays(self, run, tmp_path):
+        quality = plan_model(run.path).read_quality()
+        other = RunDirectory(shutil.copytree(run.path, tmp_path / "other"))
+        dataclasses.replace(quality, step=quality.step + 1).write(other.path)
+        path = export_ctranslate2(other, str(tmp_path / "export"), OPTIONS)
+        assert plan_model(path).read_quality() is None
+
+    def test_an_answer_is_rated_as_by_a_translator(self, ours):
+        texts = ["a b c", "a b c d e f g h", ""]
+        outputs = ours.call("serving_default", {"text": strings(*texts)})
+        first, second, blank = outputs["quality"]
+        assert 0 <= first <= 1 and 0 <= second <= 1 and blank is None
+        quality, model = ours._quality, ours._translator
+        best = [each[0] for each in model.hypotheses(texts[:2])]
+        for text, one, estimate in zip(texts, best, (first, second)):
+            (rated,), (alarms,) = quality.judge_best(model, [one], [[]], 0.6)
+            assert alarms == []
+            assert estimate == pytest.approx(rated, abs=1e-4) or estimate == 0
 
 
 class ManyHypothesesTest:

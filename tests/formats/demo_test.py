@@ -8,8 +8,11 @@ import sys
 import pytest
 
 from keras_transformer import load
+from keras_transformer import train
+from keras_transformer.bin.datagen import find_vocabulary
 from keras_transformer.errors import UserError
 from keras_transformer.formats import demo
+from keras_transformer.registry import get_problem
 from keras_transformer.runs.run_directory import RunDirectory
 
 NAME = "demo://en-es"
@@ -54,6 +57,22 @@ class DemoTest:
             env={**os.environ, "XDG_CACHE_HOME": str(cache.parent)},
         )
         assert done.stdout == "¿Dónde está la estación?\n", done.stderr
+
+    def test_a_run_of_own_pairs_starts_from_it(self, tmp_path):
+        (tmp_path / "own.tsv").write_text("A dog.\tUn perro.\n" * 20)
+        problem = get_problem("translate_files", str(tmp_path))
+        pairs = [str(tmp_path / "own.tsv")]
+        files = {"train": pairs, "dev": pairs}
+        problem.use_files(files, vocabulary=find_vocabulary(NAME))
+        problem.generate(None)
+        options = {"warm_start_from": NAME, "eval_steps": 0, "train_steps": 1}
+        path = str(tmp_path / "run")
+        trainer = train(
+            problem, None, path, overrides="peak_learning_rate=1e-9", **options
+        )
+        assert trainer.run.hparams.d_model == 256
+        translate = load(path, engine="keras")
+        assert translate(["Good morning."]) == ["Buenos días."]
 
     def test_it_is_unpacked_once_into_a_whole_run(self, cache):
         path = demo.find_directory(NAME)

@@ -31,6 +31,8 @@ from keras_transformer.serving import json_tensors
 from keras_transformer.serving.batcher import Batcher
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.options import Options
+from keras_transformer.serving.options import read_options
 from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.rest import RestApp
 from keras_transformer.serving.service import Service
@@ -143,7 +145,8 @@ def json_bodies(content):
     text = json_reader.decode(content)
     for inputs in (TEXT_INPUT, TWO_INPUTS):
         try:
-            is_row, arrays = json_tensors.read_arrays(text, inputs)
+            is_row, arrays, fields = json_tensors.read_arrays(text, inputs)
+            read_options(fields)
         except RequestError as error:
             assert error.code in CODES
             json_tensors.dump({"error": str(error)})
@@ -159,10 +162,19 @@ class _Echo:
         "serving_default": Signature(TEXT_INPUT, {"translations": None})
     }
     max_tokens = 0  # no limit
-    writes_trees = False
+    features = Options._fields
 
-    def call(self, name, arrays):
-        return {"translations": arrays["text"][:, None]}
+    def call(self, name, arrays, options):
+        columns = {
+            "warnings": ["loop"],
+            "quality": 0.5,
+            "alignments": [(0, len(options.glossary))],
+        }
+        outputs = {"translations": arrays["text"][:, None]}
+        for name, value in columns.items():
+            outputs[name] = np.empty(len(arrays["text"]), object)
+            outputs[name].fill(value)
+        return outputs
 
 
 class _Versions:

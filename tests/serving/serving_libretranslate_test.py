@@ -110,7 +110,10 @@ class TranslateTest:
             "astonished audience of retired plumbers and dentists from the "
             "northern provinces of Finland."
         )
-        assert translate(address, text)["warnings"] == ["loop"]
+        assert translate(address, text)["warnings"] == [
+            "loop",
+            "reached_limit",
+        ]
 
     def test_a_text_without_words_stays(self, address):
         numbers = "1 2 3 4 5 6 7"

@@ -10,6 +10,7 @@ from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.loaded_model import EXPORT_FILE
 from keras_transformer.serving.loaded_model import WARMUP_FILE
 from keras_transformer.serving.loaded_model import LoadedModel
+from keras_transformer.serving.loaded_model import find_warnings
 
 
 def strings(*texts):
@@ -41,6 +42,18 @@ def prediction_log(signature_name, **arrays):
     for name, array in arrays.items():
         request.inputs[name].CopyFrom(tf.make_tensor_proto(array))
     return log.SerializeToString()
+
+
+def test_a_doubtful_translation_has_warnings():
+    arrays = {"text": strings("a day", "a day")}
+    rows = [[b"un giorno"], [b"di giorno in giorno in giorno"]]
+    outputs = {"translations": np.array(rows, object)}
+    (warnings,) = find_warnings(arrays, outputs).values()
+    assert warnings.tolist() == [[], ["loop"]]
+    # Other models may use these names for something else.
+    for other in ({"scores": outputs}, {"translations": np.zeros((2, 1))}):
+        assert not find_warnings(arrays, other)
+    assert not find_warnings({"words": arrays["text"]}, outputs)
 
 
 class LoadedModelTest:

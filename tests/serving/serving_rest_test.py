@@ -5,13 +5,10 @@ import socket
 import threading
 import time
 
-import numpy as np
 import pytest
 import toy_saved_model as toy
 
 from keras_transformer.serving import limits
-from keras_transformer.serving.json_tensors import format_response
-from keras_transformer.serving.rest import add_warnings
 from keras_transformer.serving.server import NUM_BATCH_THREADS
 
 
@@ -90,23 +87,6 @@ class PredictTest:
             200,
             {"outputs": {"translations": [["2:Ä", "ä"]], "scores": [[3, 1]]}},
         )
-
-    def test_a_doubtful_translation_has_warnings(self):
-        arrays = {"text": np.array([b"a day", b"a day", b"\xff"], object)}
-        rows = [[b"un giorno"], [b"di giorno in giorno in giorno"], [b"\xff"]]
-        outputs = {"translations": np.array(rows, object)}
-        found = add_warnings(arrays, outputs)
-        assert found["warnings"].tolist() == [[], ["loop"], []]
-        assert b'"warnings": ["loop"]' in format_response(found, True)
-        uncovered = np.array([True, False, False])
-        found = add_warnings(arrays, outputs, uncovered)
-        assert found["warnings"].tolist() == [["uncovered"], ["loop"], []]
-        fine = {"translations": np.array(rows[:1] * 3, object)}
-        for unchanged in (fine, {"scores": arrays["text"]}):
-            assert add_warnings(arrays, unchanged) is unchanged
-        other = {"text": np.array([], object)}
-        empty = {"translations": np.zeros((0, 1), object)}
-        assert add_warnings(other, empty) is empty
 
     def test_a_version_can_be_named(self, ask):
         for version in (1, 2):
@@ -339,9 +319,9 @@ class HttpTest:
         model = server.service.find("toy")[1]
         calls = []
 
-        def count_call(name, arrays, call=model.call):
+        def count_call(name, *arguments, call=model.call):
             calls.append(name)
-            return call(name, arrays)
+            return call(name, *arguments)
 
         monkeypatch.setattr(model, "call", count_call)
         # Each fills a batch, so that the last two have to wait.

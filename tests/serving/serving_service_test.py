@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from keras_transformer.serving.batcher import Batcher
+from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.options import Options
 from keras_transformer.serving.service import Service
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
@@ -13,13 +15,15 @@ TEXT = Tensor(np.dtype(object), (None,))
 class Lengths:
     """A model that returns the lengths of texts and records its batches."""
 
-    signatures = {"lengths": Signature({"text": TEXT}, {"lengths": TEXT})}
+    signature = Signature({"text": TEXT}, {"lengths": TEXT})
+    signatures = {"lengths": signature, "serving_default": signature}
+    features = {"alignments", "glossary"}
 
     def __init__(self, max_tokens):
         self.max_tokens = max_tokens
         self.batches = []
 
-    def call(self, name, arrays):
+    def call(self, name, arrays, options):
         self.batches.append([len(text) for text in arrays["text"]])
         return {"lengths": np.array(self.batches[-1])}
 
@@ -45,6 +49,33 @@ class PredictTest:
             results = service.submit(model, "lengths", arrays).wait()
             assert results["lengths"].tolist() == [100] * 4
             assert len(model.batches) == batches
+
+    def test_requests_with_other_options_are_another_batch(self, service):
+        model = Lengths(100)
+        wanted = [Options(), Options(alignments=True), Options(quality=False)]
+        wanted += [Options(glossary=(("a", "b"),)), Options()]
+        blocker = service.submit(model, "serving_default", texts(9, 9, 9, 9))
+        calls = [
+            service.submit(model, "serving_default", texts(number + 1), one)
+            for number, one in enumerate(wanted)
+        ]
+        for call in [blocker, *calls]:
+            call.wait()
+        assert sorted(map(sorted, model.batches)) == [
+            [1, 3, 5],
+            [2],
+            [4],
+            [9, 9, 9, 9],
+        ]
+
+    @pytest.mark.parametrize("name", ["serving_default", "lengths"])
+    def test_what_a_model_cannot_do_is_refused_by_name(self, service, name):
+        options = Options(quality=True, alignments=name == "lengths")
+        words = "quality.*kt-evaluate --calibrate"
+        if options.alignments:
+            words = "alignments.*CTranslate2.*serving_default"
+        with pytest.raises(InvalidRequest, match=words):
+            service.submit(Lengths(9), name, texts(1), options)
 
     def test_a_sentence_that_is_too_long_never_reaches_the_model(self, service):
         model = Lengths(10)

@@ -18,7 +18,7 @@ from keras_transformer.files.reading import check_files
 from keras_transformer.formats import exported
 from keras_transformer.search.options import MAX_TERM_TOKENS
 
-EXPORT_PATH = os.path.join("assets.extra", exported.EXPORT_FILE)
+EXPORT_PATH = os.path.join(exported.EXTRA, exported.EXPORT_FILE)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,6 +9,7 @@ from absl import logging as absl_logging
 
 from keras_transformer.files.quiet import silence
 from keras_transformer.formats import versions
+from keras_transformer.formats.exported import EXTRA
 from keras_transformer.parsing.target_text import find_linearization
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.weights import load_model
@@ -18,7 +19,6 @@ from keras_transformer.serving.messages import PredictionLog
 from keras_transformer.serving.messages import to_proto
 
 _log = logging.getLogger(__name__)
-EXTRA = "assets.extra"  # TensorFlow leaves this folder to other programs
 WARMUP_FILE = "tf_serving_warmup_requests"
 WARMUP_BATCHES = (1, 4, 16)  # sizes of the requests in it
 PACKAGES = ("keras-t2t", "keras", "tensorflow")

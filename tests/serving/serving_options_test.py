@@ -1,0 +1,139 @@
+"""What a client may ask of each translation beside its text."""
+
+import json
+import pathlib
+
+import pytest
+from tool_client import ask
+from tool_client import export_demo
+from tool_client import translate
+
+from keras_transformer.decoding.served_model import open_model
+from keras_transformer.scoring.quality import QualityEstimate
+from keras_transformer.serving.errors import InvalidRequest
+from keras_transformer.serving.options import Options
+from keras_transformer.serving.options import read_options
+from keras_transformer.serving.pairs import Route
+from keras_transformer.serving.server import Server
+
+PREDICT = "/v1/models/translate:predict"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """A server whose export rates translations by their scores alone."""
+    folder = tmp_path_factory.mktemp("options")
+    version = pathlib.Path(export_demo(folder), "1")
+    QualityEstimate(1, 100, 50.0, [1, 2, 0], [0, 0], 9.0).write(version)
+    server = Server(
+        str(version.parent),
+        rest_api_port=0,
+        open_model=open_model,
+        routes={
+            ("en", "es"): Route("translate"),
+            ("es", "fr"): Route("translate"),
+            ("en", "de"): Route("translate", "Good "),
+        },
+    )
+    server.start()
+    yield f"http://localhost:{server.rest_api_port}"
+    server.stop()
+
+
+def predict(address, *texts, **options):
+    body = json.dumps({"instances": texts, **options})
+    _, _, response = ask(address, PREDICT, body)
+    return response
+
+
+class ReadTest:
+    @pytest.mark.parametrize(
+        "fields, options",
+        [
+            ({}, Options()),
+            ({"alignments": "", "glossary": ""}, Options()),
+            ({"alignments": "true"}, Options(alignments=True)),
+            ({"quality": True, "glossary": {}}, Options(quality=True)),
+            (
+                {"glossary": '{"a b": null, "A": "c"}'},
+                Options(glossary=(("A", "c"), ("a b", None))),
+            ),
+        ],
+    )
+    def test_forms_and_json_are_read(self, fields, options):
+        assert read_options(fields) == options
+
+    @pytest.mark.parametrize("name", ["alignments", "quality"])
+    @pytest.mark.parametrize("value", [1, "yes", [True], {}])
+    def test_a_switch_is_true_or_false(self, name, value):
+        with pytest.raises(InvalidRequest, match=f"{name}.*true or false"):
+            read_options({name: value})
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            "a",
+            "[",
+            "[" * 99_999,
+            7,
+            ["a"],
+            {"a": 7},
+            {"": "a"},
+            {"a": " "},
+            {"a": "b" * 2**15},
+            {"a": "\ud800"},
+        ],
+    )
+    def test_a_glossary_is_an_object_of_texts(self, value):
+        with pytest.raises(InvalidRequest, match="glossary|surrogate"):
+            read_options({"glossary": value})
+
+
+class AnswerTest:
+    def test_predict_answers_as_tf_serving_until_it_is_asked(self, address):
+        (plain,) = predict(address, "A dog.")["predictions"]
+        assert plain.keys() == {"translations", "scores"}
+        more = predict(address, "A dog.", "", quality=True, alignments=True)
+        first, blank = more["predictions"]
+        assert first["translations"] == plain["translations"]
+        assert first["alignments"] == [[0, 0], [1, 1]]
+        assert 0 < first["quality"] < 1
+        assert blank["quality"] is None and blank["alignments"] == []
+
+    def test_a_tool_gets_the_links_of_each_sentence(self, address):
+        response = translate(
+            address, ["A dog. I love you.", "1 2 3"], alignments=True
+        )
+        first, second = response["alignments"][0]
+        assert first == {
+            "source": "A dog.",
+            "translation": "Un perro.",
+            "links": [[0, 0], [1, 1]],
+        }
+        assert second["translation"] == "Te amo."
+        assert "alignments" not in translate(address, "A dog.")
+
+    def test_a_text_is_as_good_as_its_worst_sentence(self, address):
+        texts = ["A dog.", "I love you.", "A dog. I love you."]
+        first, second, both = translate(address, texts)["quality"]
+        assert both == min(first, second) < max(first, second)
+
+    def test_a_tag_before_a_text_is_linked_with_nothing(self, address):
+        (one,) = translate(address, "morning.", target="de", alignments=True)[
+            "alignments"
+        ]
+        assert one["source"] == "morning."
+        assert one["translation"] == "Buenos días."
+        assert {source for source, _ in one["links"]} <= {0}
+
+    def test_two_models_in_a_row_cannot_link_words(self, address):
+        response = translate(address, "A dog.", target="fr", alignments=True)
+        assert "en to es to fr, by 2 models" in response["error"]
+
+    def test_a_fault_is_one_line(self, address):
+        for response in (
+            predict(address, "a", glossary={"a": 7}),
+            translate(address, "a", glossary={"a": 7}),
+        ):
+            assert "`glossary` must be an object" in response["error"]
+            assert "\n" not in response["error"]

@@ -10,6 +10,10 @@ Vaswani et al. (2017) did. The averaged run can be decoded, evaluated and
 exported like any other run, but not trained further. The command prints the new
 run's directory to standard output.
 
+--start_share=0.5 also mixes in the weights that a run started from. So a model
+that was fitted to a domain forgets less of what it knew (Wortsman et al.,
+2022).
+
 An average can be worse than a single checkpoint, above all if the checkpoints
 are far apart or the model still improves quickly. The command therefore
 measures the average, the newest checkpoint and the best one on dev, as
@@ -40,6 +44,12 @@ FLAGS = flags.define(
         "--timed_checkpoint_minutes makes.",
         default="evaluated",
     ),
+    start_share=flags.amount(
+        "Share of the weights that the run started from (--warm_start_from of "
+        "kt-trainer), so that it forgets less of what they knew.",
+        default=0.0,
+        maximum=1,
+    ),
     averaged_dir=flags.path(
         "Directory of the averaged run. Default: averaged, inside output_dir."
     ),
@@ -64,7 +74,12 @@ def main(argv):
     problem, fault = _problem(run)
     evaluate = problem and functools.partial(_evaluate, run, problem)
     averaged_run = average_run(
-        run, FLAGS.num_last_checkpoints, path, evaluate, FLAGS.checkpoints
+        run,
+        FLAGS.num_last_checkpoints,
+        path,
+        evaluate,
+        FLAGS.checkpoints,
+        FLAGS.start_share,
     )
     card.write_model_card(path, averaged_run)
     if problem is None:
@@ -115,7 +130,9 @@ def _evaluate(run, problem, steps, arrays):
     load_backend()
     from keras_transformer.training.average_report import report_average
 
-    return report_average(problem, run, len(steps), arrays)
+    # A share of the start is meant to lose some quality on the run's dev set.
+    warn = not FLAGS.start_share
+    return report_average(problem, run, len(steps), arrays, warn)
 
 
 def _print_steps(steps):

@@ -37,29 +37,61 @@ _MAKES_MORE = {
 }
 
 
-def average_run(run, num_last, path, evaluate=None, kind="evaluated"):
+def average_run(
+    run, num_last, path, evaluate=None, kind="evaluated", start_share=0.0
+):
     """Writes the average of a run's last checkpoints as another run.
 
     An earlier average stays in its place until the new one is complete.
     `evaluate` takes the averaged steps and weights and returns figures on dev
-    by name, which the average records. Other arguments are as in `average`.
+    by name, which the average records. `start_share` is the share of the
+    weights that the run started from; the average has the rest (Wortsman et
+    al., 2022). Other arguments are as in `average`.
     """
     _check_place(path, run)
+    start = _open_start(run, start_share) if start_share else None
     check = functools.partial(_check_replaceable, path)
     with directories.replace_content(path, RUN_FILE, check, OWN) as aside:
         headers = weights.select_decoding_weights(run.checkpoints.headers())
         num_bytes = sum(header.total_bytes for header in headers.values())
         check_space(aside, num_bytes)
         steps, arrays = average(run.checkpoints, num_last, kind)
+        if start:
+            for name, array in weights.read_weights(start.checkpoints).items():
+                arrays[name] += start_share * (array - arrays[name])
         figures = evaluate(steps, arrays) if evaluate else {}
         averaged = RunDirectory.create(
             aside,
-            _make_record(run, steps, figures),
+            _make_record(run, steps, figures, start_share),
             run.hparams.without_lora(),
             *run.vocabularies.model_bytes,
         )
         averaged.checkpoints.save(steps[-1], arrays)
     return RunDirectory(path)
+
+
+def _open_start(run, start_share):
+    """Opens the run that a run started from, if it has the same weights."""
+    path = run.record.get("warm_start_from")
+    fault = f"{run.path} did not start from another run"
+    if path:
+        fault = f"{run.path} started from {path}, which is no run any more"
+        if RunDirectory.exists(path):
+            start = RunDirectory(path)
+            if start.vocabularies.hashes == run.vocabularies.hashes:
+                check_shapes(
+                    _read_shapes(run.checkpoints, run.checkpoints.find()),
+                    _read_shapes(start.checkpoints, start.checkpoints.find()),
+                    start.path,
+                    "Leave --start_share out.",
+                )
+                return start
+            fault = f"{run.path} and {path} have different vocabularies"
+    raise UserError(
+        "`start_share` must be 0 unless the run that another one started from "
+        f"is there and has its vocabulary. Received: start_share={start_share}"
+        f", and {fault}. Leave --start_share out."
+    )
 
 
 def average(checkpoints, num_last, kind="evaluated"):
@@ -147,7 +179,7 @@ def describe_steps(steps):
     )
 
 
-def _make_record(run, steps, figures):
+def _make_record(run, steps, figures, start_share):
     training = run.read_training(steps[-1])
     # Evaluations during training describe one checkpoint, not the average.
     names = ("seconds", "epochs", *COSTS)
@@ -156,7 +188,8 @@ def _make_record(run, steps, figures):
         # Infinity is not valid JSON.
         finite = {n: v for n, v in figures.items() if math.isfinite(v)}
         training.update(dev_step=steps[-1], dev=finite)
-    return {**run.record, "averaged_steps": steps, "training": training}
+    record = {**run.record, "averaged_steps": steps, "training": training}
+    return {**record, "start_share": start_share} if start_share else record
 
 
 def _read_shapes(checkpoints, step):

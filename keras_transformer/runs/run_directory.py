@@ -47,6 +47,7 @@ _RECORD = {
     "data_dir?": (str, None),
     "data?": (_DATA, None),
     "averaged_steps?": [WHOLE],
+    "start_share?": float,
     "licence?": (str, None),
     "datasets?": ([str], None),
     "imported?": {

@@ -11,13 +11,14 @@ from keras_transformer.training.backends.make_backend import make_backend
 from keras_transformer.training.evaluator import Evaluator
 
 
-def report_average(problem, run, num_averaged, averaged):
+def report_average(problem, run, num_averaged, averaged, warn=True):
     """Measures an average and single checkpoints on dev and prints a table.
 
     The table has a row for the newest checkpoint, one for the best if that is
     another, and one for the average. If a checkpoint is better than the
-    average, a line below the table says so and what to do. All of it goes to
-    standard error. Returns the figures of the average by name.
+    average, a line below the table says so and what to do, unless `warn` is
+    false. All of it goes to standard error. Returns the figures of the average
+    by name.
     """
     # In float32, like decoding, whatever the run's precision is. The weights
     # are measured as they are: a moving average of them exists only over the
@@ -41,7 +42,7 @@ def report_average(problem, run, num_averaged, averaged):
     average = _measure(evaluate, averaged, run.path)
     _print_row(f"average of {num_averaged}", average, measure)
     warning = compare(table, average, measure)
-    if warning:
+    if warn and warning:
         print(warning, file=sys.stderr)
     return average
 

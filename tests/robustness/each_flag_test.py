@@ -33,6 +33,7 @@ WRONG_VALUES = {
         evaluate=maybe
         num_last_checkpoints=five
         registry_help=2
+        start_share=1.5
     """,
     "clean": """
         max_length=0

@@ -7,6 +7,7 @@ import pytest
 
 from keras_transformer import hparam
 from keras_transformer.data.vocabulary.subwords import train_subwords
+from keras_transformer.errors import UserError
 from keras_transformer.files.directories import replace_content
 from keras_transformer.runs.averaging import average_run
 from keras_transformer.runs.run_directory import RUN_FILE
@@ -94,6 +95,48 @@ class PlaceTest:
         average_run(run, 2, str(tmp_path / "link"))
         assert (tmp_path / "link").is_symlink()
         assert RunDirectory(str(place)).averaged_steps == [1, 2]
+
+
+class StartShareTest:
+    @pytest.fixture
+    def start(self, tmp_path, model_bytes):
+        start = RunDirectory.create(
+            str(tmp_path / "start"), {"problem": "copy"}, HPARAMS, model_bytes
+        )
+        start.checkpoints.save(9, {"model/a": np.full(2, 6.0)})
+        return start
+
+    @pytest.fixture
+    def tuned(self, run, start):
+        run.record["warm_start_from"] = start.path
+        return run
+
+    @pytest.mark.parametrize("share, weight", [(0, 1.5), (0.2, 2.4), (1, 6)])
+    def test_the_average_has_a_share_of_the_start(self, tuned, share, weight):
+        path = tuned.file("averaged")
+        averaged = average_run(tuned, 2, path, start_share=share)
+        arrays = averaged.checkpoints.load()
+        np.testing.assert_allclose(arrays["model/a"], weight)
+        assert averaged.record.get("start_share", 0) == share
+
+    def test_without_the_weights_of_the_start_there_is_no_average(
+        self, run, start, tmp_path
+    ):
+        def fails(words):
+            with pytest.raises(UserError, match=words):
+                average_run(run, 1, run.file("averaged"), start_share=0.5)
+            assert names_in(run.path) == []
+
+        fails("did not start from another run. Leave --start_share out")
+        run.record["warm_start_from"] = str(tmp_path / "gone")
+        fails("gone, which is no run any more")
+        run.record["warm_start_from"] = start.path
+        start.checkpoints.save(10, {"model/a": np.ones(3)})
+        fails("'model/a' is of shape .3,. but must be of shape .2,.")
+        other = train_subwords(["other text"], 270, str(tmp_path / "other"))
+        with open(start.file("vocab.model"), "wb") as file:
+            file.write(other.model_bytes)
+        fails("different vocabularies")
 
 
 class ReplacementTest:

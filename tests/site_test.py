@@ -13,6 +13,8 @@ import yaml
 from source_files import ROOT
 
 from keras_transformer import registry
+from keras_transformer.formats.html.node import find_node
+from keras_transformer.formats.html.node import translate
 
 pytest.importorskip("zensical")
 
@@ -144,6 +146,14 @@ class SiteTest:
             "num_heads",
         ):
             assert words in page
+
+    def test_a_page_shows_the_demo_which_translates_in_it(self, site):
+        page = (site / "demo.html").read_text("utf-8")
+        (name,) = re.findall('<iframe src="([^"]+)"', page)
+        if not find_node():
+            pytest.skip("needs Node.js")
+        texts, _ = translate(site / name, ["I like music."])
+        assert texts == ["Me gusta la música."]
 
     def test_pages_load_nothing_from_other_addresses(self, site):
         pages = list(site.rglob("*.html"))

@@ -16,6 +16,11 @@ import history_page
 import reference_pages
 import yaml
 
+from keras_transformer.formats.demo import find_directory
+from keras_transformer.formats.html.writer import export_html
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.search.options import DecodeOptions
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SITE = ROOT / "docs/site"
 GITHUB = "https://github.com/keras-t2t/keras-t2t/blob/main/"
@@ -27,6 +32,18 @@ FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 LIST = re.compile(r"^(?!- |\s)(.+\n)(?=- )", re.MULTILINE)
 NAMED = re.compile(r"\[[\w/.]+\.md\]\(([^)#\s]+\.md)")
 REFERENCE = re.compile(r"\[([\w/]+\.md)\](?=\[)")
+DEMO = "demo://en-es"
+# The page that `kt-exporter` makes of the demo is 8 MB and not in the checkout.
+DEMO_PAGE = f"""# Translate here
+The model is in this page: nothing that you type leaves your browser. It is the
+demo that comes with the package, English to Spanish, and one command made it
+[a page](exporting.md#a-page):
+
+    kt-exporter --output_dir={DEMO} --format=html
+
+<iframe src="demo_page.html" title="Translation from English to Spanish"
+  style="border: 0; height: 34rem; width: 100%"></iframe>
+"""
 LINK = re.compile(r"(\]\(|^\[[^\]]+\]: )([^)\s]+)", re.MULTILINE)
 
 
@@ -111,6 +128,7 @@ def build(target):
     pages |= reference_pages.make_pages()
     history = history_page.read_history(ROOT / "benchmarks/history.jsonl")
     pages["history.md"] = history_page.make_page(history)
+    pages["demo.md"] = DEMO_PAGE
     for name, text in pages.items():
         path = target / "docs" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,6 +140,9 @@ def build(target):
         history_page.draw(history, target / "docs/history.svg")
     for name in ("style.css", "iframe-worker.js"):
         shutil.copyfile(SITE / name, target / "docs" / name)
+    run = RunDirectory(find_directory(DEMO))
+    options = DecodeOptions.from_hparams(run.hparams)
+    export_html(run, str(target / "docs/demo_page.html"), options)
     navigation = yaml.safe_load((SITE / "navigation.yml").read_text("utf-8"))
     settings = (SITE / "mkdocs.yml").read_text("utf-8")
     settings = settings.replace("$ROOT", str(ROOT))

@@ -1,17 +1,17 @@
 """Certificates: whether another form of a model translates as its run does."""
 
 import dataclasses
-import functools
 import importlib.metadata
 import importlib.util
 import logging
-import os
+import pathlib
 import time
+from functools import partial
 
 from keras_transformer.data.batches.padding import pad
 from keras_transformer.data.generation.generation import read_manifest
-from keras_transformer.data.text import parallel_files
-from keras_transformer.data.text import text_files
+from keras_transformer.data.text.parallel_files import TAB
+from keras_transformer.data.text.text_files import read_lines
 from keras_transformer.decoding.loading import load
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.errors import UserError
@@ -49,8 +49,8 @@ class Certificate:
     num_texts: int
     num_equal: int  # translations that are the same, or tie
     difference: float | None  # the largest of two scores, where both have some
-    seconds: tuple[float, float]  # of the run, and of the other form
-    bleu: tuple[float, float] | None  # of both, if there are references
+    seconds: list[float]  # of the run, and of the other form
+    bleu: list[float]  # of both; empty without references
 
     def check(self, is_exact):
         """Raises a `UserError` if the other form is none of the same model."""
@@ -69,8 +69,9 @@ class Certificate:
         if self.difference is not None:
             text += f", with scores that differ by up to {self.difference:.1e}"
         if self.bleu:
-            ours, theirs = self.bleu
-            text += f"; BLEU is {ours:.2f} for the run and {theirs:.2f} here"
+            text += "; BLEU is {:.2f} for the run and {:.2f} here".format(
+                *self.bleu
+            )
         ours, theirs = self.seconds
         return f"{text}; the run took {ours:.1f} s, and this {theirs:.1f} s."
 
@@ -86,22 +87,20 @@ def compare(ours, theirs, texts, references=()):
         start = time.monotonic()
         results.append(translate(texts))
         seconds.append(time.monotonic() - start)
-    (translations, scores), (others, other_scores) = results
-    is_equal = [a == b for a, b in zip(translations, others, strict=True)]
+    translations, scores = zip(*results)
+    is_equal = [a == b for a, b in zip(*translations, strict=True)]
     largest = None
-    if scores and other_scores:
-        differences = [abs(a - b) for a, b in zip(scores, other_scores)]
+    if all(scores):
+        differences = [abs(a - b) for a, b in zip(*scores)]
         is_equal = [e or d < TIE for e, d in zip(is_equal, differences)]
         of_equal = [d for e, d in zip(is_equal, differences) if e]
         largest = max(of_equal, default=0.0)
-    bleu = None
-    if references:
-        tokenizer = choose_tokenizer(None, references)
-        bleu = tuple(
-            bleu_report(each, references, tokenizer).scores["bleu"]
-            for each in (translations, others)
-        )
-    return Certificate(len(texts), sum(is_equal), largest, tuple(seconds), bleu)
+    bleu = [
+        bleu_report(each, references, choose_tokenizer(None, references))
+        for each in (translations if references else ())
+    ]
+    bleu = [report.scores["bleu"] for report in bleu]
+    return Certificate(len(texts), sum(is_equal), largest, seconds, bleu)
 
 
 def plan_certificate(
@@ -112,13 +111,12 @@ def plan_certificate(
     The function takes the path of what was written, and returns the text for
     its card. It raises a `UserError` if the export does not translate as the
     run does. `options` are the `DecodeOptions` of the export, and `is_exact`
-    tells whether it computes in float32 with all subwords.
-
-    `file` has a text in each line or, if it ends in .tsv, a text, a tab and a
-    reference. By default there are `NUM_TEXTS` pairs of dev. `load_backend` is
-    called before something needs Keras or TensorFlow.
+    tells whether it computes in float32 with all subwords. Each line of `file`
+    has a text and perhaps a tab and a reference. By default there are
+    `NUM_TEXTS` pairs of dev. `load_backend` is called before something needs
+    Keras or TensorFlow.
     """
-    texts, references = _read_file(file) if file else _choose_samples(run)
+    texts, references = _read_texts(run, file)
     if obstacle := _find_obstacle(run, format, options, texts):
         text = f"The export was not compared with the run, since {obstacle}."
         _log.warning("%s", text)
@@ -131,54 +129,48 @@ def plan_certificate(
         if plan.engine == "keras" or format.startswith("saved_model"):
             load_backend()
         translator = plan.load()
-        forms = _list_forms(path, format, translator, options)
-        certificates = []
-        for ours, theirs, is_float in forms:
-            certificates.append(compare(ours, theirs, texts, references))
-            certificates[-1].check(is_exact and is_float)
+        sentences = []
+        for ours, theirs, is_float in _list_forms(
+            path, format, translator, options
+        ):
+            certificate = compare(ours, theirs, texts, references)
+            certificate.check(is_exact and is_float)
+            sentences.append(str(certificate))
         packages = ["keras-t2t", *PACKAGES.get(format, ())]
         versions = [f"{p} {importlib.metadata.version(p)}" for p in packages]
-        sentences = [
-            *map(str, certificates),
-            f"The files have {_count_bytes(path):,} bytes.",
-            f"Versions: {', '.join(versions)}.",
-        ]
+        paths = [pathlib.Path(path), *pathlib.Path(path).rglob("*")]
+        size = sum(each.stat().st_size for each in paths if each.is_file())
+        sentences.append(f"The files have {size:,} bytes.")
+        sentences.append(f"Versions: {', '.join(versions)}.")
         return " ".join(sentences)
 
     return certify
 
 
-def _read_file(file):
-    """Returns the texts of a file, and references if it has some."""
-    if file.lower().removesuffix(".gz").endswith(".tsv"):
-        rows = parallel_files.read_pairs([file])
+def _read_texts(run, file):
+    """Returns texts, and references if all have one; none if data are gone."""
+    if file:
+        rows = [line.split(TAB) for line in read_lines(file)]
+        rows = [row for row in rows if row[0].strip()]
+        if not rows:
+            raise UserError(
+                "`--verify` must name a file of texts. Received: "
+                f"--verify={file}, which has none. Name another file."
+            )
     else:
-        rows = ((line,) for line in text_files.read_lines(file))
-    rows = [row for row in rows if row[0].strip()]
-    if not rows:
-        raise UserError(
-            "`--verify` must name a file of texts. Received: "
-            f"--verify={file}, which has none. Name another file."
-        )
-    texts, *references = zip(*rows)
-    return list(texts), list(*references)
-
-
-def _choose_samples(run):
-    """Returns texts and references of dev; none if the data are gone."""
-    problem = data_record.find_problem(run)
-    if not (problem and problem.data_dir and read_manifest(problem.directory)):
-        return [], []
-    sides = problem.text_split("dev")
-    lengths = map(len, run.source_vocabulary.encode(sides[0]))
-    rows = [
-        row
-        for row, length in zip(zip(*sides), lengths)
-        if 1 < length <= run.hparams.max_length
-    ]
-    rows = rows[:: max(1, len(rows) // NUM_TEXTS)][:NUM_TEXTS]
-    texts, references = zip(*rows) if rows else ((), ())
-    return list(texts), list(references)
+        problem = data_record.find_problem(run)
+        if not (problem and problem.data_dir) or not read_manifest(
+            problem.directory
+        ):
+            return [], []
+        sides = problem.text_split("dev")
+        lengths = map(len, run.source_vocabulary.encode(sides[0]))
+        longest = run.hparams.max_length
+        rows = [r for *r, n in zip(*sides, lengths) if 1 < n <= longest]
+        rows = rows[:: max(1, len(rows) // NUM_TEXTS)][:NUM_TEXTS]
+    references = [row[1] for row in rows if len(row) > 1]
+    has_all = len(references) == len(rows)
+    return [row[0] for row in rows], references if has_all else []
 
 
 def _find_obstacle(run, format, options, texts):
@@ -201,32 +193,23 @@ def _list_forms(path, format, translator, options):
     """Yields two functions for `compare`, and whether the second is exact."""
     changes = dataclasses.asdict(options)
     del changes["num_hypotheses"]
-
-    by_ids = functools.partial(translate_ids, translator)
-    if format == "onnx":
+    ours = partial(translator, return_scores=True, **changes)
+    if format == "onnx":  # searches greedily
+        limit = {"extra_length": options.extra_length}
+        ours = partial(translate_ids, translator, **limit, **GREEDY)
         for suffix in ("", QUANTIZED):
-            theirs = functools.partial(
-                OnnxSession(path, suffix).translate,
-                extra_length=options.extra_length,
-            )
-            ours = functools.partial(
-                by_ids, extra_length=options.extra_length, **GREEDY
-            )
+            theirs = partial(OnnxSession(path, suffix).translate, **limit)
             yield ours, theirs, not suffix
-        return
-    if format == "saved_model_ids":
-        theirs = functools.partial(_translate_by_ids, path, translator.codec)
-        yield functools.partial(by_ids, **changes), theirs, True
-        return
-    ours = functools.partial(translator, return_scores=True, **changes)
-    if format == "html":
-        yield ours, lambda texts: (node.translate(path, texts), None), False
-        return
-    theirs = functools.partial(load(path), return_scores=True)
-    if format == "marian":  # its files do not state everything
-        del changes["beam_size"], changes["alpha"]
-        theirs = functools.partial(theirs, **changes)
-    yield ours, theirs, True
+    elif format == "saved_model_ids":
+        ours = partial(translate_ids, translator, **changes)
+        yield ours, partial(_translate_by_ids, path, translator.codec), True
+    elif format == "html":
+        yield ours, partial(node.translate, path), False
+    else:
+        # The files of Marian do not state other options.
+        others = {n: v for n, v in changes.items() if n not in GREEDY}
+        others = others if format == "marian" else {}
+        yield ours, partial(load(path), return_scores=True, **others), True
 
 
 def translate_ids(translator, texts, **options):
@@ -250,12 +233,3 @@ def _translate_by_ids(path, codec, texts):
     return codec.vocabulary.decode(rows), outputs["scores"][
         :, 0
     ].numpy().tolist()
-
-
-def _count_bytes(path):
-    folders = os.walk(path) if os.path.isdir(path) else [("", (), [path])]
-    return sum(
-        os.path.getsize(os.path.join(folder, name))
-        for folder, _, names in folders
-        for name in names
-    )

@@ -26,7 +26,11 @@ EXPORT_FILE = "export.json"
 EXTRA = "assets.extra"  # TensorFlow leaves this folder to other programs
 SHORTLIST_FILE = "vmap.txt"  # the name that CTranslate2 demands
 # The file by which the format of a version is recognised.
-FILES = {"ctranslate2": CTRANSLATE2_FILE, "saved_model": SAVED_MODEL_FILE}
+FILES = {
+    "ctranslate2": CTRANSLATE2_FILE,
+    "saved_model": SAVED_MODEL_FILE,
+    "onnx": os.path.join("onnx", "encoder_model.onnx"),
+}
 
 # The shape of `export.json`; see `read_record`.
 _RECORD = {
@@ -87,6 +91,8 @@ def list_directories(path: Paths) -> list:
 
 def find_format(paths):
     """Returns the format of a list of directories, or None for runs."""
+    for path in paths:
+        refuse_onnx(path)
     formats = list(map(find_export_format, paths))
     if len(paths) == 1:
         return formats[0]
@@ -100,12 +106,22 @@ def find_format(paths):
 
 
 def find_export_format(path):
-    """Returns "saved_model", "ctranslate2", or None for no exported model."""
+    """Returns the name in `FILES` of an exported model, or None."""
     newest = find_newest_version(path)
     for format, name in FILES.items():
         if os.path.isfile(os.path.join(newest, name)):
             return format
     return None
+
+
+def refuse_onnx(path):
+    """Raises a `UserError` if a path has a model that only others can load."""
+    if find_export_format(path) == "onnx":
+        raise UserError(
+            f"{path} holds a model for ONNX Runtime and transformers.js, which "
+            "cannot be loaded here. Name the directory of the run, or export "
+            "it with --format=ctranslate2."
+        )
 
 
 def find_newest_version(path):

@@ -16,8 +16,11 @@ from small_translators import make_vocabulary
 from tiny_marian import write_tiny_marian
 
 from keras_transformer.data.vocabulary.subwords import train_subwords
+from keras_transformer.decoding.loading import load
+from keras_transformer.decoding.served_model import open_model
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
+from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
 from keras_transformer.formats.marian.reader import import_marian
 from keras_transformer.formats.onnx import tokenizer
 from keras_transformer.formats.onnx.writer import QUANTIZED
@@ -92,6 +95,17 @@ class OnnxExportTest:
         # What the model lacks is unknown to the encoder.
         theirs = [[i if i < size else 2 for i in row] for row in theirs]
         assert theirs == ids
+
+    def test_what_cannot_load_it_says_so(self, tmp_path):
+        run = make_run(tmp_path / "run", make_vocabulary(tmp_path / "a.model"))
+        target = str(tmp_path / "export")
+        path = export_onnx(run, target, GREEDY)
+        for open_one in (load, open_model):
+            with pytest.raises(UserError, match="a model for ONNX Runtime"):
+                open_one(path)
+        with pytest.raises(UserError, match="versions of one format"):
+            export_ctranslate2(run, target, GREEDY)
+        assert export_onnx(run, target, GREEDY) == f"{target}/2"
 
     def test_parsers_are_refused(self, tmp_path):
         vocabulary = make_tree_vocabulary(tmp_path / "vocab.model")

@@ -25,7 +25,7 @@ def find_node():
 
 
 def translate(path, texts):
-    """Returns the translations of texts by the page in a file."""
+    """Returns the translations of a page in a file, and None for scores."""
     with open(path, encoding="utf-8") as file:
         page = file.read()
     worker, model = (
@@ -41,4 +41,4 @@ def translate(path, texts):
             f"The page {path} fails in Node.js: {done.stderr[-300:]}. Export "
             "the run again."
         )
-    return json.loads(done.stdout)
+    return json.loads(done.stdout), None

@@ -26,6 +26,9 @@ def translate(command, values, arguments):
     result, notes = [], {}
     pieces = list(_split(arguments, values))
     for name, value, text in pieces:
+        if name is None:
+            result.append(text)
+            continue
         _, here = find(command, name, value and value.lower())
         if here.startswith("kt-"):
             # Another command does what was asked, and has a table of its own.
@@ -36,7 +39,7 @@ def translate(command, values, arguments):
         table = f"{command} --{name}"
         if table in TABLES and value is not None:
             result += _translate_pairs(name, value, table, notes)
-        elif name is None or name in values:  # our flags keep their meaning
+        elif name in values:  # our flags keep their meaning
             result.append(text)
         else:
             result += _replace("--", name, value, text, command, notes)

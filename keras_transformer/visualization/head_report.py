@@ -7,7 +7,6 @@ from keras_transformer.visualization.paper_figures import Panel
 from keras_transformer.visualization.picture import write_picture
 
 NUM_ROWS = 10  # of the text table
-NEIGHBOURS = {-1: "previous", 0: "itself", 1: "next"}
 # Of the picture, in inches.
 CELL = 0.45
 MARGIN = 0.6
@@ -24,19 +23,15 @@ def rank_heads(values):
 
 def _describe(scores, name, head):
     """Returns the name of a head, such as "5.8", its score and a note."""
-    notes = {
-        "diagonal": NEIGHBOURS[int(scores.offset[head])],
-        "local": f"{scores.distance[head]:.1f} words",
-    }
     layer, number = head
-    label = f"{layer + 1}.{number + 1}"
-    return label, float(getattr(scores, name)[head]), notes.get(name, "")
+    note = scores.notes[name][head] if name in scores.notes else ""
+    return f"{layer + 1}.{number + 1}", scores.values[name][head], note
 
 
 def head_table(scores):
     """Returns the `NUM_ROWS` heads with the highest scores of each kind."""
     columns = []
-    for name, values in scores.to_dictionary().items():
+    for name, values in scores.values.items():
         best = rank_heads(values)[:NUM_ROWS]
         cells = [_describe(scores, name, head) for head in best]
         columns.append([name, *("{} {:z6.3f} {}".format(*c) for c in cells)])
@@ -55,21 +50,19 @@ def write_head_page(scores, words, weights, path, text_name):
     no other file and no network. The weights have the shape `(num_layers,
     num_heads, num_words, num_words)`.
     """
-    names = list(scores.to_dictionary())
     rows = []
-    for head in rank_heads(scores.diagonal):
-        cells = [_describe(scores, name, head) for name in names]
-        rows.append((cells[0][0], [(n, *c[1:]) for n, c in zip(names, cells)]))
-    pictures = []
-    for layer, head in np.ndindex(scores.diagonal.shape):
-        panel = Panel(words, [head], weights[layer, [head]])
-        pictures.append((layer + 1, head + 1, panel))
+    for head in rank_heads(scores.values["diagonal"]):
+        cells = {name: _describe(scores, name, head) for name in scores.values}
+        rows.append((cells["diagonal"][0], cells))
+    pictures = [
+        (layer + 1, head + 1, Panel(words, [head], weights[layer, [head]]))
+        for layer, head in np.ndindex(weights.shape[:2])
+    ]
     page.write_page(
         path,
         "head",
         scores=scores,
         text_name=text_name,
-        names=names,
         rows=rows,
         pictures=pictures,
     )
@@ -80,8 +73,8 @@ def write_head_picture(scores, path):
     # Imported here so that importing this module does not load matplotlib.
     from matplotlib.figure import Figure
 
-    maps = scores.to_dictionary()
-    num_layers, num_heads = scores.diagonal.shape
+    maps = scores.values
+    num_layers, num_heads = maps["diagonal"].shape
     width = max(4, num_heads) * CELL + MARGIN
     height = num_layers * CELL + 2 * MARGIN
     figure = Figure((len(maps) * width, height), dpi=150, layout="constrained")

@@ -18,8 +18,7 @@ from keras_transformer.files.progress import Progress
 from keras_transformer.parsing.tree import find_smallest_constituents
 from keras_transformer.parsing.tree import parse_tree
 
-SCORES = ("diagonal", "local", "sharp", "brackets")
-OFFSETS = (-1, 0, 1)  # to the previous word, the word itself, the next word
+NEIGHBOURS = ("previous", "itself", "next")  # the word before comes first
 TINY = 1e-12
 SPLITS = ("dev", "test")
 NUM_SENTENCES = 200
@@ -27,21 +26,16 @@ EXAMPLE_WORDS = range(8, 17)  # so that a picture is neither empty nor crowded
 
 
 class HeadScores(typing.NamedTuple):
-    """Scores of all heads, arrays of shape `(num_layers, num_heads)`."""
+    """Scores of all heads by their names, and the number of words behind them.
 
-    diagonal: np.ndarray
-    local: np.ndarray
-    sharp: np.ndarray
-    brackets: np.ndarray | None  # None without trees
-    offset: np.ndarray  # of the best diagonal, one of OFFSETS
-    distance: np.ndarray  # mean distance in words
+    The scores are arrays of shape `(num_layers, num_heads)`. So are the notes
+    on some of them, which hold the best neighbour and the mean distance.
+    """
+
+    values: dict
+    notes: dict
     num_sentences: int
     num_words: int
-
-    def to_dictionary(self):
-        """Returns a dictionary of only the scores, without missing ones."""
-        scores = {name: getattr(self, name) for name in SCORES}
-        return {name: s for name, s in scores.items() if s is not None}
 
 
 def read_sentences(source, problem=None):
@@ -104,7 +98,7 @@ def score_heads(attention, constituents):
             smallest constituent of two words or more around each word except
             the end of the sentence; empty without a tree.
     """
-    heads, uniform, example = 0, 0, None
+    sums, example = 0, None
     num_sentences = num_words = 0
     with Progress("sentences", len(constituents)) as progress:
         for (words, weights), spans in zip(attention, constituents):
@@ -117,41 +111,42 @@ def score_heads(attention, constituents):
             if length > 1:
                 num_sentences += 1
                 num_words += length
-                heads = heads + _sums(weights.astype("float64"), spans)
-                evenly = np.full((length, length), 1 / length)
-                uniform = uniform + _sums(evenly, spans)
+                heads = weights.astype("float64").reshape(-1, length, length)
+                # The last head is uniform attention.
+                evenly = np.full((1, length, length), 1 / length)
+                sums = sums + _sums(np.concatenate([heads, evenly]), spans)
     if not num_sentences:
         raise UserError(
             "There is no sentence of two words or more to score heads on. "
             "Use other sentences."
         )
-    *at_offsets, distances, entropies, inside, others = np.moveaxis(
-        heads, -1, 0
-    )
-    *by_chance, far, blurred, uniform_inside, uniform_others = uniform
-    # Words that have the neighbour, for each offset.
+    *neighbours, distances, entropies, inside, others = sums
+    # Words that have the neighbour
     ends = num_words - num_sentences
-    possible = ends, num_words, ends
     diagonals = np.stack(
-        [(q - u) / (n - u) for q, u, n in zip(at_offsets, by_chance, possible)]
-    )  # (offset, num_layers, num_heads)
-    brackets = None
-    if uniform_inside < uniform_others:
-        chance = uniform_inside / uniform_others
+        [
+            (q - q[-1]) / (possible - q[-1])
+            for q, possible in zip(neighbours, (ends, num_words, ends))
+        ]
+    )  # (neighbour, head)
+    values = {
+        "diagonal": diagonals.max(axis=0),
+        "local": 1 - distances / distances[-1],
+        "sharp": 1 - entropies / entropies[-1],
+    }
+    if inside[-1] < others[-1]:
         # A head that attends to no other word has no share.
         share = inside / np.maximum(others, TINY)
-        brackets = (share - chance) / (1 - chance)
-    scores = HeadScores(
-        diagonals.max(axis=0),
-        1 - distances / far,
-        1 - entropies / blurred,
-        brackets,
-        np.take(OFFSETS, diagonals.argmax(axis=0)),
-        distances / num_words,
-        num_sentences,
-        num_words,
+        values["brackets"] = (share - share[-1]) / (1 - share[-1])
+    notes = {
+        "diagonal": np.take(NEIGHBOURS, diagonals.argmax(axis=0)),
+        "local": np.array([f"{d / num_words:.1f} words" for d in distances]),
+    }
+    values, notes = (
+        {name: x[:-1].reshape(weights.shape[:2]) for name, x in each.items()}
+        for each in (values, notes)
     )
-    return scores, example
+    return HeadScores(values, notes, num_sentences, num_words), example
 
 
 def entropy(weights):
@@ -162,7 +157,7 @@ def entropy(weights):
 
 
 def _sums(weights, constituents):
-    """Returns the sums of all quantities over a sentence, along a last axis."""
+    """Returns the sums of all quantities of heads over a sentence, by rows."""
     places = np.arange(weights.shape[-1])
     distances = np.abs(places[:, None] - places)
     is_inside = np.zeros(distances.shape, bool)
@@ -172,11 +167,11 @@ def _sums(weights, constituents):
     is_word = places < len(constituents)
     is_counted = is_word & is_word[:, None] & (distances > 0)
     factors = [
-        *(places == places[:, None] + offset for offset in OFFSETS),
+        *(places == places[:, None] + offset for offset in (-1, 0, 1)),
         distances,
         is_inside & is_counted,
         is_counted,
     ]
     sums = [(weights * factor).sum(axis=(-2, -1)) for factor in factors]
     sums.insert(-2, entropy(weights).sum(axis=-1))
-    return np.stack(sums, axis=-1)
+    return np.stack(sums)

@@ -48,6 +48,7 @@ class TranslateTest:
             (trainer, ["--nogenerate_data"], ["--nogenerate_data"]),
             (trainer, ["--gpu_order=9", "--worker_gpu=2"], ["--worker_gpu=2"]),
             (query, ["--inputs_once=Hello world."], ["--text=Hello world."]),
+            (decoder, ["news.en", "--", "-"], ["news.en", "--", "-"]),
             (sweep, ["--autotune_max_trials=7"], ["--random=7"]),
             (
                 decoder,

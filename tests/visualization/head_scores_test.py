@@ -44,50 +44,54 @@ class ScoreHeadsTest:
     @pytest.mark.parametrize("name", ["diagonal", "local", "sharp", "brackets"])
     def test_uniform_attention_scores_zero(self, name):
         scores = scores_of(uniform(), spans=SPANS)
-        np.testing.assert_allclose(getattr(scores, name), 0, atol=1e-6)
+        np.testing.assert_allclose(scores.values[name], 0, atol=1e-6)
 
-    @pytest.mark.parametrize("offset", [-1, 0, 1])
-    def test_a_diagonal_head_scores_one_and_its_offset_is_named(self, offset):
+    @pytest.mark.parametrize(
+        "offset, name", [(-1, "previous"), (0, "itself"), (1, "next")]
+    )
+    def test_a_diagonal_head_scores_one_and_its_word_is_named(
+        self, offset, name
+    ):
         scores = scores_of(shifted(offset))
-        np.testing.assert_allclose(scores.diagonal, 1)
-        np.testing.assert_array_equal(scores.offset, offset)
+        np.testing.assert_allclose(scores.values["diagonal"], 1)
+        assert scores.notes["diagonal"] == name
 
     def test_a_head_that_looks_two_words_back_is_not_diagonal(self):
-        assert scores_of(np.eye(SIZE)[::-1]).diagonal < 0.1
+        assert scores_of(np.eye(SIZE)[::-1]).values["diagonal"] < 0.1
 
     def test_distance_is_counted_in_words(self):
         scores = scores_of(np.eye(SIZE), shifted(1), uniform())
-        np.testing.assert_allclose(scores.local[0, 0], 1)
-        # Five words attend one word away, the last one 2.5 words on average.
-        assert scores.distance[0, 1] == pytest.approx((5 + 2.5) / 6)
-        assert scores.local[0, 0] > scores.local[0, 1] > 0
+        np.testing.assert_allclose(scores.values["local"][0, 0], 1)
+        # In six words, the mean of all 36 distances is 70 / 36.
+        assert scores.notes["local"][0, 2] == "1.9 words"
+        assert scores.values["local"][0, 0] > scores.values["local"][0, 1] > 0
 
     def test_distant_attention_is_less_local_than_uniform(self):
-        assert scores_of(np.eye(SIZE)[::-1]).local < 0
+        assert scores_of(np.eye(SIZE)[::-1]).values["local"] < 0
 
     def test_any_single_word_is_sharp(self):
         to_one = np.zeros((SIZE, SIZE))
         to_one[:, 3] = 1
         scores = scores_of(to_one, np.eye(SIZE)[::-1])
-        np.testing.assert_allclose(scores.sharp, 1)
+        np.testing.assert_allclose(scores.values["sharp"], 1)
 
     def test_two_equal_words_have_the_entropy_of_a_coin(self):
         coin = np.zeros((4, 4))
         coin[:, :2] = 0.5
         np.testing.assert_allclose(entropy(coin), np.log(2))
-        assert scores_of(coin).sharp == pytest.approx(0.5)
+        assert scores_of(coin).values["sharp"] == pytest.approx(0.5)
 
     def test_attention_within_constituents_scores_one(self):
         inside = np.zeros((SIZE, SIZE))
         inside[0, 1] = inside[1, 0] = inside[2, 4] = inside[4, 2] = 1
         inside[3, [2, 4]] = inside[5, 5] = 0.5
         scores = scores_of(inside, spans=SPANS)
-        assert scores.brackets == pytest.approx(1)
+        assert scores.values["brackets"] == pytest.approx(1)
 
     def test_attention_across_constituents_scores_below_zero(self):
         across = np.zeros((SIZE, SIZE))
         across[:2, 3] = across[2:, 0] = 1
-        assert scores_of(across, spans=SPANS).brackets < 0
+        assert scores_of(across, spans=SPANS).values["brackets"] < 0
 
     def test_the_end_and_the_word_itself_count_for_no_bracket(self):
         (head, *_) = random_heads()
@@ -95,23 +99,28 @@ class ScoreHeadsTest:
         changed[-1] = np.eye(SIZE)[0]
         changed[:, -1] = 0
         np.fill_diagonal(changed, 0)
-        before = scores_of(head, spans=SPANS).brackets
+        before = scores_of(head, spans=SPANS).values["brackets"]
         np.testing.assert_allclose(
-            scores_of(changed, spans=SPANS).brackets, before, rtol=1e-5
+            scores_of(changed, spans=SPANS).values["brackets"],
+            before,
+            rtol=1e-5,
         )
 
     def test_a_head_without_other_words_has_no_share(self):
-        assert np.isfinite(scores_of(np.eye(SIZE), spans=SPANS).brackets)
+        assert np.isfinite(
+            scores_of(np.eye(SIZE), spans=SPANS).values["brackets"]
+        )
 
     def test_text_without_trees_and_flat_trees_have_no_brackets(self):
-        assert scores_of(uniform()).brackets is None
-        assert scores_of(uniform(3), spans=[(0, 2)] * 2).brackets is None
+        assert "brackets" not in scores_of(uniform()).values
+        flat = scores_of(uniform(3), spans=[(0, 2)] * 2)
+        assert "brackets" not in flat.values
 
     def test_repeating_a_text_changes_no_score(self):
         once = scores_of(*random_heads(), spans=SPANS)
         twice = scores_of(*random_heads(), spans=SPANS, times=2)
-        for name, values in once.to_dictionary().items():
-            np.testing.assert_allclose(getattr(twice, name), values)
+        for name, values in once.values.items():
+            np.testing.assert_allclose(twice.values[name], values)
         assert (twice.num_sentences, twice.num_words) == (2, 2 * SIZE)
 
     def test_a_single_word_is_not_enough(self):
@@ -157,5 +166,5 @@ class WriteHeadPictureTest:
         scores = scores_of(*random_heads(), spans=SPANS)
         write_head_picture(scores, str(path))
         text = path.read_text()
-        for name in scores.to_dictionary():
+        for name in scores.values:
             assert text.count(f"<!-- {name} -->") == 1

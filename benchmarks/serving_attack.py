@@ -4,7 +4,7 @@
 
 One client sends a sentence at a time, without pause. It does so alone and
 beside four clients that send bodies of 3.9 MB, each as soon as the last is
-answered: lists, texts, ids or objects over REST, lines or marks of HTML for
+answered: lists, texts, ids or objects over REST, lines, marks or terms for
 /translate, and texts, names, axes or outputs over gRPC, too many of each. The
 client has the protocol of the attack. Attacks and quiet take turns, so that
 other load on the machine meets both. A line of JSON for each protocol has the
@@ -40,11 +40,14 @@ ATTACKS = {
     "lines": b'{"source": "auto", "target": "es", "q": "'
     + _SIZE // 3 * b"a\\n"
     + b'"}',
+    "terms": b'{"source": "en", "target": "es", "q": "a", "glossary": {"a":"b"'
+    + _SIZE // 8 * b',"a":"b"'
+    + b"}}",
     "marks": b'{"format": "html", "source": "en", "target": "es", "q": "'
     + _SIZE // 3 * b"<b>"
     + b'"}',
 }
-PATHS = {"lines": "/translate", "marks": "/translate"}  # of attacks
+PATHS = dict.fromkeys(("lines", "marks", "terms"), "/translate")  # of attacks
 
 
 def _make_message(name):

@@ -38,11 +38,15 @@ ON_CTRANSLATE2 = dataclasses.replace(
     remedy="the engine keras",
     supports=("checkpoints", *ctranslate2.CTRANSLATE2.supports),
 )
-# What it does there without being asked to. Samples of CTranslate2 differ from
-# those of Keras, and depend on the other sentences.
+# What it does there without being asked to. CTranslate2's samples depend on the
+# other sentences, and Keras searches better for terms.
 AUTOMATIC = dataclasses.replace(
     ON_CTRANSLATE2,
-    supports=tuple(n for n in ON_CTRANSLATE2.supports if n != "samples"),
+    supports=tuple(
+        name
+        for name in ON_CTRANSLATE2.supports
+        if name not in ("glossary", "samples")
+    ),
 )
 _log = logging.getLogger(__name__)
 

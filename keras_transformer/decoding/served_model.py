@@ -90,7 +90,7 @@ class CTranslate2Model:
         supported = self._translator.capabilities.supports
         self.features = {"quality"} if self._quality else set()
         if "word_links" in supported and not self.writes_trees:
-            self.features.add("alignments")
+            self.features |= {"alignments", "glossary"}
         self._functions = {
             "ids": self._translate_ids,
             "score": self._score,
@@ -160,6 +160,12 @@ class CTranslate2Model:
                 self._translator.check_call(call)
             except UserError as error:
                 raise InvalidRequest(str(error)) from error
+            most = max((len(glossary.find(text)) for text in texts), default=0)
+            if most > exported.MAX_TERMS:
+                raise InvalidRequest(
+                    f"A text may have {exported.MAX_TERMS} terms of a glossary."
+                    f" Received: one with {most}. Split it, or leave terms out."
+                )
         found = self._translator.translate_window(
             Window(texts), glossary=glossary, extras=extras
         )

@@ -25,11 +25,10 @@ from keras_transformer.decoding.repair import repair_translations
 from keras_transformer.decoding.selection import sort_by_agreement
 from keras_transformer.decoding.steps import Step
 from keras_transformer.decoding.steps.glossary import Glossary
-from keras_transformer.decoding.steps.glossary import find_missing_terms
-from keras_transformer.decoding.steps.glossary import merge_hypotheses
 from keras_transformer.decoding.steps.placeholders import Placeholders
 from keras_transformer.decoding.steps.placeholders import Protection
 from keras_transformer.decoding.steps.placeholders import check_protect
+from keras_transformer.decoding.term_search import enforce_terms
 from keras_transformer.decoding.translation import TOO_LONG
 from keras_transformer.decoding.translation import CallOptions
 from keras_transformer.decoding.translation import Extras
@@ -305,8 +304,8 @@ class Translator(TranslationModel):
         )
         hypotheses = search(sources, report)
         if glossary:
-            hypotheses = self._enforce_terms(
-                glossary, prepared, window.start, sources, hypotheses, search
+            hypotheses = enforce_terms(
+                self, call, window, prepared, sources, hypotheses, search
             )
         hypotheses = finish_hypotheses(steps, hypotheses, memories)
         if self.reranker:
@@ -375,21 +374,6 @@ class Translator(TranslationModel):
             return self.steps
         protection = Protection(call.protect, call.glossary, self.engine)
         return [*self.steps, protection]
-
-    def _enforce_terms(
-        self, glossary, texts, start, sources, hypotheses, search
-    ):
-        """Searches again for sentences that lack terms of a glossary."""
-        terms = find_missing_terms(
-            glossary, texts, hypotheses, self.codec.normalize
-        )
-        if not any(terms):
-            return hypotheses
-        constrained = search(
-            [source if each else [] for source, each in zip(sources, terms)],
-            terms=self.codec.encode_terms(terms, start),
-        )
-        return merge_hypotheses(constrained, hypotheses, terms)
 
 
 def _nest(hypotheses, field, num_hypotheses):

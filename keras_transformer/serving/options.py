@@ -51,12 +51,12 @@ def _read_glossary(value):
     try:
         is_text = isinstance(value, str) and value
         terms = json.loads(value) if is_text else value or {}
-        text = json.dumps(terms, ensure_ascii=False)
         words = [one for pair in terms.items() for one in pair]
-        is_blank = [one is not None and not one.split() for one in words]
-        if len(text) > maximum or any(is_blank):
+        words = [one for one in words if one is not None]
+        text = "".join(words)
+        if len(text) > maximum or not all(map(str.split, words)):
             raise ValueError
-    except (AttributeError, RecursionError, ValueError) as error:
+    except (AttributeError, RecursionError, TypeError, ValueError) as error:
         raise InvalidRequest(
             "`glossary` must be an object of terms and their translations, of "
             f"at most {maximum} characters. Received: glossary={value!r:.40}. "

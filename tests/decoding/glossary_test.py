@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import exported_translators
 import keras
 import pytest
 from growth import assert_linear
@@ -12,6 +13,8 @@ from small_translators import make_translator
 from small_translators import make_tree_vocabulary
 from small_translators import rerank_translator
 
+from keras_transformer import load
+from keras_transformer.decoding import term_search
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.steps.glossary import check_term_lengths
@@ -287,6 +290,46 @@ class TranslatorTest:
         vocabulary = make_tree_vocabulary(tmp_path / "vocabulary")
         with pytest.raises(ValueError, match="a model that parses"):
             make_translator(vocabulary)(["a dog"], glossary=GLOSSARY)
+
+
+class PrefixTest:
+    """CTranslate2 has no constraint, and continues prefixes with terms."""
+
+    @pytest.fixture(scope="class")
+    def exported(self, tmp_path_factory):
+        pytest.importorskip("ctranslate2")
+        run = exported_translators.make_translator(tmp_path_factory.mktemp("r"))
+        return load(run.exported)
+
+    def test_translations_hold_their_terms(self, exported):
+        plain = exported(TEXTS)
+        with pytest.raises(AssertionError):
+            assert_obeys(plain)
+        written = exported(TEXTS, glossary=GLOSSARY)
+        for text, terms in zip(written, EXPECTED, strict=True):
+            assert holds(text, terms)
+        for terms, translation, own in zip(EXPECTED, plain, written):
+            assert terms or translation == own
+
+    def test_more_terms_than_searches_are_written(self, exported):
+        number = term_search.MAX_SEARCHES + 3
+        (text,) = exported(["dog " * number], glossary=GLOSSARY)
+        assert holds(text, ["two book"] * number)
+
+    def test_a_prefix_comes_first(self, exported):
+        (text,) = exported(["a dog"], prefixes=["women run"], glossary=GLOSSARY)
+        assert text.startswith("women run")
+        assert holds(text, ["two book"])
+
+    def test_scores_are_those_of_the_model(self, exported):
+        texts = [TEXTS[0], "dog " * 12]
+        (first, second) = exported.hypotheses(texts, glossary=GLOSSARY)
+        scores = exported.score_ids(
+            exported.codec.vocabulary.encode(texts),
+            [first[0].ids, second[0].ids],
+        )
+        found = [first[0].score, second[0].score]
+        assert scores == pytest.approx(found, abs=1e-3)
 
 
 @pytest.mark.skipif(not TENSORFLOW, reason="SavedModels are TensorFlow's")

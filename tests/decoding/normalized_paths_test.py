@@ -59,8 +59,6 @@ class NormalizationTest:
         assert translator(BLANK) == [""] * len(BLANK)
 
     def test_terms_are_found(self, translator):
-        if "glossary" not in translator.engine.capabilities.supports:
-            pytest.skip("CTranslate2 takes no glossary")
         glossary = Glossary({"two women": "a street"})
         for text in (ORDINARY, *TEXTS[:3]):
             (translation,) = translator([text], glossary=glossary)

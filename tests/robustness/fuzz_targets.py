@@ -273,9 +273,15 @@ SEEDS = {
         b'{"instances": ["A dog", {"b64": "QQ=="}]}',
         b'{"inputs": {"ids": [[1, 2], [3, 4]], "scale": [0.5, 1e3]}}',
         b'{"signature_name": "a", "instances": [{"ids": [1], "scale": 2}]}',
+        b'{"glossary": {"dog": "Hund", "b": null}, "alignments": true, '
+        b'"quality": false, "instances": ["A dog"]}',
     ],
     tool_bodies: [
         b'{"q": ["A dog.", "b"], "source": "en", "target": "de"}',
+        b'{"q": "A dog.\\nb", "source": "en", "target": "de", "alignments": '
+        b'true, "quality": "", "glossary": {"dog": "Hund", "b": null}}',
+        b"q=A+dog.&source=en&target=de&alignments=true&glossary="
+        b"%7B%22dog%22%3A%22Hund%22%7D",
         b'{"q": "<p>a <b>b", "source": "auto", "target": "de", "format": '
         b'"html", "alternatives": 2}',
         b"q=A+dog.%0Ab&source=AUTO&target=de&format=text",

@@ -102,6 +102,13 @@ BODIES = [
     body('{"signature_name": 7, "instances": ["a"]}', "signature_name"),
     body('{"signature_name": "x", "instances": ["a"]}', '"x" not found'),
     body('{"instances": ["' + "a " * 100_000 + '"]}', "most"),
+    body('{"instances": ["a"], "alignments": 1}', "alignments"),
+    body('{"instances": ["a"], "alignments": true}', "CTranslate2"),
+    body('{"quality": true, "instances": ["a"]}', "--calibrate"),
+    body('{"instances": ["a"], "glossary": ["a"]}', "glossary"),
+    body('{"instances": ["a"], "glossary": {"a": ["b"]}}', "glossary"),
+    body('{"instances": ["a"], "glossary": {"\\ud800": "b"}}', "surrogate"),
+    body('{"glossary": {"a": "' + "b" * 40_000 + '"}}', "32768 bytes"),
     body(
         '{"instances": ["a"]}',
         "nope",

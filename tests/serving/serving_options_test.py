@@ -126,6 +126,27 @@ class AnswerTest:
         assert one["translation"] == "Buenos días."
         assert {source for source, _ in one["links"]} <= {0}
 
+    def test_a_glossary_of_a_request_is_obeyed(self, address):
+        text = "The cat is in the house."
+        terms = {"cat": "gatito", "house": None}
+        expected = "El gatito está en la house."
+        assert translate(address, text)["translatedText"] != expected
+        response = translate(address, text, glossary=terms)
+        assert response["translatedText"] == expected
+        form = {"q": text, "source": "en", "target": "es"}
+        form["glossary"] = json.dumps(terms)
+        assert ask(address, data=form)[2] == response
+        (one,) = predict(address, text, glossary=terms)["predictions"]
+        assert one["translations"][0] == expected
+
+    def test_a_term_that_is_too_long_is_refused(self, address):
+        response = predict(address, "a", glossary={"a": "x9" * 99})
+        assert "at most 32 tokens" in response["error"]
+
+    def test_a_text_with_too_many_terms_is_refused(self, address):
+        response = predict(address, "a", "a " * 65, glossary={"a": None})
+        assert "64 terms of a glossary. Received: one" in response["error"]
+
     def test_two_models_in_a_row_cannot_link_words(self, address):
         response = translate(address, "A dog.", target="fr", alignments=True)
         assert "en to es to fr, by 2 models" in response["error"]

@@ -199,6 +199,7 @@ class Engine(abc.ABC):
     trained_length: int  # tokens up to which the model was trained
     max_length: int | None  # maximum number of tokens of a translation
     num_threads: int  # batches that it runs at the same time
+    takes_terms = True  # whether its search writes the terms of `Sentences`
 
     @abc.abstractmethod
     def search(

@@ -92,20 +92,23 @@ class Glossary:
 
         A tag before the text, such as `<fr>`, is not a part of it.
         """
+        return [target for _, _, target in self.find_places(text)]
+
+    def find_places(self, text: str) -> list[tuple[int, int, str]]:
+        """Returns start, end and target of each term of a text; see `find`."""
         matches = list(WORD.finditer(text, find_tag_end(text)))
         words = [match[0] for match in matches]
         first = next((i for i, word in enumerate(words) if word.isalnum()), 0)
-        targets, place = [], 0
+        places, place = [], 0
         while place < len(words):
             end, target = self._find_longest(words, place, place == first)
             if end == place:
                 place += 1
                 continue
-            if target is None:
-                target = text[matches[place].start() : matches[end - 1].end()]
-            targets.append(target)
+            start, stop = matches[place].start(), matches[end - 1].end()
+            places.append((start, stop, target or text[start:stop]))
             place = end
-        return targets
+        return places
 
     def _find_longest(self, words, start, is_first):
         """Returns where the longest term from `start` ends, and its target."""
@@ -219,14 +222,23 @@ def holds(translation, terms):
     >>> holds("a protein kinase", ["protein kinase", "kinase"])
     False
     """
-    return all(
-        _count(term, translation) >= sum(_count(term, each) for each in terms)
-        for term in terms
-    )
+    return not find_lacking(translation, terms)
+
+
+def find_lacking(translation, terms):
+    """Returns the terms that a translation has too seldom, see `holds`."""
+    return [
+        term
+        for term in dict.fromkeys(terms)
+        if _count(term, translation) < sum(_count(term, each) for each in terms)
+    ]
 
 
 def _count(term, text):
-    words = r"\s+".join(map(re.escape, term.split()))
+    parts = term.split()
+    if not all(part in text for part in parts):  # as in most texts
+        return 0
+    words = r"\s+".join(map(re.escape, parts))
     begins = rf"(?:(?<!{SPACED})|(?=[{UNSPACED}]))"
     ends = rf"(?:(?!{SPACED})|(?<=[{UNSPACED}]))"
     # Occurrences may overlap, so the pattern consumes nothing.

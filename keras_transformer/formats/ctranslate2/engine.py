@@ -44,7 +44,7 @@ TOKENS_FILE = "{}_vocabulary.json"
 CTRANSLATE2 = Capabilities(
     "A CTranslate2 model",
     "the run's directory",
-    ("placeholders", "prefixes", "samples", "seeds", "word_links"),
+    ("glossary", "placeholders", "prefixes", "samples", "seeds", "word_links"),
 )
 # Version 0.1 wrote models that return the attention of a single head.
 WITHOUT_LINKS = dataclasses.replace(
@@ -106,6 +106,8 @@ class CTranslate2Engine(AttentiveEngine):
     `capabilities` of that run. `owned` exists as long as the engine, such as
     temporary directories of its files.
     """
+
+    takes_terms = False
 
     def __init__(
         self,

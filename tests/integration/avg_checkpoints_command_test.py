@@ -92,6 +92,17 @@ class AverageCheckpointsTest:
         )
         assert os.listdir(tmp_path) == []
 
+    def test_a_run_without_a_start_has_no_share_of_it(self, tmp_path, capsys):
+        assert_fails(
+            capsys,
+            ["start_share=0.5", "did not start from another run"],
+            avg_checkpoints,
+            f"--output_dir={FROZEN_RUN}",
+            "--num_last_checkpoints=2",
+            f"--averaged_dir={tmp_path / 'averaged'}",
+            "--start_share=0.5",
+        )
+
     @pytest.mark.parametrize("place", ["", "checkpoints/averaged", ".."])
     def test_the_runs_own_files_are_never_replaced(
         self, trained_run, capsys, place

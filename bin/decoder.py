@@ -185,28 +185,23 @@ def _score(plan, changes):
     alpha = changes.get("alpha")
     # Read to the end first, so a faulty line fails before the model loads.
     pairs = list(_read_pairs(FLAGS.score_file))
-    if plan.checker:
-        _check_pairs(plan.checker, pairs)
+    model = plan.checker or decoder_model.load_model(plan)
+    model.check_lengths((text for text, _ in pairs), FLAGS.score_file)
+    model.check_translations((text for _, text in pairs), FLAGS.score_file)
     with decoder_model.open_output(plan, changes) as output:
         lines = output.skip("score_file", map("\t".join, pairs))
-        translator = decoder_model.load_model(plan)
-        if not plan.checker:
-            _check_pairs(translator, pairs)
+        if plan.checker:
+            model = decoder_model.load_model(plan)
         num_left = len(pairs) - output.num_lines
         with Progress("sentences", num_left, results=output) as progress:
             for window in read_windows(lines, start=output.num_lines):
                 sides = zip(*(line.split("\t") for line in window.texts))
-                scores = translator.score(*map(list, sides), alpha=alpha)
+                scores = model.score(*map(list, sides), alpha=alpha)
                 output.writelines(
                     [f"{score:.6f}\n" for score in scores],
                     score_file=window.texts,
                 )
                 progress.add(len(scores))
-
-
-def _check_pairs(checker, pairs):
-    checker.check_lengths((text for text, _ in pairs), FLAGS.score_file)
-    checker.check_translations((text for _, text in pairs), FLAGS.score_file)
 
 
 def _read_pairs(path):

@@ -1,6 +1,5 @@
 """How kt-decoder translates a document."""
 
-import contextlib
 import io
 import sys
 
@@ -47,16 +46,20 @@ def decode_document(plan, call):
         FLAGS.translate_attributes,
         translator.codec.normalize,
     )
-    with _output(FLAGS.decode_to_file) as file:
-        if plan.checker:
-            translator = load_model(plan)
-        translations = _translate(source.sentences, translator, call)
-        texts = [
-            translation.hypotheses[0].text or sentence
-            for sentence, translation in zip(source.sentences, translations)
-        ]
-        alignments = _alignments(source, translations, translator)
-        file.write(source.replace_sentences(texts, alignments).encode())
+    if plan.checker:
+        translator = load_model(plan)
+    translations = _translate(source.sentences, translator, call)
+    texts = [
+        translation.hypotheses[0].text or sentence
+        for sentence, translation in zip(source.sentences, translations)
+    ]
+    alignments = _alignments(source, translations, translator)
+    text = source.replace_sentences(texts, alignments)
+    if FLAGS.decode_to_file:
+        with writing.atomic_write(FLAGS.decode_to_file, "wb") as file:
+            file.write(text.encode())
+    else:
+        sys.stdout.write(text)
     return _report(source.sentences, translations)
 
 
@@ -73,18 +76,6 @@ def _read(path):
     for _ in text_files.split_lines(io.BytesIO(content), name, exact=True):
         pass
     return content.decode()
-
-
-@contextlib.contextmanager
-def _output(path):
-    """Yields a file for bytes; opened before the model is loaded."""
-    if path:
-        with writing.atomic_write(path, "wb") as file:
-            yield file
-        return
-    content = io.BytesIO()
-    yield content
-    sys.stdout.write(content.getvalue().decode())
 
 
 def _translate(sentences, translator, call):

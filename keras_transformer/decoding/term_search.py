@@ -15,7 +15,6 @@ from keras_transformer.decoding.steps.glossary import find_missing_terms
 from keras_transformer.decoding.steps.glossary import merge_hypotheses
 
 MAX_SEARCHES = 8  # for the terms of a text; further ones go to its end
-_END = re.compile(r"\W*$")
 # A place where a word ends; `SPACED` words have letters on both sides.
 _ENDS_WORD = re.compile(rf"(?<!{SPACED})|(?!{SPACED})")
 
@@ -75,10 +74,10 @@ class _TermWriter:
         for number, rest in enumerate(self._find_lacking(found)):
             text = found[number][0].text
             while rest:
-                end = _END.search(text).start()
+                end = _find_end(text)
                 text = " ".join([text[:end], *rest]) + text[end:]
                 rest = find_lacking(text, self._terms[number])
-            if text != found[number][0].text:
+            if text != found[number][0].text and self._fits(number, text):
                 found[number] = [self._score(number, text)]
         return found
 
@@ -104,7 +103,7 @@ class _TermWriter:
         for number, text, link in zip(numbers, texts, links):
             translation, kept = found[number][0].text, done[number]
             # Without a place of its own, a term goes to the end.
-            end = max(_END.search(translation).start(), kept)
+            end = max(_find_end(translation), kept)
             places = [(end, end, lacking[number][0])]
             for start, stop, target in self._call.glossary.find_places(text):
                 start, stop = link.find_span(start, stop)
@@ -115,8 +114,17 @@ class _TermWriter:
             before, rest = translation[:start], translation[stop:]
             if start == stop:
                 before = f"{before.rstrip()} ".lstrip()
-            edits[number] = before + target, translation[start:stop], rest
+            if self._fits(number, before + target + rest):
+                replaced = translation[start:stop]
+                edits[number] = before + target, replaced, rest
         return edits
+
+    def _fits(self, number, text):
+        """Returns whether a text is short enough; if not, gives it up."""
+        (length,) = self._codec.count_tokens([text], of_targets=True)
+        if length > self._translator.engine.max_length:
+            self._terms[number] = []
+        return bool(self._terms[number])
 
     def _continue(self, found, edits):
         """Returns hypotheses that begin with the prefixes of edits."""
@@ -150,6 +158,13 @@ class _TermWriter:
         alpha = self._call.options.alpha
         (score,) = self._translator.score_ids(source, ids, alpha)
         return Hypothesis(text, score, ids[0])
+
+
+def _find_end(text):
+    """Returns the place after the last word of a text."""
+    return max(
+        (n for n, sign in enumerate(text, 1) if sign.isalnum()), default=0
+    )
 
 
 def _keep(sources, kept):

@@ -8,6 +8,17 @@ from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 
 
+class Response(bytes):
+    """A response whose content is not JSON."""
+
+    content_type = ""
+
+    def __new__(cls, content, content_type):
+        response = super().__new__(cls, content)
+        response.content_type = content_type
+        return response
+
+
 def format_error(error):
     """Returns the body of a response that reports an error."""
     return json_tensors.dump({"error": str(error)})
@@ -47,8 +58,7 @@ async def read_body(scope, receive, max_bytes=limits.MAX_BODY_BYTES):
             "A request must have a Content-Length or a Transfer-Encoding, not "
             "both."
         )
-    headers = dict(scope["headers"])
-    _check_size(int(headers.get(b"content-length", 0)), max_bytes)
+    _check_size(int(get_header(scope, "content-length") or 0), max_bytes)
     body = bytearray()
     while True:
         message = await receive()
@@ -58,8 +68,8 @@ async def read_body(scope, receive, max_bytes=limits.MAX_BODY_BYTES):
         _check_size(len(body), max_bytes)
         if not message["more_body"]:
             break
-    encoding = headers.get(b"content-encoding", b"identity").decode("latin-1")
-    if encoding.lower() != "identity":
+    encoding = get_header(scope, "content-encoding")
+    if encoding.lower() not in ("", "identity"):
         raise RequestError(
             "INVALID_ARGUMENT",
             "A body must not be compressed. Received: Content-Encoding: "
@@ -67,6 +77,11 @@ async def read_body(scope, receive, max_bytes=limits.MAX_BODY_BYTES):
             415,
         )
     return body
+
+
+def get_header(scope, name):
+    """Returns a header, "" without it."""
+    return dict(scope["headers"]).get(name.encode(), b"").decode("latin-1")
 
 
 def check_method(method, path, expected):

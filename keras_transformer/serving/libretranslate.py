@@ -5,7 +5,6 @@ https://docs.libretranslate.com states the protocol.
 """
 
 import importlib.util
-import json
 import os
 import re
 import typing
@@ -22,13 +21,11 @@ from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.forms import File
 from keras_transformer.serving.forms import check_utf_8
 from keras_transformer.serving.forms import read_fields
+from keras_transformer.serving.json_tensors import dump
 from keras_transformer.serving.options import Options
 from keras_transformer.serving.options import read_options
-from keras_transformer.serving.translated_files import DOWNLOAD
 from keras_transformer.serving.translated_files import TranslatedFiles
 
-LANGUAGES = "/languages"
-SETTINGS = "/frontend/settings"
 MAX_ALTERNATIVES = 100
 # Shorter texts of a list are detected together, as in LibreTranslate.
 MIN_DETECTED = 40
@@ -59,7 +56,7 @@ class LibreTranslate:
         self._service = service
         self._needs_key = needs_key
         self.pairs = pairs
-        self._files = TranslatedFiles()
+        self.files = TranslatedFiles()
         # Functions that read the requests of a path. They take the content
         # type, the server's address and the body, and return a generator that
         # `RestApp` runs.
@@ -68,20 +65,17 @@ class LibreTranslate:
             "/translate_file": self._translate_file,
             "/detect": self._detect,
         }
-        self.paths = (*self.readers, LANGUAGES, SETTINGS)
+        # Functions that describe what a path lists, for GET.
+        self.pages = {
+            "/languages": self._list_languages,
+            "/frontend/settings": self._describe_settings,
+        }
 
-    def describe(self, path):
-        """Returns the response to a request without a body."""
-        if path.startswith(DOWNLOAD):
-            return self._files.find(path)
-        if path == SETTINGS:
-            return _dump(self._describe_settings())
-        return _dump(
-            [
-                {"code": code, "name": code, "targets": targets}
-                for code, targets in self.pairs.targets.items()
-            ]
-        )
+    def _list_languages(self):
+        return [
+            {"code": code, "name": code, "targets": targets}
+            for code, targets in self.pairs.targets.items()
+        ]
 
     def _describe_settings(self):
         source = self.pairs.sources[0]
@@ -189,7 +183,7 @@ class LibreTranslate:
             response = {name: each[0] for name, each in response.items()}
         if pivots:
             response["pivot"] = ", ".join(sorted(pivots))
-        return _dump(response)
+        return dump(response)
 
     def _translate_file(self, content_type, address, body):
         """Reads POST /translate_file, as `RestApp` asks."""
@@ -218,8 +212,8 @@ class LibreTranslate:
         (source,), _, target = self._find_languages(request, [text])
         languages = self.pairs.find(source, target)
         (found,) = yield from self.translate([text], format, languages)
-        path = self._files.add(file.name, target, found.texts[0].encode())
-        return _dump({"translatedFileUrl": address + path})
+        path = self.files.add(file.name, target, found.texts[0].encode())
+        return dump({"translatedFileUrl": address + path})
 
     def _detect(self, content_type, address, body):
         """Reads POST /detect, as `RestApp` asks."""
@@ -227,7 +221,7 @@ class LibreTranslate:
         text = "\n".join(_read_texts(request.get("q")))
         check_utf_8(text)
         yield from ()  # it needs no model
-        return _dump(_find_guesses(text)[:5])
+        return dump(_find_guesses(text)[:5])
 
     def _find_languages(self, request, texts):
         """Returns the source of each text, guesses, and the target."""
@@ -390,7 +384,3 @@ def _combine(answers):
     qualities = [one.quality for one in answers if one.quality is not None]
     warnings = sorted({each for one in answers for each in one.warnings})
     return {"warnings": warnings, "quality": min(qualities, default=None)}
-
-
-def _dump(value):
-    return json.dumps(value, ensure_ascii=False).encode()

@@ -12,6 +12,8 @@ import threading
 import time
 
 from keras_transformer.errors import UserError
+from keras_transformer.serving.asgi import Response
+from keras_transformer.serving.errors import InvalidRequest
 
 MAX_WAITING_LINES = 10_000  # further ones are lost
 SECONDS_TO_END = 2  # for the lines that wait when the server stops
@@ -116,12 +118,16 @@ class Monitor:
             self._metrics["queue"].set_function(count_waiting)
 
     def format_metrics(self):
-        """Returns the metrics in Prometheus' text; None if they are off."""
+        """Returns the metrics in Prometheus' text."""
         if not self._metrics:
-            return None
+            raise InvalidRequest(
+                "/metrics needs a server with --metrics. Received: a request "
+                "to one without. Start kt-serve with it."
+            )
         import prometheus_client
 
-        return _Text(prometheus_client.generate_latest(self._registry))
+        text = prometheus_client.generate_latest(self._registry)
+        return Response(text, "text/plain; version=0.0.4")
 
     def close(self):
         """Writes the lines that still wait."""
@@ -156,12 +162,6 @@ class Monitor:
             "seconds": round(seconds, 4),
         }
         self._log.write(json.dumps(line).encode() + b"\n")
-
-
-class _Text(bytes):
-    """A response in Prometheus' format."""
-
-    content_type = "text/plain; version=0.0.4"
 
 
 class _Log:

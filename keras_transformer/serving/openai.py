@@ -4,17 +4,16 @@ The model has the name of its pair, such as en-es, and translates the last
 message of the user. Whatever it cannot do is refused by name.
 """
 
-import json
 import time
 
+from keras_transformer.serving.asgi import Response
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.forms import read_fields
+from keras_transformer.serving.json_tensors import dump
 from keras_transformer.serving.libretranslate import check_texts
 
 MODELS = "/v1/models"
-COMPLETIONS = "/v1/chat/completions"
-PATHS = (MODELS, COMPLETIONS)
 # What clients send, and what a translation does not depend on.
 _IGNORED = {
     *("temperature", "top_p", "seed", "user", "stop", "stream_options"),
@@ -31,12 +30,6 @@ _HARMLESS = {
 }
 
 
-class EventStream(bytes):
-    """A response that is a stream of events."""
-
-    content_type = "text/event-stream"
-
-
 class OpenAI:
     """Answers requests of OpenAI's protocol with a `LibreTranslate`."""
 
@@ -47,18 +40,14 @@ class OpenAI:
             for source, targets in translator.pairs.targets.items()
             for target in targets
         }
-        self.readers = {COMPLETIONS: self._complete}
+        # As those of `LibreTranslate`.
+        self.readers = {"/v1/chat/completions": self._complete}
+        self.pages = {MODELS: self._list_models}
 
-    def list_models(self):
-        models = [
-            {
-                "id": name,
-                "object": "model",
-                "created": 0,
-                "owned_by": "keras_transformer",
-            }
-            for name in self._pairs
-        ]
+    def _list_models(self):
+        model = {"object": "model", "created": 0}
+        model["owned_by"] = "keras_transformer"
+        models = [{"id": name, **model} for name in self._pairs]
         return {"object": "list", "data": models}
 
     def _complete(self, content_type, address, body):
@@ -87,35 +76,25 @@ class OpenAI:
             [text], "text", languages
         )
         content = found.texts[0]
-        if request.get("stream"):
-            return self._stream(model, content)
+        is_stream = bool(request.get("stream"))
         message = {"role": "assistant", "content": content}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        return _dump(_describe(model, "chat.completion", choice)).encode()
-
-    def _stream(self, model, content):
-        """Returns the events of a translation, which is one piece."""
-        delta = {"role": "assistant", "content": content}
-        events = [
-            _dump(_describe(model, "chat.completion.chunk", choice))
-            for choice in (
-                {"index": 0, "delta": delta, "finish_reason": None},
-                {"index": 0, "delta": {}, "finish_reason": "stop"},
-            )
-        ]
-        lines = [f"data: {event}\n\n" for event in [*events, "[DONE]"]]
-        return EventStream("".join(lines).encode())
-
-
-def _describe(model, kind, choice):
-    now = time.time()
-    return {
-        "id": f"chatcmpl-{now:.6f}",
-        "object": kind,
-        "created": int(now),
-        "model": model,
-        "choices": [choice],
-    }
+        field = "delta" if is_stream else "message"
+        choices = [{"index": 0, field: message, "finish_reason": "stop"}]
+        if is_stream:  # the translation is one piece
+            end = {"index": 0, "delta": {}, "finish_reason": "stop"}
+            choices = [{**choices[0], "finish_reason": None}, end]
+        now = time.time()
+        head = {
+            "id": f"chatcmpl-{now:.6f}",
+            "object": f"chat.completion{'.chunk' if is_stream else ''}",
+            "created": int(now),
+            "model": model,
+        }
+        events = [dump({**head, "choices": [choice]}) for choice in choices]
+        if not is_stream:
+            return events[0]
+        lines = [b"data: %s\n\n" % event for event in [*events, b"[DONE]"]]
+        return Response(b"".join(lines), "text/event-stream")
 
 
 def format_error(error):
@@ -127,7 +106,7 @@ def format_error(error):
         "param": None,
         "code": "invalid_api_key" if error.http_status == 401 else None,
     }
-    return _dump({"error": description}).encode(errors="replace")
+    return dump({"error": description})
 
 
 def _find_text(messages):
@@ -151,7 +130,3 @@ def _find_text(messages):
         f"Received: messages={messages!r:.60}. Send "
         '[{"role": "user", "content": "A text."}].'
     )
-
-
-def _dump(value):
-    return json.dumps(value, ensure_ascii=False)

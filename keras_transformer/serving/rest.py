@@ -18,6 +18,7 @@ from keras_transformer.serving import limits
 from keras_transformer.serving import openai
 from keras_transformer.serving.asgi import check_method
 from keras_transformer.serving.asgi import format_error
+from keras_transformer.serving.asgi import get_header
 from keras_transformer.serving.asgi import has_two_lengths
 from keras_transformer.serving.asgi import read_body
 from keras_transformer.serving.asgi import send_response
@@ -38,7 +39,6 @@ _PATH = re.compile(
     "(?:/(?P<metadata>metadata)|:(?P<method>classify|regress|predict))?",
     re.IGNORECASE,
 )
-_OPERATOR_PATHS = ("/health", "/ready", "/metrics")
 # These paths tell nothing about texts and clients, so they need no key.
 _OPEN_PATHS = ("/health", "/ready", "/languages", "/frontend/settings")
 _OPEN_PATHS += (DOWNLOAD,)  # whose paths cannot be guessed
@@ -56,17 +56,23 @@ class RestApp:
         self._service = service
         self._monitor = service.monitor
         self._keys = keys
-        self._faces = dict.fromkeys(_OPERATOR_PATHS, "operator")
         self._readers = {}  # functions that read bodies, by path
+        # Functions that return the response to a path alone.
+        self._pages = {
+            "/health": lambda: {"status": "ok"},
+            "/ready": self._check_ready,
+            "/metrics": self._monitor.format_metrics,
+        }
+        self._faces = dict.fromkeys(self._pages, "operator")
         if routes:
-            self._libretranslate = LibreTranslate(
-                service, Pairs(routes), bool(keys)
-            )
-            self._openai = OpenAI(self._libretranslate)
-            self._readers = self._libretranslate.readers | self._openai.readers
-            paths = self._libretranslate.paths
-            self._faces |= dict.fromkeys(paths, "libretranslate")
-            self._faces |= dict.fromkeys(openai.PATHS, "openai")
+            tool = LibreTranslate(service, Pairs(routes), bool(keys))
+            self._files = tool.files
+            tools = {"libretranslate": tool, "openai": OpenAI(tool)}
+            for face, tool in tools.items():
+                self._readers |= tool.readers
+                self._pages |= tool.pages
+                paths = [*tool.readers, *tool.pages]
+                self._faces |= dict.fromkeys(paths, face)
         self._allowed_origin = allowed_origin
         # Threads for bodies whose reading would keep other requests waiting.
         self._threads = concurrent.futures.ThreadPoolExecutor(
@@ -134,10 +140,8 @@ class RestApp:
             return b""  # the headers tell a browser that it may ask
         if self._keys and not path.startswith(_OPEN_PATHS):
             await self._authorize(face, scope, body)
-        if face == "operator":
-            return self._report(method, path)
-        if face in ("libretranslate", "openai"):
-            return await self._answer_tool(scope, body, receive)
+        if face not in ("tf_serving", "unknown"):
+            return await self._answer_path(scope, body, receive)
         match = _PATH.fullmatch(path)
         expected = match and (["POST"] if match["method"] else ["GET", "HEAD"])
         if not match or method not in expected:
@@ -169,14 +173,11 @@ class RestApp:
 
     async def _authorize(self, face, scope, body):
         """Checks the key of a request."""
-        headers = dict(scope["headers"])
-        value = headers.get(b"authorization", b"").decode("latin-1")
-        key = value.removeprefix("Bearer ")
+        key = get_header(scope, "authorization").removeprefix("Bearer ")
         is_libretranslate = face == "libretranslate"
         if not key and is_libretranslate:
-            kind = headers.get(b"content-type", b"").decode("latin-1")
-            read = functools.partial(forms.read_key, kind)
-            key = await self._run(body, read, body)
+            kind = get_header(scope, "content-type")
+            key = await self._run(body, forms.read_key, kind, body)
         try:
             self._keys.check(key, self._monitor)
         except RequestError as error:
@@ -184,40 +185,29 @@ class RestApp:
                 error.http_status = 403
             raise
 
-    def _report(self, method, path):
-        """Responds to an operator."""
-        check_method(method, path, ("GET", "HEAD"))
-        if path == "/metrics":
-            metrics = self._monitor.format_metrics()
-            if metrics is None:
-                raise InvalidRequest(
-                    "/metrics needs a server with --metrics. Received: a "
-                    "request to one without. Start kt-serve with it."
-                )
-            return metrics
-        if path == "/ready":
-            try:
-                self._service.check_ready()
-            except RequestError as error:
-                error.http_status = 503
-                raise
-        return json.dumps({"status": "ok"}).encode()
+    def _check_ready(self):
+        try:
+            self._service.check_ready()
+        except RequestError as error:
+            error.http_status = 503
+            raise
+        return {"status": "ok"}
 
-    async def _answer_tool(self, scope, body, receive):
-        """Responds in LibreTranslate's or OpenAI's protocol."""
+    async def _answer_path(self, scope, body, receive):
+        """Responds to an operator, or to a translation tool."""
         method, path = scope["method"], _find_path(scope)
         read = self._readers.get(path)
         check_method(method, path, ("POST",) if read else ("GET", "HEAD"))
         if read:
-            headers = dict(scope["headers"])
-            kind = headers.get(b"content-type", b"").decode("latin-1")
-            host = headers.get(b"host", b"").decode("latin-1")
-            address = f"{scope['scheme']}://{host}"
-            read = functools.partial(read, kind, address)
+            kind, host = (
+                get_header(scope, name) for name in ("content-type", "host")
+            )
+            read = functools.partial(read, kind, f"{scope['scheme']}://{host}")
             return await self._compute(read, body, receive, True)
-        if path == openai.MODELS:
-            return json.dumps(self._openai.list_models()).encode()
-        return self._libretranslate.describe(path)
+        if path.startswith(DOWNLOAD):
+            return self._files.find(path)
+        page = self._pages[path]()
+        return page if isinstance(page, bytes) else json_tensors.dump(page)
 
     async def _compute(self, read, body, receive, in_thread=False):
         """Returns the response to a request that models compute.

@@ -7,18 +7,12 @@ import threading
 import time
 import urllib.parse
 
+from keras_transformer.serving.asgi import Response
 from keras_transformer.serving.errors import RequestError
 
 DOWNLOAD = "/download_file/"
 SECONDS = 600  # that a file can be fetched
 MAX_BYTES = 64 * 2**20  # of all files; the oldest go first
-
-
-class Download(bytes):
-    """A response that a browser saves as a file."""
-
-    # A page of somebody else must not run as one of this server.
-    content_type = "application/octet-stream"
 
 
 class TranslatedFiles:
@@ -34,8 +28,10 @@ class TranslatedFiles:
         stem, suffix = os.path.splitext(os.path.basename(name))
         shown = urllib.parse.quote(f"{stem}_{language}{suffix}", safe="")
         path = f"{DOWNLOAD}{secrets.token_urlsafe()}.{shown}"
+        # A page of somebody else must not run as one of this server.
+        response = Response(content, "application/octet-stream")
         with self._lock:
-            self._files[path] = Download(content), self._clock()
+            self._files[path] = response, self._clock()
             self._drop_old()
         return path
 

@@ -154,6 +154,8 @@ class CTranslate2ModelTest:
         warnings = ours.call("serving_default", arrays)["warnings"]
         uncovered = ["uncovered" in each for each in warnings]
         assert 5 < sum(uncovered) < 40 and not uncovered[-1]
+        # What was repaired is said, too.
+        assert any("repaired" in each for each in warnings)
 
     @pytest.mark.parametrize(
         "name, arrays",

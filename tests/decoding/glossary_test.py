@@ -316,6 +316,13 @@ class PrefixTest:
         (text,) = exported(["dog " * number], glossary=GLOSSARY)
         assert holds(text, ["two book"] * number)
 
+    def test_a_translation_that_would_be_too_long_stays(
+        self, exported, monkeypatch
+    ):
+        monkeypatch.setattr(exported.engine, "max_length", 12)
+        texts = ["dog " * 9]
+        assert exported(texts, glossary=GLOSSARY) == exported(texts)
+
     def test_a_prefix_comes_first(self, exported):
         (text,) = exported(["a dog"], prefixes=["women run"], glossary=GLOSSARY)
         assert text.startswith("women run")

@@ -22,6 +22,8 @@ chooses what it writes:
                    if it ends in .html. Its weights have 8 bits.
   onnx             A model for ONNX Runtime and transformers.js, in float32
                    and in 8 bits. It needs pip install '.[onnx]'.
+  litert           A model for LiteRT on phones, with the search in it and
+                   weights in float32 or, with --quantization=int8, in 8 bits.
 
 The model becomes the next version in --export_dir: 1, 2, and so on, except with
 --format=marian and --format=html.
@@ -61,14 +63,14 @@ FLAGS = flags.define(
         export_dir=flags.path(
             "Directory to write to. Each version gets a folder in it, except "
             "with --format=marian and --format=html. Default: export, "
-            "export_ids, export_ctranslate2, export_marian, export_html or "
-            "export_onnx inside output_dir, by format."
+            "export_ids, export_ctranslate2, export_marian, export_html, "
+            "export_onnx or export_litert inside output_dir, by format."
         ),
         format=flags.choice(
             ["saved_model", "saved_model_ids", "ctranslate2", "marian", "html"]
-            + ["onnx"],
+            + ["onnx", "litert"],
             "Format of the exported model: saved_model, saved_model_ids, "
-            "ctranslate2, marian, html or onnx.",
+            "ctranslate2, marian, html, onnx or litert.",
             default="saved_model",
         ),
         quantization=flags.choice(
@@ -76,7 +78,7 @@ FLAGS = flags.define(
             + ["int8_float32", "int8_float16", "int8_bfloat16"],
             "Number format of the weights of a CTranslate2 model: float32, "
             "float16, bfloat16, int16, int8, int8_float32, int8_float16 or "
-            "int8_bfloat16.",
+            "int8_bfloat16. A model of LiteRT takes float32 and int8.",
             default="float32",
         ),
         precision=flags.choice(
@@ -140,6 +142,7 @@ DEFAULT_DIRS = {
     "marian": "export_marian",
     "html": "export_html",
     "onnx": "export_onnx",
+    "litert": "export_litert",
 }
 
 
@@ -199,6 +202,8 @@ def _check_flags():
     rule = f"has no effect with --format={FLAGS.format}"
     if FLAGS.format == "ctranslate2":
         flags.refuse(FLAGS, ["precision"], rule, "Use --quantization.")
+    elif FLAGS.format == "litert":
+        flags.refuse(FLAGS, ["precision", "shortlist"], rule)
     elif FLAGS.format in ("marian", "html", "onnx"):
         names = ["precision", "quantization", "shortlist"]
         flags.refuse(FLAGS, names, rule)
@@ -274,7 +279,14 @@ def _export(run, export_dir, options, certify):
         return ctranslate2.export_ctranslate2(
             *arguments, FLAGS.quantization, shortlist, certify
         )
-    # Only this format traces a TensorFlow graph.
+    # Only these formats trace a TensorFlow graph.
+    if FLAGS.format == "litert":
+        from keras_transformer.formats.litert.writer import export_litert
+        from keras_transformer.formats.versions import check_backend
+
+        check_backend(read_backend(), "A model of LiteRT")
+        load_backend()
+        return export_litert(*arguments, FLAGS.quantization, certify)
     load_backend()
     from keras_transformer.formats.saved_model.writer import export_saved_model
 

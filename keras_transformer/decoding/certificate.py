@@ -16,6 +16,7 @@ from keras_transformer.decoding.loading import load
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.errors import UserError
 from keras_transformer.formats.html import node
+from keras_transformer.formats.litert import decoder as litert
 from keras_transformer.formats.onnx.session import OnnxSession
 from keras_transformer.formats.onnx.writer import QUANTIZED
 from keras_transformer.parsing.target_text import find_linearization
@@ -38,6 +39,7 @@ PACKAGES = {
     "saved_model_ids": ["tensorflow"],
     "ctranslate2": ["ctranslate2"],
     "onnx": ["onnxruntime", "tokenizers"],
+    "litert": litert.MODULES,
 }
 _log = logging.getLogger(__name__)
 
@@ -183,7 +185,7 @@ def _find_obstacle(run, format, options, texts):
         return "its data are gone. Name a file of texts by --verify"
     if format == "html" and not node.find_node():
         return "Node.js 20 is not installed"
-    for name in PACKAGES["onnx"] if format == "onnx" else ():
+    for name in PACKAGES[format] if format in ("onnx", "litert") else ():
         if importlib.util.find_spec(name) is None:
             return f"{name} is not installed"
     return None
@@ -200,9 +202,12 @@ def _list_forms(path, format, translator, options):
         for suffix in ("", QUANTIZED):
             theirs = partial(OnnxSession(path, suffix).translate, **limit)
             yield ours, theirs, not suffix
-    elif format == "saved_model_ids":
+    elif format in ("saved_model_ids", "litert"):
         ours = partial(translate_ids, translator, **changes)
-        yield ours, partial(_translate_by_ids, path, translator.codec), True
+        theirs = partial(litert.decode, path)
+        if format == "saved_model_ids":
+            theirs = partial(_translate_by_ids, path, translator.codec)
+        yield ours, theirs, True
     elif format == "html":
         yield ours, partial(node.translate, path), False
     else:

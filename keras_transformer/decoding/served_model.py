@@ -32,7 +32,7 @@ def open_model(path):
     The directory holds any SavedModel, or a CTranslate2 model of kt-exporter. A
     `LoadedModel` and a `CTranslate2Model` have the same interface.
     """
-    exported.refuse_onnx(path)
+    exported.refuse_foreign(path)
     if exported.find_export_format(path) == "ctranslate2":
         return CTranslate2Model(path)
     # Imported here because a CTranslate2 model needs no TensorFlow.

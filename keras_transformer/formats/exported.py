@@ -15,6 +15,7 @@ from keras_transformer.files.versions import find_versions
 from keras_transformer.formats.demo import find_directory
 from keras_transformer.model_config import ModelConfig
 from keras_transformer.parsing.linearization import LINEARIZATIONS
+from keras_transformer.parsing.target_text import find_linearization
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
@@ -30,7 +31,10 @@ FILES = {
     "ctranslate2": CTRANSLATE2_FILE,
     "saved_model": SAVED_MODEL_FILE,
     "onnx": os.path.join("onnx", "encoder_model.onnx"),
+    "litert": "model.tflite",
 }
+# Formats that only other programs load.
+_FOREIGN = {"onnx": "ONNX Runtime and transformers.js", "litert": "LiteRT"}
 
 # The shape of `export.json`; see `read_record`.
 _RECORD = {
@@ -92,7 +96,7 @@ def list_directories(path: Paths) -> list:
 def find_format(paths):
     """Returns the format of a list of directories, or None for runs."""
     for path in paths:
-        refuse_onnx(path)
+        refuse_foreign(path)
     formats = list(map(find_export_format, paths))
     if len(paths) == 1:
         return formats[0]
@@ -114,13 +118,13 @@ def find_export_format(path):
     return None
 
 
-def refuse_onnx(path):
+def refuse_foreign(path):
     """Raises a `UserError` if a path has a model that only others can load."""
-    if find_export_format(path) == "onnx":
+    if name := _FOREIGN.get(find_export_format(path)):
         raise UserError(
-            f"{path} holds a model for ONNX Runtime and transformers.js, which "
-            "cannot be loaded here. Name the directory of the run, or export "
-            "it with --format=ctranslate2."
+            f"{path} holds a model for {name}, which cannot be loaded here. "
+            "Name the directory of the run, or export it with "
+            "--format=ctranslate2."
         )
 
 
@@ -157,6 +161,25 @@ def check_exportable(options):
             f"{options.mbr_samples}. Name the directory of the run, or leave "
             "it out."
         )
+
+
+def check_translates(run, what, advice):
+    """Raises a `UserError` if a run parses."""
+    if find_linearization(run.vocabulary):
+        raise UserError(
+            f"{what} must translate, since nothing there keeps a parser to "
+            f"trees. Received: {run.path}, which parses. {advice}"
+        )
+
+
+def check_search(options, where):
+    """Raises a `UserError` for options that small programs cannot follow."""
+    for name in ("temperature", "no_repeat_ngram_size"):
+        if value := getattr(options, name):
+            raise UserError(
+                f"`{name}` must be 0 {where}. Received: {name}={value}. Leave "
+                "it out."
+            )
 
 
 def check_understood(config, understood, where, advice):

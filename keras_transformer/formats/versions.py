@@ -96,14 +96,19 @@ def check_export_dir(export_dir, format, num_bytes=0):
             writing.check_space(export_dir, num_bytes)
 
 
-def check_saved_model(precision, backend, of_text):
-    """Checks that a SavedModel can be exported, before a backend is loaded."""
+def check_backend(backend, what):
+    """Raises a `UserError` if the backend is not TensorFlow."""
     if backend != "tensorflow":
         raise UserError(
-            "A SavedModel must be exported with TensorFlow. Received: "
+            f"{what} must be exported with TensorFlow. Received: "
             f"KERAS_BACKEND={backend}. Use KERAS_BACKEND=tensorflow, which "
             "also exports runs of JAX."
         )
+
+
+def check_saved_model(precision, backend, of_text):
+    """Checks that a SavedModel can be exported, before a backend is loaded."""
+    check_backend(backend, "A SavedModel")
     if precision not in PRECISIONS:
         raise UserError(
             f"`precision` must be one of {', '.join(PRECISIONS)} in a "

@@ -41,7 +41,7 @@ class FixedSlots(typing.NamedTuple):
     def write(self, newest, position, limit=None):
         """Returns the slots with the entries of one position replaced."""
         start = [0] * len(self.entries.shape)
-        start[2] = position * newest.shape[2] % self.entries.shape[2]
+        start[2] = position * newest.shape[2] % ops.shape(self.entries)[2]
         # On TensorFlow this runs an XLA operation, which took 1.1 of the 7 s of
         # a beam search with base. `GrowingSlots` avoid it there.
         return FixedSlots(ops.slice_update(self.entries, start, newest))

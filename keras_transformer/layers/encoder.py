@@ -171,9 +171,9 @@ class Encoder(LayerStack):
         Args:
             batch: Number of sequences, an integer or a scalar tensor.
             beam_size: Number of hypotheses per sequence.
-            fixed_length: Maximum number of positions, an integer. Defaults to
-                None, which lets the cache grow with each position and needs a
-                backend whose loops can change shapes.
+            fixed_length: Maximum number of positions, an integer or a scalar
+                tensor. Defaults to None, which lets the cache grow with each
+                position and needs a backend whose loops can change shapes.
 
         Returns:
             A `DecoderCache` for the argument `cache` of `step`.

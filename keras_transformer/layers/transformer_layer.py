@@ -239,7 +239,7 @@ class LayerStack(SequenceLayer):
         num_positions, num_slots = fixed_length, None
         if fixed_length is not None:
             limit = count_remembered(self.options.neighbourhood_size)
-            num_positions = min(fixed_length, limit or fixed_length)
+            num_positions = limit or fixed_length
             num_slots = num_positions * beam_size
         return DecoderCache(
             # No beam has the number -1, so nothing attends to an empty slot.

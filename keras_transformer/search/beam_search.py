@@ -111,10 +111,10 @@ def beam_search(
             `(batch,)`, are the indices of the sentences. The beams are then
             independent samples. By default the best extensions are kept.
         forbidden: Ids that only a prefix may hold. A sampler excludes them.
-        fixed_length: Length of the result, where a backend cannot change
-            shapes in a loop. By default it is the largest limit, and sentences
-            that are done leave the batch. A `tf.function` then needs an
-            `input_signature` with None for the batch.
+        fixed_length: Length of the result, an integer or a scalar tensor, where
+            a loop cannot change shapes. By default it is the largest limit, and
+            sentences that are done leave the batch. A `tf.function` then needs
+            an `input_signature` with None for the batch.
         lexical: `LexicalConstraint` that all hypotheses must obey. It takes at
             least two beams and no sampler.
         observe: Function of `Candidates` and the `Search` that they lead to,
@@ -128,7 +128,7 @@ def beam_search(
         others are empty and score minus infinity.
     """
     limits = ops.cast(limits, "int32")
-    length = fixed_length or ops.max(limits)
+    length = ops.max(limits) if fixed_length is None else fixed_length
     batch = ops.shape(limits)[0]
     nothing = Finished(*_make_empty(batch, num_hypotheses or beam_size, length))
     search = Search(
@@ -142,7 +142,7 @@ def beam_search(
     )
 
     def advance(position, search, results):
-        if not fixed_length:
+        if fixed_length is None:
             search, results = _drop_done(search, results, alpha)
         logits, search = _compute_logits(step, search, position)
         allowed = exclude_ids(
@@ -155,12 +155,12 @@ def beam_search(
         observe(candidates, search)
         return position + 1, search, results
 
-    _, search, results = ops.while_loop(
+    _, last, results = ops.while_loop(
         lambda _, search, results: ops.any(_is_open(search, alpha)),
         advance,
         (ops.convert_to_tensor(0, dtype="int32"), search, nothing),
     )
-    return search.finished if fixed_length else _collect(search, results)
+    return _collect(last, results) if fixed_length is None else last.finished
 
 
 def length_penalty(length, alpha):

@@ -121,6 +121,14 @@ class DecodeOptions:
         )
 
 
+def find_max_tokens(hparams: "HParams") -> int:
+    """Returns the largest number of tokens of a text that a model takes."""
+    # Learned positions from `max_length` on would share one vector.
+    limit = MAX_SOURCE_TOKENS
+    is_learned = hparams.positional_encoding == "learned"
+    return min(limit, hparams.max_length) if is_learned else limit
+
+
 _RULES = (
     fields.between(1, MAX_HYPOTHESES, "beam_size", "num_hypotheses"),
     fields.between(0, MAX_ALPHA, "alpha"),

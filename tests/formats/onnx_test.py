@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from layer_checks import to_numpy
+from model_variants import VARIANTS
 
 from keras_transformer.hparam import HParams
 from keras_transformer.runs import variables
@@ -16,30 +17,12 @@ onnx_model = pytest.importorskip("keras_transformer.formats.onnx.model")
 
 HPARAMS = HParams(num_layers=2, d_model=16, d_ff=24, num_heads=2)
 SIZES = 270, 290  # of targets and of sources that have another vocabulary
-RELATIVE = {"positional_encoding": "none", "max_relative_position": 2}
-CHANGES = {
-    "post": {},
-    "marian": {
-        "activation": "silu",
-        "attention_bias": True,
-        "output_bias": True,
-        "scale_embeddings": False,
-        "decoder_start": "padding",
-    },
-    "pre": {"norm": "pre", "activation": "gelu", "d_k": 12, "d_v": 10},
-    "learned": {"positional_encoding": "learned", "max_length": 9},
-    "tensor2tensor": {"positional_encoding": "tensor2tensor"},
-    "relative": {**RELATIVE, "d_k": 3, "d_v": 8},
-    "near": {"neighbourhood_size": 4, "norm": "pre"},
-    "target_tied": {"tied_embeddings": "target", "num_decoder_layers": 1},
-    "untied": {"tied_embeddings": "none"},
-}
 
 
-@pytest.fixture(scope="module", params=CHANGES)
+@pytest.fixture(scope="module", params=VARIANTS)
 def model(request):
     """A model of Keras with clear preferences, its hparams and its weights."""
-    hparams = dataclasses.replace(HPARAMS, **CHANGES[request.param])
+    hparams = dataclasses.replace(HPARAMS, **VARIANTS[request.param])
     keras.utils.set_random_seed(1)
     is_shared = hparams.tied_embeddings == "all"
     sizes = SIZES[:1] * 2 if is_shared else SIZES

@@ -18,8 +18,9 @@ from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.formats.ctranslate2 import conversion
+from keras_transformer.formats.exported import check_search
+from keras_transformer.formats.exported import check_translates
 from keras_transformer.formats.exported import check_understood
-from keras_transformer.parsing.target_text import find_linearization
 from keras_transformer.runs.data_record import list_language_codes
 from keras_transformer.runs.model_card.card import LANGUAGES
 from keras_transformer.runs.model_card.card import make_model_card
@@ -90,22 +91,13 @@ def check_model(run, options):
     """Raises a `UserError` if the page cannot do what a run asks for."""
     check_understood(run.hparams.model, UNDERSTOOD, "in a page", _ADVICE)
     vocabularies = run.vocabularies
-    if find_linearization(run.vocabulary):
-        raise UserError(
-            "A page needs a run that translates. Received: "
-            f"{run.path}, which parses. {_ADVICE}"
-        )
+    check_translates(run, "A page", _ADVICE)
     if any(v.is_imported for v in (vocabularies.sources, vocabularies.targets)):
         raise UserError(
             "A page needs a vocabulary of kt-datagen. Received: "
             f"{run.path} with one of Marian or Tensor2Tensor. {_ADVICE}"
         )
-    for name in ("temperature", "no_repeat_ngram_size"):
-        if value := getattr(options, name):
-            raise UserError(
-                f"`{name}` must be 0 in a page. Received: {name}={value}. "
-                "Leave it out."
-            )
+    check_search(options, "in a page")
 
 
 def find_page(export_dir):

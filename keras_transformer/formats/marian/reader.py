@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import read_record
-from keras_transformer.formats.exported import refuse_onnx
+from keras_transformer.formats.exported import refuse_foreign
 from keras_transformer.formats.imported_run import check_output_dir
 from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.formats.imported_run import write_run
@@ -58,7 +58,7 @@ def import_marian(source, output_dir, origin=None, problem="translate_files"):
             "translate_files", text files of the user's own.
     """
     check_output_dir(output_dir)
-    refuse_onnx(source)  # which has the same names of files
+    refuse_foreign(source)  # which has the same names of files
     config = marian_config.read_config(source)
     vocabularies = read_marian_vocabularies(source)
     _check_ids(config, vocabularies, source)

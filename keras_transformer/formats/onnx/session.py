@@ -7,6 +7,7 @@ import numpy as np
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
 from keras_transformer.formats.marian.config import CONFIG_FILE
+from keras_transformer.formats.onnx import tokenizer
 from keras_transformer.formats.onnx import writer
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import NEVER_WRITTEN
@@ -25,9 +26,8 @@ class OnnxSession:
     """
 
     def __init__(self, directory, suffix=""):
-        # Imported here because most exports need none of them.
+        # Imported here because most exports do not need it.
         import onnxruntime
-        import tokenizers
 
         self._encoder, self._decoder = (
             onnxruntime.InferenceSession(
@@ -43,14 +43,7 @@ class OnnxSession:
             for each in self._decoder.get_inputs()
             if each.name.startswith("past")
         }
-        source, target = (
-            os.path.join(directory, folder, "tokenizer.json")
-            for folder in ("", writer.TARGET)
-        )
-        self.source = tokenizers.Tokenizer.from_file(source)
-        self.target = self.source
-        if os.path.exists(target):
-            self.target = tokenizers.Tokenizer.from_file(target)
+        self.source, self.target = tokenizer.read_tokenizers(directory)
 
     def translate(self, texts, extra_length):
         """Returns translations and the logarithms of their probabilities.

@@ -1,11 +1,13 @@
 """The file tokenizer.json, which gives our ids without SentencePiece."""
 
 import base64
+import os
 import re
 import unicodedata
 
 from keras_transformer.data.text.normalization import make_replacements
 from keras_transformer.errors import UserError
+from keras_transformer.files.records import write_record
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import FIRST_SYMBOL_ID
 from keras_transformer.token_ids import PAD_ID
@@ -13,6 +15,8 @@ from keras_transformer.token_ids import UNKNOWN_ID
 from keras_transformer.token_ids import WORD_START
 
 UNUSED_SCORE = -1000.0  # of a piece that no text is cut into
+FILE = "tokenizer.json"
+TARGET = "target"  # the folder of the tokenizer of a separate target
 
 
 def check_vocabulary(vocabulary):
@@ -26,7 +30,8 @@ def check_vocabulary(vocabulary):
     kind, words = model.trainer_spec.model_type, model.trainer_spec.WORD
     if vocabulary.is_tensor2tensor or kind == words:
         raise UserError(
-            "A vocabulary must be one of subwords or characters in ONNX. "
+            "A vocabulary must be one of subwords or characters in "
+            f"{FILE}. "
             "Received: one of words or of Tensor2Tensor. Use "
             "--format=saved_model."
         )
@@ -63,8 +68,29 @@ def make_tokenizer(vocabulary):
     }
 
 
-def make_files(vocabulary):
-    """Returns the contents of the files of a tokenizer, by their names."""
+def write_tokenizers(vocabularies, directory):
+    """Writes the tokenizer of the source, and that of a separate target."""
+    _write_files(vocabularies.sources, directory)
+    if not vocabularies.is_shared:
+        folder = os.path.join(directory, TARGET)
+        os.mkdir(folder)
+        _write_files(vocabularies.targets, folder)
+
+
+def read_tokenizers(directory):
+    """Opens the tokenizers of source and target, and returns both."""
+    # Imported here because only what runs an export needs it.
+    import tokenizers
+
+    paths = [os.path.join(directory, each, FILE) for each in ("", TARGET)]
+    source, *targets = (
+        tokenizers.Tokenizer.from_file(path)
+        for path in filter(os.path.exists, paths)
+    )
+    return source, *(targets or [source])
+
+
+def _write_files(vocabulary, directory):
     pad, end, unknown = vocabulary.pieces((PAD_ID, END_ID, UNKNOWN_ID))
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -73,10 +99,12 @@ def make_files(vocabulary):
         "unk_token": unknown,
         "clean_up_tokenization_spaces": vocabulary.cleans_up,
     }
-    return {
-        "tokenizer.json": make_tokenizer(vocabulary),
+    contents = {
+        FILE: make_tokenizer(vocabulary),
         "tokenizer_config.json": settings,
     }
+    for name, content in contents.items():
+        write_record(os.path.join(directory, name), content, ensure_ascii=False)
 
 
 def _list_special(texts):

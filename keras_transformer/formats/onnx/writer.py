@@ -2,16 +2,15 @@
 
 import os
 
-from keras_transformer.errors import UserError
 from keras_transformer.files.records import write_record
 from keras_transformer.formats import versions
 from keras_transformer.formats.exported import ANY
+from keras_transformer.formats.exported import check_translates
 from keras_transformer.formats.exported import check_understood
 from keras_transformer.formats.exported import require_package
 from keras_transformer.formats.marian import config as marian_config
 from keras_transformer.formats.onnx import tokenizer
 from keras_transformer.model_config import TRAINING_ONLY
-from keras_transformer.parsing.target_text import find_linearization
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
@@ -24,7 +23,6 @@ PACKAGES = ("keras-t2t", "onnx")
 FOLDER = "onnx"  # that of the graphs, as transformers.js has it
 ENCODER, DECODER = "encoder_model", "decoder_model_merged"
 QUANTIZED = "_quantized"  # ends the names of the graphs in 8 bits
-TARGET = "target"  # the folder of the tokenizer of a separate target
 # The fields of a model that the graphs lay out; see `check_understood`.
 UNDERSTOOD = dict.fromkeys(
     (
@@ -77,11 +75,7 @@ def check_model(run):
     check_understood(
         run.hparams.model, UNDERSTOOD, "in a model of ONNX", advice
     )
-    if find_linearization(run.vocabulary):
-        raise UserError(
-            "A model of ONNX must translate, since nothing there keeps a "
-            f"parser to trees. Received: {run.path}, which parses. {advice}"
-        )
+    check_translates(run, "A model of ONNX", advice)
     for vocabulary in run.vocabularies:
         tokenizer.check_vocabulary(vocabulary)
 
@@ -126,14 +120,7 @@ def _write_settings(run, options, directory):
         marian_config.CONFIG_FILE: config | ids,
         marian_config.GENERATION_FILE: search | ids,
     }
-    sources, targets = run.vocabularies
-    contents |= tokenizer.make_files(sources)
-    if not run.vocabularies.is_shared:
-        os.mkdir(os.path.join(directory, TARGET))
-        contents |= {
-            os.path.join(TARGET, name): content
-            for name, content in tokenizer.make_files(targets).items()
-        }
     for name, content in contents.items():
         path = os.path.join(directory, name)
         write_record(path, content, ensure_ascii=False)
+    tokenizer.write_tokenizers(run.vocabularies, directory)

@@ -13,8 +13,8 @@ from keras_transformer.formats.exported import EXTRA
 from keras_transformer.parsing.target_text import find_linearization
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.weights import load_model
-from keras_transformer.search.options import MAX_SOURCE_TOKENS
 from keras_transformer.search.options import DecodeOptions
+from keras_transformer.search.options import find_max_tokens
 from keras_transformer.serving.messages import PredictionLog
 from keras_transformer.serving.messages import to_proto
 
@@ -49,14 +49,10 @@ def export_saved_model(
     model = load_model(run, step, precision)
     format = "saved_model" if of_text else "saved_model_ids"
     export = {"format": format, "decode": options, "precision": precision}
-    max_tokens = MAX_SOURCE_TOKENS
-    if run.hparams.positional_encoding == "learned":
-        # The positions from `max_length` on would share one vector.
-        max_tokens = min(max_tokens, run.hparams.max_length)
     facts = {
         "precision": precision,
         "of_text": of_text,
-        "max_tokens": max_tokens,
+        "max_tokens": find_max_tokens(run.hparams),
         "linearization": find_linearization(run.vocabulary),
         "normalizes_text": run.source_vocabulary.normalizes_text,
         "language_codes": run.source_vocabulary.language_codes,

@@ -1,0 +1,1 @@
+"""Models for LiteRT, which runs on phones."""

@@ -1,0 +1,119 @@
+"""Writes a run's model for LiteRT, the runtime of phones, with its search."""
+
+import os
+
+from keras_transformer.errors import UserError
+from keras_transformer.files.quiet import silence
+from keras_transformer.formats import exported
+from keras_transformer.formats import versions
+from keras_transformer.formats.onnx import tokenizer
+from keras_transformer.runs.model_card.card import write_model_card
+from keras_transformer.runs.weights import load_model
+from keras_transformer.search.options import find_max_tokens
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
+from keras_transformer.token_ids import UNKNOWN_ID
+
+FORMAT = "litert"
+QUANTIZATIONS = ("float32", "int8")
+PACKAGES = ("keras-t2t", "keras", "tensorflow")
+
+
+def export_litert(
+    run,
+    export_dir,
+    options,
+    step=None,
+    quantization="float32",
+    certify=None,
+):
+    """Writes a checkpoint as the next version of a model of LiteRT.
+
+    Its directory holds `model.tflite`, which takes ids and returns the ids of
+    translations, and `tokenizer.json`, which gives our ids. If the target has a
+    separate vocabulary, its tokenizer is in a folder. `export.json` has what a
+    program must know, and the model card shows programs. The version appears
+    once it is complete; its path is returned. With `quantization` "int8",
+    matrices are stored in 8 bits. `certify` is as for `export_ctranslate2`.
+    """
+    check_model(run, options, quantization)
+    step = run.checkpoints.find(step)
+    versions.check_export_dir(
+        export_dir, FORMAT, 4 * run.count_parameters(step)
+    )
+    model = load_model(run, step)
+    export = {
+        "format": FORMAT,
+        "decode": options,
+        "quantization": quantization,
+        "max_tokens": find_max_tokens(run.hparams),
+    }
+    with versions.make_version(export_dir) as (aside, path):
+        content = _convert(model, run.vocabularies, options, quantization)
+        with open(os.path.join(aside, exported.FILES[FORMAT]), "wb") as file:
+            file.write(content)
+        tokenizer.write_tokenizers(run.vocabularies, aside)
+        facts = {**export, "end_id": END_ID, "pad_id": PAD_ID}
+        del facts["decode"]
+        versions.write_record(aside, run, step, options, PACKAGES, **facts)
+        export["certificate"] = certify and certify(aside)
+        write_model_card(aside, run, step, export)
+    # A second copy for people who open the directory of versions.
+    write_model_card(export_dir, run, step, export)
+    return path
+
+
+def check_model(run, options, quantization="float32"):
+    """Raises a `UserError` if a run cannot be written in this format."""
+    if quantization not in QUANTIZATIONS:
+        raise UserError(
+            f"`quantization` must be one of {', '.join(QUANTIZATIONS)} in a "
+            f"model of LiteRT. Received: quantization={quantization!r}. "
+            "Choose one of these."
+        )
+    exported.check_search(options, "in a model of LiteRT")
+    advice = "Export it with --format=saved_model."
+    exported.check_translates(run, "A model of LiteRT", advice)
+    for vocabulary in run.vocabularies:
+        tokenizer.check_vocabulary(vocabulary)
+    model = run.hparams.model
+    if model.neighbourhood_size and model.max_relative_position:
+        raise UserError(
+            "`neighbourhood_size` must be 0 in a model of LiteRT with relative "
+            "positions, since its converter fails. Received: "
+            f"neighbourhood_size={model.neighbourhood_size}. {advice}"
+        )
+
+
+def _convert(model, vocabularies, options, quantization):
+    """Returns the bytes of a model whose only signature translates ids."""
+    # Imported here because the checks come first.
+    import tensorflow as tf
+
+    from keras_transformer.search.hypotheses import find_hypotheses
+
+    num_ids = vocabularies.sources.vocab_size
+    spec = tf.TensorSpec([None, None], tf.int32, "inputs")
+
+    @tf.function(input_signature=[spec], autograph=False)
+    def translate(inputs):
+        # A tokenizer may have pieces that the model lacks.
+        inputs = tf.where(inputs < num_ids, inputs, UNKNOWN_ID)
+        is_real = tf.cast(tf.not_equal(inputs, PAD_ID), tf.int32)
+        lengths = tf.reduce_sum(is_real, axis=1)
+        # A limit of 1 ends the row of a blank text at the first step.
+        limits = tf.where(lengths > 1, lengths + options.extra_length, 1)
+        finished = find_hypotheses(
+            model, inputs, limits, options, fixed_length=tf.reduce_max(limits)
+        )
+        return {"outputs": finished.sequences, "scores": finished.scores}
+
+    weights = tf.Module()
+    weights.variables_of_model = [each.value for each in model.variables]
+    converter = tf.lite.TFLiteConverter.from_concrete_functions(
+        [translate.get_concrete_function()], weights
+    )
+    if quantization == "int8":
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    with silence():  # the converter reports each of its passes
+        return converter.convert()

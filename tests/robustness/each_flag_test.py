@@ -173,6 +173,7 @@ WRONG_VALUES = {
         registry_help=2
         save_checkpoints_secs=10m
         timed_checkpoint_minutes=10min
+        train_minutes=0
         train_steps=1e5
         worker_gpu=all
         xla=true auto on off

@@ -75,6 +75,10 @@ class VocabularyTypesTest:
         vocabulary = train(tmp_path, [*WORDS, "bolt ház"], "characters")
         assert restore_case([word], vocabulary) == [word.lower()]
 
+    def test_an_unknown_letter_keeps_no_word_in_capitals(self, tmp_path):
+        vocabulary = train(tmp_path, WORDS, "characters")
+        assert restore_case(["HÁXAK"], vocabulary) == ["háxak"]
+
 
 class Rote(Problem):
     name = "rote"

@@ -81,6 +81,7 @@ WRONG_VALUES = {
         split_long=yes
         tokenized=maybe
         translate_attributes=maybe
+        unknown=keep copy omit
         write_alignments=0.5
         write_scores=yes
         write_word_scores=all

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 import typing
 
 from keras_transformer import fields
@@ -35,6 +36,7 @@ class TrainingConfig:
     warmup_steps: int = 4000  # number of steps of linear increase
     decay_steps: int = 0  # last step of a cosine; 0 = the paper's schedule
     train_steps: int = 100000  # total number of updates
+    train_minutes: float = 0.0  # instead of these two, by the clock; 0 = none
     lora_rank: int = 0  # rank of adapters, all that is trained; 0 = none
     lora_alpha: float = 0.0  # their factor is lora_alpha / rank; 0 = rank
 
@@ -207,7 +209,7 @@ _TRAINING_RULES = (
     fields.between(1, 10_000_000, "batch_tokens"),
     fields.between(0, 1_000_000_000, "effective_batch_tokens"),
     fields.between(1, fields.LARGEST, "warmup_steps", "train_steps"),
-    fields.between(0, fields.LARGEST, "decay_steps"),
+    fields.between(0, fields.LARGEST, "decay_steps", "train_minutes"),
     fields.between(0, 1_000_000, "weight_decay", "gradient_clip_norm"),
     fields.between(0, 1_000, "consistency_weight", "guided_alignment"),
     fields.between(1e-30, 1, "adam_epsilon"),
@@ -243,6 +245,33 @@ def parse_overrides(hparams: HParams, text: str) -> HParams:
     """
     changes = fields.parse_changes(type(hparams), text, "hparams")
     return dataclasses.replace(hparams, **changes)
+
+
+def find_train_steps(
+    hparams: HParams, train_steps: int | None = None
+) -> int | float:
+    """Returns the number of updates, or infinity with `train_minutes`.
+
+    `train_steps` counts instead of that of the hyper-parameters. Raises a
+    `UserError` if it contradicts `train_minutes` or the schedule.
+    """
+    if hparams.train_minutes:
+        if train_steps:
+            raise UserError(
+                "`train_steps` must not be set with `train_minutes`. Received: "
+                f"train_steps={train_steps}, train_minutes="
+                f"{hparams.train_minutes}. Leave one of them out."
+            )
+        return math.inf
+    train_steps = train_steps or hparams.train_steps
+    if 0 < hparams.decay_steps < train_steps:
+        raise UserError(
+            "`train_steps` must be at most `decay_steps`, after which the "
+            f"learning rate is 0. Received: train_steps={train_steps}, "
+            f"decay_steps={hparams.decay_steps}. Set --train_steps, or "
+            f"--hparams=decay_steps={train_steps}."
+        )
+    return train_steps
 
 
 def from_dict(values: dict) -> HParams:

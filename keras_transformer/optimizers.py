@@ -1,5 +1,7 @@
 """The optimizers of training, all with the schedule of the paper."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -35,6 +37,18 @@ def make_schedule(hparams, first_step=1):
         warmup_target=find_peak(hparams),
         warmup_steps=warmup_steps,
     )
+
+
+def find_timed_rate(hparams, step, seconds):
+    """Returns the learning rate of a run with `train_minutes`.
+
+    It rises as that of the other schedules, but no higher than half a cosine
+    that falls by the clock and is 0 when the minutes are over, however long an
+    update takes. `step` counts from 1, and `seconds` are those before it.
+    """
+    share = min(1.0, seconds / (60 * hparams.train_minutes))
+    cosine = (1 + math.cos(math.pi * share)) / 2
+    return find_peak(hparams) * min(step / hparams.warmup_steps, cosine)
 
 
 def find_peak(hparams):

@@ -6,12 +6,12 @@ from keras_transformer.data.cleaning.cleaner import Cleaner
 from keras_transformer.data.cleaning.cleaner import CleaningOptions
 from keras_transformer.data.generation import generation
 from keras_transformer.data.generation import token_links
+from keras_transformer.data.generation.attributes import check_user_symbols
 from keras_transformer.data.generation.corpora import Corpus
 from keras_transformer.data.generation.corpora import check_distinct
 from keras_transformer.data.text import parallel_files
 from keras_transformer.data.text import text_files
 from keras_transformer.data.text.tags import make_tag_word
-from keras_transformer.data.vocabulary.subwords import check_user_symbols
 from keras_transformer.data.vocabulary.vocabularies import read_path
 from keras_transformer.errors import UserError
 from keras_transformer.problems.files_problem import FilesProblem

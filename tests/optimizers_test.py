@@ -11,6 +11,7 @@ from keras_transformer.hparam import HParams
 from keras_transformer.layers import SharedEmbedding
 from keras_transformer.optimizers import Adafactor
 from keras_transformer.optimizers import find_peak
+from keras_transformer.optimizers import find_timed_rate
 from keras_transformer.optimizers import make_optimizer
 from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs.building import build_transformer
@@ -99,6 +100,18 @@ class MakeScheduleTest:
         assert min(rates) > 0
         assert np.argmax(rates) == warmup_steps - 1
         np.testing.assert_allclose(max(rates), find_peak(hparams), rtol=1e-6)
+
+
+class FindTimedRateTest:
+    @pytest.mark.parametrize("step", [1, 3, 12])
+    @pytest.mark.parametrize("seconds", [0, 15, 45, 60, 90])
+    def test_is_the_lower_of_the_warm_up_and_a_cosine(self, step, seconds):
+        hparams = HParams(warmup_steps=10, train_minutes=1.0)
+        cosine = (1 + np.cos(np.pi * min(seconds / 60, 1))) / 2
+        expected = find_peak(hparams) * min(step / 10, cosine)
+        rate = find_timed_rate(hparams, step, seconds)
+        np.testing.assert_allclose(rate, expected, atol=1e-12)
+        assert rate > 0 or seconds >= 60
 
 
 class MakeOptimizerTest:

@@ -74,6 +74,12 @@ FLAGS = flags.define(
             "match is kept, instead of the placeholders that protect keeps by "
             "default. Tags and addresses are always kept. It implies protect."
         ),
+        unknown=flags.choice(
+            ("copy", "omit"),
+            "What to do with symbols that the vocabulary lacks: copy them to "
+            "the translation, or omit them. Default: the model reads one id "
+            "for all.",
+        ),
     ),
     flags.group(
         "Documents",
@@ -140,8 +146,8 @@ OF_WORDS = ("write_alignments", "write_word_scores")
 _INPUTS = ("decode_from_file", "prefix_file", "score_file")
 _INPUTS += ("glossary", "protected_patterns")
 # The flags that exclude others.
-_OF_WORDS_EXCLUDES = "decode_interactive score_file split_long protect"
-_OF_WORDS_EXCLUDES += " protected_patterns"
+_KEEPS = "protect protected_patterns unknown"
+_OF_WORDS_EXCLUDES = f"decode_interactive score_file split_long {_KEEPS}"
 _PROTECT_EXCLUDES = "score_file prefix_file rerank_by split_long"
 _PROTECT_EXCLUDES += " target_language"
 _EXCLUDES = {
@@ -149,7 +155,7 @@ _EXCLUDES = {
     "score_file",
     "score_file": "decode_from_file prefix_file glossary",
     **dict.fromkeys(OF_WORDS, _OF_WORDS_EXCLUDES),
-    **dict.fromkeys(("protect", "protected_patterns"), _PROTECT_EXCLUDES),
+    **dict.fromkeys(_KEEPS.split(), _PROTECT_EXCLUDES),
     "document": "decode_interactive prefix_file resume score_file split_long "
     "tokenized write_scores write_alignments write_word_scores",
     "split_long": "decode_interactive prefix_file score_file tokenized",

@@ -19,14 +19,14 @@ from keras_transformer.files.partial import open_resumable
 SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
 SETTINGS += ("rerank_weight", "target_language", "document_language")
 SETTINGS += ("format", "split_long", "max_sentence_tokens", "repair")
-SETTINGS += OF_WORDS
+SETTINGS += ("unknown", *OF_WORDS)
 # What earlier versions did not record.
 NEW_SETTINGS = ("document_language", "output_dir's content", "repair")
-NEW_SETTINGS += ("rerank_by's content", "quality.json")
+NEW_SETTINGS += ("rerank_by's content", "quality.json", "unknown")
 
 
 def read_constraints():
-    """Reads the files of `--glossary` and `--protected_patterns`.
+    """Reads what `--glossary`, `--protect` and the like state.
 
     Returns those of the arguments `glossary` and `protect` of
     `Translator.hypotheses` that the flags set.
@@ -37,10 +37,13 @@ def read_constraints():
     constraints = {}
     if FLAGS.glossary:
         constraints["glossary"] = Glossary.read(FLAGS.glossary)
-    if FLAGS.protected_patterns:
-        constraints["protect"] = Placeholders.read(FLAGS.protected_patterns)
+    unknown = FLAGS.unknown
+    if path := FLAGS.protected_patterns:
+        constraints["protect"] = Placeholders.read(path, unknown)
     elif FLAGS.protect:
-        constraints["protect"] = Placeholders()
+        constraints["protect"] = Placeholders(unknown=unknown)
+    elif unknown:
+        constraints["protect"] = Placeholders(None, unknown=unknown)
     return constraints
 
 

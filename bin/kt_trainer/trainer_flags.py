@@ -28,6 +28,13 @@ FLAGS = flags.define(
             "Total number of updates, which includes those before a resume. "
             "Default: train_steps of the hparams set."
         ),
+        train_minutes=flags.amount(
+            "Minutes of training, however many updates they suffice for. The "
+            "learning rate falls as a cosine of this time, to 0 at its end. "
+            "Compiling counts; evaluations, checkpoints and pauses do not. "
+            "Default: --train_steps decides.",
+            minimum=0.001,
+        ),
         # In the first group, as it lists values of --problem and --hparams_set.
         registry_help=flags.SHARED,
     ),

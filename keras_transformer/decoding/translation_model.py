@@ -140,7 +140,7 @@ class TranslationModel(Preparation):
             alarms.find_alarms(text, one.text) for text, one in zip(texts, best)
         ]
         if protect:
-            mask = make_mask(protect, glossary, self.codec.normalize)
+            mask = make_mask(protect, glossary, self.codec)
             all_masked = list(map(mask, texts))
             texts = [masked.text for masked in all_masked]
             for names, masked in zip(alarm_names, all_masked):

@@ -196,6 +196,7 @@ class TrainingLog:
                 self._bar = tqdm.tqdm(
                     total=train_steps, initial=step, unit=" updates"
                 )
+            self._bar.total = train_steps  # with `train_minutes`, an estimate
             self._bar.update(step - self._bar.n)
             self._bar.set_postfix_str(figures)
 

@@ -70,6 +70,7 @@ class StartOptions(TrainingOptions):
 
     overrides: str = ""  # changes to the hyper-parameters, "dropout=0.3,d_ff=8"
     train_steps: int | None = None  # of all updates; None = the hparams' number
+    train_minutes: float | None = None  # of training, instead of train_steps
     data_dir: str | None = None  # directory of the data; None = the problem's
     tmp_dir: str | None = None  # of raw text to generate the data from first
     batch_tokens: int | str | None = None  # instead of the hparam, or "auto"
@@ -88,6 +89,7 @@ class StartOptions(TrainingOptions):
 
 _START_RULES = (
     fields.between(1, fields.LARGEST, "train_steps"),
+    fields.between(0.001, fields.LARGEST, "train_minutes"),
     fields.between(0, fields.LARGEST_SEED, "random_seed"),
     fields.between(0, 1_000, "worker_gpu"),
     fields.one_of(("auto", "on", "off"), "xla"),

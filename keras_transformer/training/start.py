@@ -97,17 +97,6 @@ def check_recorded_paths(options):
             ) from error
 
 
-def check_decay(hparams, train_steps):
-    """Raises a `UserError` if a schedule ends before the training does."""
-    if 0 < hparams.decay_steps < train_steps:
-        raise UserError(
-            "`train_steps` must be at most `decay_steps`, after which the "
-            f"learning rate is 0. Received: train_steps={train_steps}, "
-            f"decay_steps={hparams.decay_steps}. Set --train_steps, or "
-            f"--hparams=decay_steps={train_steps}."
-        )
-
-
 def check_data(problem, hparams, path=None):
     """Checks that a run can make its model, its batches and its evaluations.
 

@@ -80,8 +80,7 @@ def train(
         origin = find_directory(settings["warm_start_from"])
         chosen = dataclasses.replace(chosen, warm_start_from=origin)
         hparams = _make_hparams(hparams, settings, chosen, run, is_new)
-        train_steps = chosen.train_steps or hparams.train_steps
-        start.check_decay(hparams, train_steps)
+        train_steps = hparam.find_train_steps(hparams, chosen.train_steps)
         problem = _open_problem(problem, settings)
         if chosen.tmp_dir is not None:
             problem.generate(chosen.tmp_dir)
@@ -163,12 +162,13 @@ def _make_hparams(hparams, settings, options, earlier_run, is_new):
     if tokens == "auto":
         # A new run checks its data with the most that auto can choose.
         tokens = MAX_TOKENS if is_new else earlier_run.hparams.batch_tokens
-    batch = {
+    changes = {
         "batch_tokens": tokens,
         "effective_batch_tokens": options.effective_batch_tokens,
+        "train_minutes": options.train_minutes,
     }
-    batch = {name: value for name, value in batch.items() if value is not None}
-    return dataclasses.replace(hparams, **batch)
+    changes = {name: v for name, v in changes.items() if v is not None}
+    return dataclasses.replace(hparams, **changes)
 
 
 def _open_problem(problem, settings):

@@ -4,6 +4,7 @@ import contextlib
 import math
 import random
 import signal
+import sys
 import time
 import typing
 
@@ -11,6 +12,7 @@ from keras_transformer.data.batches.update_batches import Layout
 from keras_transformer.data.batches.update_batches import UpdateBatches
 from keras_transformer.errors import UserError
 from keras_transformer.optimizers import find_peak
+from keras_transformer.optimizers import find_timed_rate
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import write_adapter
@@ -119,11 +121,17 @@ class Trainer:
             return self._asks_to_stop
         return self.step >= self._agreed_last_step
 
-    def train(self, train_steps: int) -> dict[str, float]:
+    @property
+    def _is_time_over(self):
+        # The other workers go by the clock of the chief.
+        limit = 60 * self.hparams.train_minutes if self.backend.is_chief else 0
+        return 0 < limit <= self.progress["seconds"]
+
+    def train(self, train_steps: int | float) -> dict[str, float]:
         """Trains until `train_steps` updates are done.
 
-        SIGINT, SIGTERM and early stopping end training after the current
-        update, with a checkpoint.
+        `train_minutes` of the hparams, SIGINT, SIGTERM and early stopping end
+        training after the current update, with a checkpoint.
 
         Args:
             train_steps: Number of updates, those before a resume included.
@@ -163,6 +171,13 @@ class Trainer:
                 write_model_card(self.run.path, self.run)
                 if self.hparams.lora_rank:
                     write_adapter(self.run)
+                if self._is_time_over and self.step < self.hparams.warmup_steps:
+                    print(
+                        f"The time was over after {self.step} of the "
+                        f"{self.hparams.warmup_steps} updates of the warm-up. "
+                        "Lower warmup_steps.",
+                        file=sys.stderr,
+                    )
             self.backend.wait_for_workers()
             if self.stop_signal:
                 self.results = {}
@@ -181,6 +196,8 @@ class Trainer:
         logged = {int(row["step"]) for row in evaluations}
         if self.step in saved - logged:
             self._evaluate()
+        # Otherwise one more update, at rate 0, ends with an evaluation.
+        self._asks_to_stop |= self._is_time_over and self.step in saved
         self._stop_early()
 
     def _train_epoch(self, train_steps):
@@ -220,7 +237,9 @@ class Trainer:
                 if self.progress["batch"] == len(plan):
                     self.progress["epoch"] += 1
                     self.progress["batch"] = 0
-                is_last = self.step == train_steps
+                self._asks_to_stop |= self._is_time_over
+                is_timed_out = self._is_time_over and self._must_stop
+                is_last = self.step == train_steps or is_timed_out
                 if self.step % LOG_FREQUENCY == 0 or is_last:
                     # The row needs the figures of this update.
                     self._finish_update()
@@ -258,7 +277,11 @@ class Trainer:
         if self.options.profile_steps:
             self.profiler.begin(self.step + 1, self._finish_update)
         begin = time.perf_counter() - waited
-        figures = self.backend.update(batch, stop=self._asks_to_stop)
+        rate = 0.0
+        if self.hparams.train_minutes:
+            seconds = self.progress["seconds"]
+            rate = find_timed_rate(self.hparams, self.step + 1, seconds)
+        figures = self.backend.update(batch, self._asks_to_stop, rate)
         self._read_figures()
         self._pending = dict(self.progress), size, figures
         self.progress["step"] += 1
@@ -313,6 +336,9 @@ class Trainer:
         self.log.count_time(seconds, waited)
 
     def _log_training(self, train_steps):
+        if minutes := self.hparams.train_minutes:
+            share = self.progress["seconds"] / (60 * minutes)
+            train_steps = max(self.step, round(self.step / share))
         self.log.write_training(
             self.progress, train_steps, self.backend.peak_bytes()
         )

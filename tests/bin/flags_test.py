@@ -220,6 +220,7 @@ class CommandsTest:
             "hparams_set",
             "hparams",
             "train_steps",
+            "train_minutes",
             "registry_help",
         ]
 

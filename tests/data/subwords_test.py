@@ -8,6 +8,7 @@ from hypothesis import example
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keras_transformer.data.generation.attributes import check_user_symbols
 from keras_transformer.data.text.normalization import normalize
 from keras_transformer.data.vocabulary import subwords
 from keras_transformer.data.vocabulary.subwords import Subwords
@@ -129,7 +130,7 @@ class TrainSubwordsTest:
     )
     def test_a_text_that_cannot_be_a_symbol_is_an_error(self, symbols):
         with pytest.raises(ValueError, match="without spaces. Received"):
-            subwords.check_user_symbols(symbols)
+            check_user_symbols(symbols)
 
     def test_the_vocabulary_has_the_requested_size(self, vocabulary):
         assert vocabulary.vocab_size == 300

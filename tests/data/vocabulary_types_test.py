@@ -75,6 +75,26 @@ class VocabularyTypesTest:
         vocabulary = train(tmp_path, [*WORDS, "bolt ház"], "characters")
         assert restore_case([word], vocabulary) == [word.lower()]
 
+    def test_an_unknown_letter_keeps_no_word_in_capitals(self, tmp_path):
+        vocabulary = train(tmp_path, WORDS, "characters")
+        assert restore_case(["HÁXAK"], vocabulary) == ["háxak"]
+
+    @pytest.mark.parametrize(
+        "kind, text, expected",
+        [
+            ("characters", "há漢字z →ak", ["漢字", "→"]),
+            ("words", "b aː qq ʔ b", ["qq ʔ"]),
+            ("subwords", "漢字", []),
+        ],
+    )
+    def test_unknown_parts_have_their_places(
+        self, tmp_path, kind, text, expected
+    ):
+        texts = PHONES if kind == "words" else WORDS
+        vocabulary = train(tmp_path, texts * 9, kind, 290)
+        spans = vocabulary.find_unknown(text)
+        assert [text[start:end].strip() for start, end in spans] == expected
+
 
 class Rote(Problem):
     name = "rote"

@@ -102,15 +102,15 @@ class GivenBatches:
         return {**parts, "num_tokens": batch["num_tokens"]}
 
 
-def update(backend, *batches, stop=False):
+def update(backend, *batches, stop=False, rate=0.0):
     """Updates on batches of as many rounds; yields the figures of each."""
     for batch in backend.feed(GivenBatches(batches)):
-        yield backend.update(batch, stop)
+        yield backend.update(batch, stop, rate)
 
 
-def update_once(backend, batch, stop=False):
+def update_once(backend, batch, stop=False, rate=0.0):
     """Returns the figures of an update."""
-    (figures,) = update(backend, batch, stop=stop)
+    (figures,) = update(backend, batch, stop=stop, rate=rate)
     return figures
 
 
@@ -125,6 +125,21 @@ def train(backend, num_rounds=1, start=0, stop=NUM_UPDATES):
         loss = float(result["loss_sum"]) / batch["num_tokens"]
         figures.append((loss, float(result["gradient_norm"])))
     return np.array(figures)
+
+
+def check_rates(backend, batch):
+    """Checks that a backend with `train_minutes` uses the rates it is given."""
+    # The moments that rate 0 leaves make the largest step about the rate.
+    for rate in (0.0, 0.01, 0.02):
+        before = variables.read(variables.model_variables(backend.model))
+        figures = update_once(backend, batch, rate=rate)
+        backend.synchronise()
+        after = variables.read(variables.model_variables(backend.model))
+        largest = max(
+            np.abs(after[name] - before[name]).max() for name in after
+        )
+        np.testing.assert_allclose(largest, rate, rtol=0.1)
+        np.testing.assert_allclose(float(figures["learning_rate"]), rate)
 
 
 def state_of(backend):

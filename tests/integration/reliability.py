@@ -184,11 +184,11 @@ class SignallingEngine(TensorflowBackend):
         super().__init__(hparams)
         self.updates_left = number
 
-    def update(self, batch, stop=False):
+    def update(self, batch, *signals):
         self.updates_left -= 1
         if self.updates_left == 0:
             signal.raise_signal(signal.SIGTERM)
-        return super().update(batch, stop)
+        return super().update(batch, *signals)
 
 
 def _wait_for_a_checkpoint(process, run, before):

@@ -18,9 +18,9 @@ TINY |= {"subword_dropout": 0.3}
 class RoundsCounter(TensorflowBackend):
     """Records the number of rounds of each update."""
 
-    def update(self, batch, stop=False):
+    def update(self, batch, *signals):
         self.rounds = [*getattr(self, "rounds", []), len(batch["seeds"])]
-        return super().update(batch, stop)
+        return super().update(batch, *signals)
 
 
 class RoundsTest:

@@ -1,10 +1,13 @@
 import dataclasses
 import glob
+import itertools
 import json
+import math
 import os
 import resource
 import shutil
 import signal
+import types
 
 import numpy as np
 import pytest
@@ -56,9 +59,9 @@ class StoppedInEvaluation(TensorflowBackend):
 class StoppedInUpdate(TensorflowBackend):
     """Sends SIGTERM to its own process before its first update."""
 
-    def update(self, batch, stop=False):
+    def update(self, batch, *signals):
         signal.raise_signal(signal.SIGTERM)
-        return super().update(batch, stop)
+        return super().update(batch, *signals)
 
 
 class TrainerTest:
@@ -122,6 +125,28 @@ class TrainerTest:
             if row["learning_rate"]
         ]
         np.testing.assert_allclose(rates, [0.3, 0.3, 0.4], rtol=1e-6)
+
+    def test_minutes_end_a_resumed_run_at_rate_0(self, make_run, monkeypatch):
+        run = make_run(**TINY, warmup_steps=5, train_minutes=0.2)
+        # The machine is three times slower in the second half.
+        ticks = itertools.chain([0.02] * 300, itertools.repeat(0.06))
+        clock = types.SimpleNamespace(
+            perf_counter=itertools.accumulate(ticks).__next__
+        )
+        monkeypatch.setattr("keras_transformer.training.trainer.time", clock)
+        train(run, 60)
+        trainer, results = train(run, math.inf)
+        assert 12 <= trainer.progress["seconds"] < 12.3
+        # Four calls of the clock are an update.
+        assert 100 < trainer.step < 150
+        last = [row for row in metrics(run) if row["learning_rate"]][-1]
+        assert int(last["step"]) == trainer.step
+        assert 0 < float(last["learning_rate"]) < 0.001 * find_peak(run.hparams)
+        assert steps_of(evaluations(run)) == [60, trainer.step]
+        assert results["dev_loss"] > 0
+        again, repeated = train(run, math.inf)
+        assert again.step == trainer.step
+        assert repeated.keys() == results.keys()
 
     def test_error_of_an_infinite_loss_names_step_and_batch(self, make_run):
         run = make_run(**TINY)

@@ -79,6 +79,8 @@ ROWS = [
         NEW + "warmup_steps=2,decay_steps=9 --train_steps=10",
         says="--hparams=decay_steps=10",
     ),
+    row(NEW + "train_minutes=-1", says="train_minutes"),
+    row(NEW + "train_minutes=1 --train_steps=9", says="one of them"),
     row(NEW + "packed=maybe", says="packed"),
     row(NEW + "packed=2", says="packed"),
     row(NEW + "optimizer=sgd", says="optimizer"),

@@ -34,6 +34,14 @@ ROWS = [
         says="does not support `--protect`",
     ),
     row(
+        "kt-decoder --output_dir={saved_model} --unknown=copy",
+        says="does not support `--unknown`",
+    ),
+    row(
+        RUN + " --unknown=omit --split_long",
+        says="cannot be combined with `--split_long`",
+    ),
+    row(
         RUN + " --protect --score_file={texts}/dev.en",
         says="cannot be combined with `--score_file`",
     ),

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 from backend_updates import build_backend
+from backend_updates import check_rates
 from backend_updates import make_batch
 from backend_updates import state_of
 from backend_updates import train
@@ -144,6 +145,11 @@ class JaxBackendTest:
         ]
         assert [float(number) for number in stops] == [0, 1]
         assert backend._update._cache_size() == 1
+
+    @pytest.mark.parametrize("precision", ["float32", "float16"])
+    def test_a_rate_by_the_clock_is_that_of_its_update(self, precision):
+        hparams = dataclasses.replace(HPARAMS, train_minutes=1.0)
+        check_rates(make(2, precision, hparams), make_batch(0, num_replicas=2))
 
     def test_several_devices_evaluate_the_whole_batch(self):
         ids = make_batch(0)["inputs"][0, 0]

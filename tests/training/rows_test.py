@@ -68,6 +68,11 @@ class RowsTest:
         assert row.hparams.train_steps == 9
         assert row.directory == "dropout=0.25_norm=pre_packed=True"
 
+    def test_a_row_has_updates_or_minutes(self):
+        model = Row("tiny", COPY, "transformer_tiny")
+        with pytest.raises(ValueError, match="steps=9, train_minutes=1"):
+            rows_of([model], overrides="train_minutes=1", steps=9)
+
     def test_a_seed_has_a_directory_of_its_own(self):
         model = Row("tiny", COPY, "transformer_tiny")
         rows = rows_of([model], seeds=(3, 4))

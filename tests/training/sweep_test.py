@@ -65,7 +65,7 @@ class Commands:
     def trainer(self, path, flags):
         hparams = registry.get_hparams(flags["hparams_set"])
         changes = parse_changes(hparam.HParams, flags["hparams"], "hparams")
-        step = changes["train_steps"] - self.missing
+        step = changes.get("train_steps", 5) - self.missing
         hparams = hparam.parse_overrides(hparams, flags["hparams"])
         run = RunDirectory.create(path, self.record, hparams, b"")
         run.checkpoints.save(step, {"model/bias": np.zeros(5)})
@@ -106,13 +106,13 @@ def make_sweep(tmp_path):
     return make
 
 
-def sweep_on(problem, path):
+def sweep_on(problem, path, overrides="", train_steps=7):
     points = [{"dropout": 0.2}, {"dropout": 0.3}]
     rows = make_rows(
         make_points(problem, "transformer_base", points),
         "tiny",
-        "",
-        7,
+        overrides,
+        train_steps,
         lambda name: [0],
     )
     return Sweep(str(path), "title", rows, ("dev",), "bleu")
@@ -203,6 +203,15 @@ class SweepTest:
         monkeypatch.setattr(type(problem), "corpus_weights", ["news:2.0"])
         with pytest.raises(ValueError, match="The corpus_weights of the data"):
             sweep.run(sweep.rows, commands)
+
+    @pytest.mark.parametrize("minutes, is_finished", [(1, True), (1.1, False)])
+    def test_a_row_by_the_clock_is_finished_after_its_minutes(
+        self, tmp_path, commands, minutes, is_finished
+    ):
+        sweep = sweep_on(COPY, tmp_path, f"train_minutes={minutes}", None)
+        sweep.run(sweep.rows[:1], commands)  # of 60 seconds
+        figures, _ = sweep.read_figures(sweep.rows[0])
+        assert figures.get("steps") == (5 if is_finished else None)
 
     @pytest.mark.parametrize("train_steps,seed", [(8, 0), (7, 1)])
     def test_a_row_of_another_recipe_or_seed_is_trained_again(

@@ -7,6 +7,7 @@ import pytest
 from backend_updates import HPARAMS
 from backend_updates import VOCAB_SIZE
 from backend_updates import build_backend
+from backend_updates import check_rates
 from backend_updates import make_batch
 from backend_updates import state_of
 from backend_updates import train
@@ -198,6 +199,14 @@ class UpdateTest:
             update_once(backend, make_batch(), stop) for stop in (False, True)
         ]
         assert [float(result["stop"]) for result in results] == [0, 1]
+
+    @pytest.mark.parametrize(
+        "precision",
+        ["float32", pytest.param("float16", marks=pytest.mark.slow)],
+    )
+    def test_a_rate_by_the_clock_is_that_of_its_update(self, precision):
+        hparams = dataclasses.replace(PLAIN, train_minutes=1.0)
+        check_rates(make(hparams, precision), make_batch())
 
 
 class FiguresTest:

@@ -4,9 +4,12 @@ import re
 
 from keras_transformer import fields
 from keras_transformer.data.generation.corpora import MAX_WEIGHT
-from keras_transformer.data.vocabulary import subwords
 from keras_transformer.errors import UserError
 from keras_transformer.token_ids import VOCABULARY_TYPES
+from keras_transformer.token_ids import WORD_START
+
+# Pieces that mean something to SentencePiece.
+_RESERVED = re.compile("<pad>|<unk>|</?s>|<0x[0-9A-Fa-f]{2}>")
 
 
 def at_least(minimum, allows_none=False, rest=""):
@@ -81,7 +84,7 @@ def check_attributes(problem, tmp_dir):
         )
         if not is_given:
             check_attribute(problem, name, *rule)
-    subwords.check_user_symbols(
+    check_user_symbols(
         problem.user_symbols,
         f"Correct {type(problem).__name__}.user_symbols, for example to "
         '("<num>", "<url>").',
@@ -129,3 +132,27 @@ def _is_described(entry):
         and 0 < entry["weight"] <= MAX_WEIGHT
         and isinstance(entry.get("tag", ""), str)
     )
+
+
+def check_user_symbols(
+    symbols, way_out="Write for example --symbols='<num>,<url>'."
+):
+    """Raises a `UserError`, which ends with `way_out`, about a bad symbol.
+
+    A bad one is empty, has a space, occurs twice, or is in every vocabulary.
+    """
+    seen = set()
+    for symbol in symbols:
+        fault = None
+        if not symbol or WORD_START in symbol or re.search(r"\s", symbol):
+            fault = "which is empty or has a space"
+        elif _RESERVED.fullmatch(symbol):
+            fault = "which every vocabulary has"
+        elif symbol in seen:
+            fault = "which occurs twice"
+        if fault:
+            raise UserError(
+                "Each symbol must be a text of its own without spaces. "
+                f"Received: {symbol!r}, {fault}. {way_out}"
+            )
+        seen.add(symbol)

@@ -139,12 +139,13 @@ def _rank_spellings(rows, vocabulary):
         for match in row
         for spelling in _spell(match[0])
     }
-    encoded = vocabulary.encode(list(cores))
-    return {
+    for core, ids in zip(cores, vocabulary.encode(list(cores))):
         # Without the end id. What is unknown is the last choice.
-        core: (len(ids) - 1 + MANY * (UNKNOWN_ID in ids), max([0, *ids[:-1]]))
-        for core, ids in zip(cores, encoded)
-    }
+        count = len(ids) - 1
+        if UNKNOWN_ID in ids:  # once for any number of characters in a row
+            count += MANY * (1 + len(vocabulary.find_missing([core])))
+        cores[core] = count, max([0, *ids[:-1]])
+    return cores
 
 
 def _spell(word):

@@ -32,8 +32,6 @@ CLEAN_UP = "<clean_up>"
 TENSOR2TENSOR = "<tensor2tensor>"
 # SentencePiece's names of the types in `VOCABULARY_TYPES`.
 _MODEL_TYPES = dict(zip(VOCABULARY_TYPES, ("bpe", "char", "word")))
-# Pieces that mean something to SentencePiece.
-_RESERVED = re.compile("<pad>|<unk>|</?s>|<0x[0-9A-Fa-f]{2}>")
 
 
 class Subwords:
@@ -175,6 +173,16 @@ class Subwords:
         normal = self._processor.normalize(characters)
         return sorted(set(normal) - pieces - {WORD_START, " "})
 
+    def find_unknown(self, text):
+        """Returns the start and the end of each part of a text without ids."""
+        content, spans = text.encode(), []
+        for piece in self._processor.encode(text, return_type="proto").pieces:
+            id_ = self._processor.piece_to_id(piece.piece)
+            if id_ == UNKNOWN_ID or id_ >= self.vocab_size:
+                places = content[: piece.begin], content[: piece.end]
+                spans.append(tuple(len(place.decode()) for place in places))
+        return spans
+
     @property
     def sha256(self):
         """SHA-256 of the model file, in hexadecimal."""
@@ -277,7 +285,7 @@ def train_subwords(
 
     `symbols` are words that get one id each, however often they occur; a longer
     word that begins with one of them begins with its id. `user_symbols` are
-    that id wherever they occur, even inside a word; see `check_user_symbols`.
+    that id wherever they occur, even inside a word; see `attributes`.
     Raises a `UserError` if `vocab_size` needs more text, or is too small for
     the characters.
     """
@@ -346,30 +354,6 @@ def save(model_bytes, model_path):
     with open(model_path, "wb") as file:
         file.write(model_bytes)
     return Subwords.from_bytes(model_bytes)
-
-
-def check_user_symbols(
-    symbols, way_out="Write for example --symbols='<num>,<url>'."
-):
-    """Raises a `UserError`, which ends with `way_out`, about a bad symbol.
-
-    A bad one is empty, has a space, occurs twice, or is in every vocabulary.
-    """
-    seen = set()
-    for symbol in symbols:
-        fault = None
-        if not symbol or WORD_START in symbol or re.search(r"\s", symbol):
-            fault = "which is empty or has a space"
-        elif _RESERVED.fullmatch(symbol):
-            fault = "which every vocabulary has"
-        elif symbol in seen:
-            fault = "which occurs twice"
-        if fault:
-            raise UserError(
-                "Each symbol must be a text of its own without spaces. "
-                f"Received: {symbol!r}, {fault}. {way_out}"
-            )
-        seen.add(symbol)
 
 
 def _ids_before_end(sequence):

@@ -41,6 +41,7 @@ _NEEDS = {
     "return_word_scores": "word_links",
     "seed": "seeds",
     "temperature": "samples",
+    "unknown": "placeholders",
     "write_alignments": "word_links",
     "write_word_scores": "word_links",
 }
@@ -112,6 +113,12 @@ class Codec:
         if self.source_vocabulary.normalizes_text:
             return normalization.normalize(text)
         return text
+
+    def find_unknown(self, text):
+        """Returns the spans of a text that the vocabulary of sources lacks."""
+        # The usual case of a text has the same places.
+        (text,) = restore_case([text], self.source_vocabulary)
+        return self.source_vocabulary.find_unknown(text)
 
     def count_tokens(self, texts, of_targets=False):
         """Returns the number of tokens of each text, however long it is."""

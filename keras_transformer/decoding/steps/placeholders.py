@@ -17,7 +17,9 @@ from keras_transformer.documents.placing import TAG
 from keras_transformer.documents.placing import insert_marks
 from keras_transformer.documents.placing import make_mark
 from keras_transformer.errors import UserError
+from keras_transformer.token_ids import FIRST_SYMBOL_ID
 from keras_transformer.token_ids import UNSPACED
+from keras_transformer.token_ids import WORD_START
 
 # Patterns that are protected by default, besides tags and addresses.
 PATTERNS = (
@@ -60,6 +62,7 @@ _TAKEN_OUT = (
     ),
     re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
 )
+UNKNOWN = ("copy", "omit")  # what to do with what the vocabulary lacks
 # Names that stand for placeholders in the model's input.
 STAND_INS = ("Tom", "Maria", "Peter", "Anna", "Paul", "Boston", "Paris")
 
@@ -92,8 +95,11 @@ class Placeholders:
 
     Args:
         patterns: Iterable of str, the regular expressions of placeholders.
-            Their matches are never tags. Defaults to `PATTERNS`.
+            Their matches are never tags. None keeps neither placeholders nor
+            tags. Defaults to `PATTERNS`.
         name: Name of the patterns in errors. Defaults to "`patterns`".
+        unknown: "copy" treats what the vocabulary lacks as an address, and
+            "omit" leaves it out. Defaults to None: the model reads one id.
 
     Example:
 
@@ -103,39 +109,54 @@ class Placeholders:
     """
 
     def __init__(
-        self, patterns: Iterable[str] = PATTERNS, name: str = "`patterns`"
+        self,
+        patterns: Iterable[str] | None = PATTERNS,
+        name: str = "`patterns`",
+        unknown: str | None = None,
     ):
+        if unknown not in (None, *UNKNOWN):
+            raise UserError(
+                f"`unknown` must be one of {', '.join(UNKNOWN)}, or None. "
+                f"Received: unknown={unknown!r}. Correct it."
+            )
+        self.unknown = unknown
+        self._has_patterns = patterns is not None
         # One after the other, so that the first fault ends a long file.
         self._compiled = [
             _compile(pattern, f"{name}, line {number}")
-            for number, pattern in enumerate(patterns, 1)
+            for number, pattern in enumerate(patterns or (), 1)
         ]
         self.patterns = tuple(pattern.pattern for pattern in self._compiled)
 
     @classmethod
-    def read(cls, path: str) -> typing.Self:
+    def read(cls, path: str, unknown: str | None = None) -> typing.Self:
         """Reads patterns from a file, one regular expression on each line."""
-        return cls(read_lines(path), path)
+        return cls(read_lines(path), path, unknown)
 
     def mask(
         self,
         text: str,
         taken: Collection[str] = (),
         normalize: Callable[[str], str] = str,
+        find_unknown: Callable[[str], list] | None = None,
+        separate: bool = False,
     ) -> Masked:
         """Takes placeholders and tags out of a text, and normalises the rest.
 
         Names in `taken` stand for no placeholder. Placeholders for which there
-        are not enough names are treated as tags.
+        are not enough names are treated as tags. `find_unknown` returns the
+        spans that the vocabulary lacks, which `separate` puts between spaces.
         """
         free = [
             name for name in STAND_INS if name not in text and name not in taken
         ]
         masked, stand_ins, tags, done = "", {}, [], 0
-        spans = self._find_spans(text)
+        spans = self._find_spans(text) if self._has_patterns else []
         if spans and not _has_words(text, spans):
             start = len(text) - len(text.lstrip())
             spans = [(start, len(text.rstrip()), False)]
+        elif find_unknown:
+            spans = _add_unknown(text, spans, find_unknown(text))
         for start, end, is_placeholder in spans:
             masked = _append(masked, normalize(text[done:start]))
             done = end
@@ -143,8 +164,10 @@ class Placeholders:
                 name = free.pop(0)
                 stand_ins[name] = make_mark(text[start:end], len(masked))
                 masked += name
-            else:
+            elif is_placeholder is not None or self.unknown == "copy":
                 around = text[max(0, start - 1) : start], text[end : end + 1]
+                if is_placeholder is None and separate:
+                    around = " ", " "
                 tags.append(make_mark(text[start:end], len(masked), *around))
         masked = _append(masked, normalize(text[done:]))
         return Masked(masked.rstrip(), stand_ins, tags)
@@ -177,8 +200,10 @@ class Protection(Step):
     """Takes protected parts out of texts, and puts them back by attention."""
 
     def __init__(self, placeholders, glossary, engine):
-        self._mask = make_mask(placeholders, glossary, engine.codec.normalize)
+        self._mask = make_mask(placeholders, glossary, engine.codec)
         self._engine = engine
+        # A character that was taken out may have been inside a word.
+        self._word = re.compile(r"\S") if placeholders.unknown else WORD
 
     def prepare(self, texts):
         masked = list(map(self._mask, texts))
@@ -210,13 +235,13 @@ class Protection(Step):
         links = self._engine.link_words(
             self._engine.codec.encode([source for source, _ in needed]),
             [one.ids for one in needed.values()],
-            WORD,
+            self._word,
             scored=False,
         )
         return dict(zip(needed, links))
 
 
-def make_mask(placeholders, glossary=None, normalize=str):
+def make_mask(placeholders, glossary, codec):
     """Returns a function that masks a text for its translation.
 
     A word of the glossary cannot stand for a placeholder. It would be
@@ -233,9 +258,14 @@ def make_mask(placeholders, glossary=None, normalize=str):
         for name in STAND_INS
         if any(word.startswith(name) for word in words)
     }
-    return functools.partial(
-        placeholders.mask, taken=taken, normalize=normalize
-    )
+    options = {"taken": taken, "normalize": codec.normalize}
+    if placeholders.unknown:
+        pieces = codec.vocabulary.all_pieces()[FIRST_SYMBOL_ID:]
+        options |= {
+            "find_unknown": codec.find_unknown,
+            "separate": all(one.startswith(WORD_START) for one in pieces),
+        }
+    return functools.partial(placeholders.mask, **options)
 
 
 def restore(masked, translation, links=None):
@@ -300,6 +330,15 @@ def _find_messages(text):
                 end = brace.end()
                 break
         yield start, end
+
+
+def _add_unknown(text, spans, unknown):
+    """Adds the unknown parts that are in no span, with None as their kind."""
+    for start, end in unknown:
+        start += len(text[start:end]) - len(text[start:end].lstrip())
+        if all(end <= first or last <= start for first, last, _ in spans):
+            spans = [*spans, (start, end, None)]
+    return sorted(spans, key=lambda span: span[0])
 
 
 def _has_words(text, spans):

@@ -62,10 +62,12 @@ class Backend(abc.ABC):
         """
 
     @abc.abstractmethod
-    def update(self, batch, stop=False):
+    def update(self, batch, stop=False, rate=0.0):
         """Updates the weights with the gradient of a batch that `feed` yields.
 
-        Returns the argument of `read_figures`, perhaps still being computed.
+        With the hparam `train_minutes`, the learning rate is the mean `rate` of
+        all workers. Returns the argument of `read_figures`, perhaps still being
+        computed.
 
         Raises `WorkerLost` if a worker no longer answers, and `OutOfMemory` if
         the batch does not fit into memory. With JAX the weights are then lost:
@@ -76,7 +78,7 @@ class Backend(abc.ABC):
         """Waits for an update; returns its figures, floats by name.
 
         They are the `SUMS` of the objective, `gradient_norm`, `learning_rate`,
-        and `stop`, the number of workers that ask to stop. The norm is not
+        and `stop`, the share of the workers that ask to stop. The norm is not
         finite if float16 overflowed; the optimizer skips such an update, and
         its schedule waits. Raises `WorkerLost`.
         """
@@ -142,6 +144,11 @@ class Backend(abc.ABC):
         if self.precision == "float16":
             self.optimizer = keras.optimizers.LossScaleOptimizer(self.optimizer)
         self.optimizer.build(self.model.trainable_variables)
+
+    def _use_rate(self, rate):
+        """Makes the update that is being compiled use a rate by the clock."""
+        if self.hparams.train_minutes:
+            self.optimizer.learning_rate = lambda: rate
 
     def _adapt(self, optimizer):
         """Returns the optimizer that the backend uses in place of Keras'."""

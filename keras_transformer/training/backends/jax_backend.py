@@ -105,19 +105,19 @@ class JaxBackend(Backend):
         numbers = range(start, len(batches))
         return prefetch(batches[number] for number in numbers)
 
-    def update(self, batch, stop=False):
+    def update(self, batch, stop=False, rate=0.0):
         parts = {name: batch[name] for name in self.parts}
         shapes = tuple(part.shape for part in parts.values())
-        # Each replica passes on the request of its worker.
-        stops = np.full((1, self.local_replicas), stop, np.float32)
+        # Each replica passes on what its worker asks for.
+        signals = np.float32([[stop, rate]] * self.local_replicas).T
         sharding = NamedSharding(self.mesh, BY_REPLICA)
-        parts, stops = jax.tree.map(
+        parts, signals = jax.tree.map(
             lambda part: jax.make_array_from_process_local_data(sharding, part),
-            (parts, stops),
+            (parts, signals),
         )
         with self._explain_errors():
             self._state, figures = self._update(
-                self._state, self._fixed, parts, batch["num_tokens"], stops
+                self._state, self._fixed, parts, batch["num_tokens"], signals
             )
             # Updates run asynchronously. Waiting for the first one of each
             # shape raises the error of missing memory here.
@@ -239,8 +239,10 @@ class JaxBackend(Backend):
             check_vma=False,
         )
 
-    def _apply_update(self, state, fixed, parts, num_tokens, stops):
+    def _apply_update(self, state, fixed, parts, num_tokens, signals):
         weights, moments = state
+        stop, rate = jnp.mean(signals, axis=1)
+        self._use_rate(rate)
         scale, rate = self._loss_scale_and_rate(moments)
         sums, gradients = self._gradients(
             weights, fixed, scale / num_tokens, parts
@@ -248,7 +250,6 @@ class JaxBackend(Backend):
         squares = [jnp.sum(jnp.square(gradient)) for gradient in gradients]
         norm = jnp.sqrt(sum(squares)) / scale  # without the scale of the loss
         state = self.optimizer.stateless_apply(moments, gradients, weights)
-        stop = jnp.sum(stops) / self.local_replicas  # each worker counts once
         figures = {"gradient_norm": norm, "learning_rate": rate, "stop": stop}
         return state, {**sums, **figures}
 

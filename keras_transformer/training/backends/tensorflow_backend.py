@@ -86,7 +86,7 @@ class TensorflowBackend(Backend):
         for _ in range(start, len(batches)):
             yield next(iterator)
 
-    def update(self, batch, stop=False):
+    def update(self, batch, stop=False, rate=0.0):
         batch = {name: batch[name] for name in (*self.parts, "num_tokens")}
         # The pairs of an epoch decide its number of rounds.
         (seeds, *_) = self.strategy.experimental_local_results(batch["seeds"])
@@ -94,7 +94,8 @@ class TensorflowBackend(Backend):
         if num_rounds not in self._updates:
             self._updates[num_rounds] = self._compile_update(num_rounds)
         with self._explain_errors():
-            return self._updates[num_rounds](batch, np.float32(stop))
+            signals = np.float32([stop, rate])
+            return self._updates[num_rounds](batch, signals)
 
     @contextlib.contextmanager
     def _explain_errors(self, too_large=None):
@@ -161,7 +162,7 @@ class TensorflowBackend(Backend):
         # them the last bit of a weight, would depend on the earlier shapes. A
         # resumed run would then differ from an uninterrupted one.
         batch = make_update_spec((num_rounds,), "guidance" in self.parts)
-        scalar = batch["num_tokens"]
+        signals = tf.TensorSpec([2], tf.float32)
         if self.num_replicas > 1:
             # The strategy passes a value for each local replica.
             batch = tf.nest.map_structure(
@@ -169,17 +170,17 @@ class TensorflowBackend(Backend):
                 batch,
             )
         return tf.function(
-            self._run, input_signature=[batch, scalar], autograph=False
+            self._run, input_signature=[batch, signals], autograph=False
         )
 
-    def _run(self, batch, stop):
-        results = self.strategy.run(self._update_replica, args=(batch, stop))
+    def _run(self, batch, signals):
+        results = self.strategy.run(self._update_replica, args=(batch, signals))
         return tf.nest.map_structure(
             lambda value: self.strategy.experimental_local_results(value)[0],
             results,
         )
 
-    def _update_replica(self, batch, stop):
+    def _update_replica(self, batch, signals):
         # Each round divides its loss by the tokens of the whole update. So the
         # sum over rounds and replicas is the gradient of the mean loss.
         arrays = [batch[name] for name in self.parts]
@@ -204,11 +205,12 @@ class TensorflowBackend(Backend):
         if self.num_replicas > 1:
             context = tf.distribute.get_replica_context()
             # `identity`, because `all_reduce` needs tensors with a device.
-            sums, stop, gradients = context.all_reduce(
+            sums, signals, gradients = context.all_reduce(
                 tf.distribute.ReduceOp.SUM,
-                tf.nest.map_structure(tf.identity, (sums, stop, gradients)),
+                tf.nest.map_structure(tf.identity, (sums, signals, gradients)),
             )
-            stop = stop / self.local_replicas  # each worker counts once
+        stop, rate = tf.unstack(signals / self.num_replicas)
+        self._use_rate(rate)
         norm = tf.linalg.global_norm(gradients)
         # The gradients still have the scale of the loss.
         if self.precision == "float16":

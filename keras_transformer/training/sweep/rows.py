@@ -78,6 +78,7 @@ def make_rows(models, scale, overrides, train_steps, seeds_of):
         hparams = hparam.parse_overrides(hparams, overrides)
         steps = {"train_steps": train_steps} if train_steps else {}
         hparams = dataclasses.replace(hparams, **{**model.changes, **steps})
+        hparam.find_train_steps(hparams, train_steps)
         for number, seed in enumerate(seeds_of(model.name)):
             name = model.name + (f"_seed{seed}" if number else "")
             if len(name) > MAX_NAME:

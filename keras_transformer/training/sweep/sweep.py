@@ -100,10 +100,14 @@ class Sweep:
                 "or another --output_dir."
             )
         training = run.read_training(step)
-        if {step, training.get("dev_step")} != {row.hparams.train_steps}:
+        minutes, last_step = row.hparams.train_minutes, row.hparams.train_steps
+        if minutes and training.get("seconds", 0.0) >= 60 * minutes:
+            last_step = step
+        if {step, training.get("dev_step")} != {last_step}:
             return {}, ()
         scores = select_scores(run, step, row.problem)
         figures = {
+            "steps": step,
             "seconds": training.get("seconds", 0.0),
             "parameters": run.count_parameters(step),
             "dev_perplexity": training["dev"]["perplexity"],

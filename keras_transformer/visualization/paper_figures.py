@@ -103,18 +103,17 @@ class PaperFigure(typing.NamedTuple):
 
 def check_view(view, words, num_layers, num_heads):
     """Checks a `View` of a sentence, before its attention is computed."""
-    if not 1 <= (view.layer or 1) <= num_layers:
-        raise UserError(
-            "`layer` must be a layer of the model. Received: "
-            f"layer={view.layer}. Use 1 to {num_layers}."
-        )
     heads = view.heads or []
     shown = ",".join(map(str, heads))
-    if any(not 1 <= head <= num_heads for head in heads):
-        raise UserError(
-            "`heads` must be heads of the model. Received: "
-            f"heads={shown}. Use 1 to {num_heads}."
-        )
+    for name, value, numbers, maximum in (
+        ("layer", view.layer, [view.layer or 1], num_layers),
+        ("heads", shown, heads, num_heads),
+    ):
+        if not all(1 <= number <= maximum for number in numbers):
+            raise UserError(
+                f"`{name}` must be in the model. Received: {name}={value}. Use "
+                f"1 to {maximum}."
+            )
     if heads and view.figure != "3" and len(heads) != 2:
         raise UserError(
             f"`heads` must be two heads for figure {view.figure}. Received: "
@@ -162,6 +161,7 @@ def paper_figure(view, words, weights):
         heads = sorted((2 * order)[:2])
     first, second, *_ = heads * 2
     place = f"encoder self-attention in layer {layer} of {num_layers}"
+    top = f"Two heads of {place}. Top: "
     if view.figure == "3":
         panels = [(heads, query)]
         caption = (
@@ -171,16 +171,13 @@ def paper_figure(view, words, weights):
     elif view.figure == "4":
         panels = [([first], None), (heads, query)]
         caption = (
-            f"Two heads of {place}. Top: the full attention of head "
-            f"{first + 1}. Bottom: the attention of the word “{words[query]}” "
-            f"alone, in heads {first + 1} and {second + 1}."
+            f"{top}the full attention of head {first + 1}. Bottom: the "
+            f"attention of the word “{words[query]}” alone, in heads "
+            f"{first + 1} and {second + 1}."
         )
     else:
         panels = [([first], None), ([second], None)]
-        caption = (
-            f"Two heads of {place}. Top: head {first + 1}. Bottom: head "
-            f"{second + 1}."
-        )
+        caption = f"{top}head {first + 1}. Bottom: head {second + 1}."
     panels = [Panel(words, heads, weights[heads], q) for heads, q in panels]
     return PaperFigure(view.figure, caption, panels)
 

@@ -66,8 +66,8 @@ class CTranslate2Model:
     """
 
     def __init__(self, path):
-        # A server returns the symbols of a parsing model, not its trees.
         plan = plan_model(path)
+        # A server returns the symbols of a parsing model, not its trees.
         self._translator = Translator.from_plan(plan, steps=[FinalEmoji()])
         if self._translator.linearization and (
             self._translator.options.constrained
@@ -84,20 +84,17 @@ class CTranslate2Model:
         if self._sources.sha256 != self._translator.codec.vocabulary.sha256:
             self.signatures["target_lengths"] = self.signatures["lengths"]
         self.max_tokens = self._translator.max_tokens
-        self.writes_trees = bool(self._translator.linearization)
         self.num_parallel = self._translator.engine.num_threads
         self._quality = plan.read_quality()
         supported = self._translator.capabilities.supports
         self.features = {"quality"} if self._quality else set()
-        if "word_links" in supported and not self.writes_trees:
+        if "word_links" in supported and not self._translator.linearization:
             self.features |= {"alignments", "glossary"}
         self._functions = {
             "ids": self._translate_ids,
             "score": self._score,
             "lengths": self._count_tokens,
-            "target_lengths": functools.partial(
-                self._count_tokens, of_targets=True
-            ),
+            "target_lengths": lambda text: self._count_tokens(text, True),
         }
         # Before the version is available, so that no client waits for it.
         self._warm_up()

@@ -5,11 +5,14 @@ prefixes: a prefix ends with a term, at the place where attention finds what the
 term should replace.
 """
 
+import dataclasses
 import re
+import typing
 
 from keras_transformer.decoding.engines.attention import SPACED
 from keras_transformer.decoding.engines.attention import WORD
 from keras_transformer.decoding.engines.engine import Hypothesis
+from keras_transformer.decoding.preparation import Call
 from keras_transformer.decoding.steps.glossary import find_lacking
 from keras_transformer.decoding.steps.glossary import find_missing_terms
 from keras_transformer.decoding.steps.glossary import merge_hypotheses
@@ -22,14 +25,8 @@ _ENDS_WORD = re.compile(rf"(?<!{SPACED})|(?!{SPACED})")
 def enforce_terms(translator, call, window, texts, sources, hypotheses, search):
     """Returns hypotheses that hold the terms of the glossary of a `Call`.
 
-    Args:
-        translator: The `Translator`.
-        call: The `Call`.
-        window: The `Window`.
-        texts: List of str, as the model reads them.
-        sources: Their ids.
-        hypotheses: List of the `Hypothesis` of each text.
-        search: Function of ids that found them, with options by name.
+    `texts` are those of the `Window` as the model reads them, and `sources`
+    their ids. `search`, a partial function of ids, found the hypotheses.
     """
     codec = translator.codec
     terms = find_missing_terms(
@@ -47,16 +44,23 @@ def enforce_terms(translator, call, window, texts, sources, hypotheses, search):
     return merge_hypotheses(found, hypotheses, terms)
 
 
+class _Edit(typing.NamedTuple):
+    """The parts of a translation around a term, which ends the prefix."""
+
+    prefix: str
+    replaced: str
+    rest: str
+
+
+@dataclasses.dataclass
 class _TermWriter:
     """Writes terms by a search that continues prefixes."""
 
-    def __init__(self, translator, call, terms, sources, search):
-        self._translator = translator
-        self._codec = translator.codec
-        self._call = call
-        self._terms = terms
-        self._sources = sources
-        self._search = search
+    translator: typing.Any
+    call: Call
+    terms: list  # of each text; emptied where they do not fit
+    sources: list
+    search: typing.Any
 
     def write(self, hypotheses, prefixes):
         """Returns hypotheses with all terms, of the texts that have terms."""
@@ -64,81 +68,73 @@ class _TermWriter:
         # Each text keeps what is before this place.
         done = [len(prefix) for prefix in prefixes or [""] * len(found)]
         for _ in range(MAX_SEARCHES):
-            lacking = self._find_lacking(found)
-            if not any(lacking):
+            edits = self._plan(found, done)
+            if not edits:
                 break
-            edits = self._plan(found, lacking, done)
-            for number, one in edits.items():
-                done[number] = len(one[0])
-            found = self._continue(found, edits)
-        for number, rest in enumerate(self._find_lacking(found)):
+            for number, edit in edits.items():
+                done[number] = len(edit.prefix)
+            self._continue(found, edits)
+        for number, rest in self._find_lacking(found).items():
             text = found[number][0].text
             while rest:
                 end = _find_end(text)
                 text = " ".join([text[:end], *rest]) + text[end:]
-                rest = find_lacking(text, self._terms[number])
-            if text != found[number][0].text and self._fits(number, text):
+                rest = find_lacking(text, self.terms[number])
+            if self._fits(number, text):
                 found[number] = [self._score(number, text)]
         return found
 
     def _find_lacking(self, found):
-        return [
-            find_lacking(each[0].text, required) if required else []
-            for each, required in zip(found, self._terms)
-        ]
+        """Returns the terms that best hypotheses lack, by number."""
+        lacking = {
+            number: find_lacking(found[number][0].text, required)
+            for number, required in enumerate(self.terms)
+            if required
+        }
+        return {number: each for number, each in lacking.items() if each}
 
-    def _plan(self, found, lacking, done):
-        """Returns a prefix, what it replaces, and the rest, of each text."""
-        numbers = [number for number, each in enumerate(lacking) if each]
-        links = self._translator.engine.link_words(
-            [self._sources[number] for number in numbers],
-            [found[number][0].ids for number in numbers],
+    def _plan(self, found, done):
+        """Returns the `_Edit` of each text that lacks a term, by number."""
+        lacking = self._find_lacking(found)
+        sources = [self.sources[number] for number in lacking]
+        links = self.translator.engine.link_words(
+            sources,
+            [found[number][0].ids for number in lacking],
             WORD,
             scored=False,
         )
-        texts = self._codec.source_vocabulary.decode(
-            [self._sources[number] for number in numbers]
-        )
+        texts = self.translator.codec.source_vocabulary.decode(sources)
         edits = {}
-        for number, text, link in zip(numbers, texts, links):
+        for (number, terms), text, link in zip(lacking.items(), texts, links):
             translation, kept = found[number][0].text, done[number]
             # Without a place of its own, a term goes to the end.
             end = max(_find_end(translation), kept)
-            places = [(end, end, lacking[number][0])]
-            for start, stop, target in self._call.glossary.find_places(text):
+            places = [(end, end, terms[0])]
+            for start, stop, target in self.call.glossary.find_places(text):
                 start, stop = link.find_span(start, stop)
                 is_there = target in translation[start:stop]
-                if target in lacking[number] and start >= kept and not is_there:
+                if target in terms and start >= kept and not is_there:
                     places.append((start, stop, target))
             start, stop, target = min(places)
             before, rest = translation[:start], translation[stop:]
             if start == stop:
                 before = f"{before.rstrip()} ".lstrip()
-            if self._fits(number, before + target + rest):
-                replaced = translation[start:stop]
-                edits[number] = before + target, replaced, rest
+            edit = _Edit(before + target, translation[start:stop], rest)
+            if self._fits(number, edit.prefix + rest):
+                edits[number] = edit
         return edits
 
-    def _fits(self, number, text):
-        """Returns whether a text is short enough; if not, gives it up."""
-        (length,) = self._codec.count_tokens([text], of_targets=True)
-        if length > self._translator.engine.max_length:
-            self._terms[number] = []
-        return bool(self._terms[number])
-
     def _continue(self, found, edits):
-        """Returns hypotheses that begin with the prefixes of edits."""
-        prefixes = [
-            edits[number][0] if number in edits else ""
-            for number in range(len(found))
-        ]
-        most = self._search.keywords["num_hypotheses"]
-        continued = self._search(
-            _keep(self._sources, prefixes),
-            prefixes=self._codec.encode_prefixes(prefixes),
-            num_hypotheses=max(most, self._call.options.beam_size),
+        """Replaces hypotheses by those that begin with prefixes."""
+        prefixes = [""] * len(found)
+        for number, edit in edits.items():
+            prefixes[number] = edit.prefix
+        most = self.search.keywords["num_hypotheses"]
+        continued = self.search(
+            _keep(self.sources, prefixes),
+            prefixes=self.translator.codec.encode_prefixes(prefixes),
+            num_hypotheses=max(most, self.call.options.beam_size),
         )
-        found = list(found)
         for number, (prefix, replaced, rest) in edits.items():
             whole = [
                 one
@@ -150,21 +146,27 @@ class _TermWriter:
             ]
             # The model may insist on another word that begins with the term.
             found[number] = whole[:most] or [self._score(number, prefix + rest)]
-        return found
+
+    def _fits(self, number, text):
+        """Returns whether a text is short enough; if not, gives it up."""
+        codec = self.translator.codec
+        (length,) = codec.count_tokens([text], of_targets=True)
+        if length > self.translator.engine.max_length:
+            self.terms[number] = []
+        return bool(self.terms[number])
 
     def _score(self, number, text):
-        ids = self._codec.encode_texts([text], of_targets=True)
-        source = [self._sources[number]]
-        alpha = self._call.options.alpha
-        (score,) = self._translator.score_ids(source, ids, alpha)
+        ids = self.translator.codec.encode_texts([text], of_targets=True)
+        alpha = self.call.options.alpha
+        source = [self.sources[number]]
+        (score,) = self.translator.score_ids(source, ids, alpha)
         return Hypothesis(text, score, ids[0])
 
 
 def _find_end(text):
     """Returns the place after the last word of a text."""
-    return max(
-        (n for n, sign in enumerate(text, 1) if sign.isalnum()), default=0
-    )
+    places = (n for n, sign in enumerate(text, 1) if sign.isalnum())
+    return max(places, default=0)
 
 
 def _keep(sources, kept):

@@ -54,23 +54,6 @@ def make_server(service, host, port, tls=None, keys=None):
         raise errors.explain_occupied_port(host, port, error) from error
 
 
-def _respond(function, content, context):
-    """Returns the bytes of a response, or ends the call with a code."""
-    try:
-        return function(content, context).SerializeToString()
-    except errors.RequestError as error:
-        code, message = error.code, str(error)
-    except Exception as error:
-        code, message = "INTERNAL", repr(error)[: limits.MAX_MESSAGE_CHARACTERS]
-    is_large = len(content) > limits.MAX_BYTES_WITHOUT_THREAD
-    if code == "INVALID_ARGUMENT" and is_large:
-        time.sleep(limits.REFUSAL_SECONDS)
-    # It lets a client tell the server's UNAVAILABLE from its library's.
-    context.set_trailing_metadata([("server", "kt-serve")])
-    # Outside of the `try`, because `abort` raises an exception itself.
-    context.abort(getattr(grpc.StatusCode, code), message)
-
-
 class _Responder(grpc.GenericRpcHandler):
     """Turns the bytes of a request into the message of the response."""
 
@@ -100,21 +83,32 @@ class _Responder(grpc.GenericRpcHandler):
         """Responds to a call, and reports it to the monitor."""
         facts = "grpc", name, None, context.peer()
         with self._service.monitor.follow(*facts) as request:
-            call = functools.partial(self._authorize, function)
             try:
-                response = _respond(call, content, context)
+                return self._respond(function, content, context)
             finally:
                 # None of a call that was not aborted.
                 request.status = (context.code() or grpc.StatusCode.OK).name
-            return response
 
-    def _authorize(self, function, content, context):
-        """Responds to a call whose metadata has a key, if that is needed."""
-        if self._keys:
-            metadata = dict(context.invocation_metadata())
-            key = metadata.get("authorization", "").removeprefix("Bearer ")
-            self._keys.check(key, self._service.monitor)
-        return function(content, context)
+    def _respond(self, function, content, context):
+        """Returns the bytes of a response, or ends the call with a code."""
+        try:
+            if self._keys:
+                metadata = dict(context.invocation_metadata())
+                key = metadata.get("authorization", "").removeprefix("Bearer ")
+                self._keys.check(key, self._service.monitor)
+            return function(content, context).SerializeToString()
+        except errors.RequestError as error:
+            code, message = error.code, str(error)
+        except Exception as error:
+            code = "INTERNAL"
+            message = repr(error)[: limits.MAX_MESSAGE_CHARACTERS]
+        is_large = len(content) > limits.MAX_BYTES_WITHOUT_THREAD
+        if code == "INVALID_ARGUMENT" and is_large:
+            time.sleep(limits.REFUSAL_SECONDS)
+        # It lets a client tell the server's UNAVAILABLE from its library's.
+        context.set_trailing_metadata([("server", "kt-serve")])
+        # Outside of the `try`, because `abort` raises an exception itself.
+        context.abort(getattr(grpc.StatusCode, code), message)
 
     def _check_health(self, content, context):
         """Returns the bytes of gRPC's `HealthCheckResponse`."""

@@ -211,7 +211,9 @@ class LibreTranslate:
         check_texts([text], format)
         (source,), _, target = self._find_languages(request, [text])
         languages = self.pairs.find(source, target)
-        (found,) = yield from self.translate([text], format, languages)
+        (found,) = yield from self.translate(
+            [text], format, languages, options=read_options(request)
+        )
         path = self.files.add(file.name, target, found.texts[0].encode())
         return dump({"translatedFileUrl": address + path})
 

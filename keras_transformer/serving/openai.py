@@ -111,19 +111,15 @@ def format_error(error):
 
 def _find_text(messages):
     """Returns the text of the last message of a user."""
-    if isinstance(messages, list):
-        for message in reversed(messages):
-            if not isinstance(message, dict) or message.get("role") != "user":
-                continue
+    for message in reversed(messages if isinstance(messages, list) else []):
+        if isinstance(message, dict) and message.get("role") == "user":
             content = message.get("content")
-            if isinstance(content, list):  # of parts
-                parts = [p.get("text") for p in content if isinstance(p, dict)]
-                is_text = len(parts) == len(content) and all(
-                    isinstance(part, str) for part in parts
-                )
-                content = "".join(parts) if is_text else None
-            if isinstance(content, str):
-                return content
+            parts = (
+                content if isinstance(content, list) else [{"text": content}]
+            )
+            texts = [isinstance(p, dict) and p.get("text") for p in parts]
+            if all(isinstance(text, str) for text in texts):
+                return "".join(texts)
             break
     raise InvalidRequest(
         "`messages` must hold a message of the user with a text to translate. "

@@ -2,9 +2,11 @@
 
 import json
 import pathlib
+import urllib.request
 
 import pytest
 from tool_client import ask
+from tool_client import ask_parts
 from tool_client import export_demo
 from tool_client import translate
 
@@ -138,6 +140,15 @@ class AnswerTest:
         assert ask(address, data=form)[2] == response
         (one,) = predict(address, text, glossary=terms)["predictions"]
         assert one["translations"][0] == expected
+
+    def test_a_glossary_is_obeyed_in_a_file(self, address):
+        pytest.importorskip("sentencex")
+        file = "cat.txt", "The cat is in the house.\n"
+        form = {"file": file, "source": "en", "target": "es"}
+        form["glossary"] = json.dumps({"cat": "gatito"})
+        response = ask_parts(address, "/translate_file", form)
+        with urllib.request.urlopen(response["translatedFileUrl"]) as download:
+            assert "gatito" in download.read().decode()
 
     def test_a_term_that_is_too_long_is_refused(self, address):
         response = predict(address, "a", glossary={"a": "x9" * 99})

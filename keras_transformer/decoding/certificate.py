@@ -9,7 +9,6 @@ import time
 from functools import partial
 
 from keras_transformer.data.batches.padding import pad
-from keras_transformer.data.generation.generation import read_manifest
 from keras_transformer.data.text.parallel_files import TAB
 from keras_transformer.data.text.text_files import read_lines
 from keras_transformer.decoding.loading import load
@@ -150,7 +149,10 @@ def plan_certificate(
 
 
 def _read_texts(run, file):
-    """Returns texts, and references if all have one; none if data are gone."""
+    """Returns texts, and references if all texts have one.
+
+    Exporting needs no data, so there are no texts if dev cannot be read.
+    """
     if file:
         rows = [line.split(TAB) for line in read_lines(file)]
         rows = [row for row in rows if row[0].strip()]
@@ -161,11 +163,10 @@ def _read_texts(run, file):
             )
     else:
         problem = data_record.find_problem(run)
-        if not (problem and problem.data_dir) or not read_manifest(
-            problem.directory
-        ):
+        try:
+            sides = problem.text_split("dev") if problem else ([], [])
+        except (UserError, OSError):
             return [], []
-        sides = problem.text_split("dev")
         lengths = map(len, run.source_vocabulary.encode(sides[0]))
         longest = run.hparams.max_length
         rows = [r for *r, n in zip(*sides, lengths) if 1 < n <= longest]
@@ -182,7 +183,7 @@ def _find_obstacle(run, format, options, texts):
     if options.is_random:
         return "it draws samples"
     if not texts:
-        return "its data are gone. Name a file of texts by --verify"
+        return "it has no dev text here. Name a file of texts by --verify"
     if format == "html" and not node.find_node():
         return "Node.js 20 is not installed"
     for name in PACKAGES[format] if format in ("onnx", "litert") else ():
@@ -235,6 +236,5 @@ def _translate_by_ids(path, codec, texts):
         [id_ for id_ in row if id_ != PAD_ID]
         for row in outputs["outputs"][:, 0].numpy().tolist()
     ]
-    return codec.vocabulary.decode(rows), outputs["scores"][
-        :, 0
-    ].numpy().tolist()
+    scores = outputs["scores"][:, 0].numpy().tolist()
+    return codec.vocabulary.decode(rows), scores

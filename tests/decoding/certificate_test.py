@@ -197,7 +197,7 @@ class CertificateTest:
         flags += [f"--output_dir={run.path}", "--format=marian"]
         assert call(exporter, *flags, f"--export_dir={tmp_path}") == 0
         card = (tmp_path / "README.md").read_text()
-        assert ("since its data are gone" in card) == is_told
+        assert ("since it has no dev text here" in card) == is_told
 
     def test_a_parser_has_none(self, tmp_path, file):
         vocabulary = make_tree_vocabulary(tmp_path / "trees")

@@ -57,32 +57,45 @@ class OnnxSession:
 
     def search(self, ids, extra_length):
         """Returns the ids of a greedy translation, and its score."""
-        # A place of padding changes nothing, unless a graph ignores the mask.
-        inputs = np.array([[*ids, PAD_ID]])
-        mask = np.array([[1] * len(ids) + [0]])
-        (encoded,) = self._encoder.run(
-            None, {"input_ids": inputs, "attention_mask": mask}
-        )
-        features = {
-            "encoder_attention_mask": mask,
-            "encoder_hidden_states": encoded,
-            **self._cache,
-        }
-        names = [each.name for each in self._decoder.get_outputs()]
+        features = self.encode(ids)
         written, score = [PAD_ID], 0.0
         while written[-1] != END_ID:
-            features["input_ids"] = np.array([written[-1:]])
-            features["use_cache_branch"] = np.array([len(written) > 1])
-            outputs = dict(zip(names, self._decoder.run(None, features)))
-            for name in self._cache:
-                new = name.replace("past_key_values", "present")
-                features[name] = outputs[new]
+            logits = self.decode_step(features, np.array([written[-1:]]))[0]
             # In float32, a sum over the vocabulary would lose digits.
-            logits = outputs["logits"][0, -1].astype("float64")
-            total = np.logaddexp.reduce(logits)
+            total = np.logaddexp.reduce(logits.astype("float64"))
             logits[list(NEVER_WRITTEN)] = -np.inf
             # The last place is that of the end.
             is_last = len(written) == len(ids) + extra_length
             written.append(END_ID if is_last else int(logits.argmax()))
             score += float(logits[written[-1]] - total)
         return written[1:-1], score
+
+    def encode(self, ids):
+        """Returns the inputs of `decode_step` at the beginning."""
+        # A place of padding changes nothing, unless a graph ignores the mask.
+        mask = np.array([[1] * len(ids) + [0]])
+        inputs = {"input_ids": np.array([[*ids, PAD_ID]])}
+        (encoded,) = self._encoder.run(None, {**inputs, "attention_mask": mask})
+        return {
+            "encoder_attention_mask": mask,
+            "encoder_hidden_states": encoded,
+            **self._cache,
+        }
+
+    def decode_step(self, features, last_ids):
+        """Returns logits `(batch, vocab_size)`, and adds to the cache.
+
+        The `last_ids` are `(batch, 1)`; the first ones are ignored.
+        """
+        (name, *_) = self._cache
+        inputs = {
+            **features,
+            "input_ids": last_ids,
+            "use_cache_branch": np.array([features[name].shape[2] > 0]),
+        }
+        names = [each.name for each in self._decoder.get_outputs()]
+        outputs = dict(zip(names, self._decoder.run(None, inputs)))
+        for name in self._cache:
+            new = name.replace("past_key_values", "present")
+            features[name] = outputs[new]
+        return outputs["logits"][:, -1]

@@ -330,6 +330,16 @@ class ParsingIcelandic16k(ParsingWsj):
         return [file for file in files if _find_split(file) == split]
 
 
+@register_problem
+class ParsingIcelandic(ParsingIcelandic16k):
+    """Parsing of Icelandic from the files of IcePaHC, with in-order trees.
+
+    Otherwise it is `parsing_icelandic16k`, which has Tensor2Tensor's trees.
+    """
+
+    linearization = "in_order"
+
+
 def _find_split(path):
     for split, beginnings in ICEPAHC.items():
         if os.path.basename(path).startswith(tuple(beginnings.split())):

@@ -47,6 +47,13 @@ class IcelandicTest:
         assert str(second) == "(TOP (FRAG (NP (NPR Jón-Páll))))"
         assert problem.num_left_out("dev") == {"bad_trees": 1}
 
+    def test_own_recipe_has_in_order_trees(self, problem, tmp_path):
+        own = registry.get_problem("parsing_icelandic", str(tmp_path / "data"))
+        pairs = list(own.text_pairs("dev", str(tmp_path)))
+        assert pairs == list(problem.text_pairs("dev", str(tmp_path)))
+        _, target = pairs[1]
+        assert own.target_text(target) == "Jón-Páll NP( NP) FRAG( FRAG)"
+
     def test_data_are_made_of_files_by_their_names(
         self, problem, tmp_path, monkeypatch
     ):

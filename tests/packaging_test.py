@@ -44,6 +44,7 @@ MAY_IMPORT = {
     "layers": "fields masks serialization",
     "losses": "masks serialization",
     "masks": "serialization token_ids",
+    "memory": "files token_ids",
     "metrics": "losses masks serialization",
     "model_config": "fields",
     "optimizers": "schedules serialization",

@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "": "",
     "data": "fields files token_ids",
     "decoding": "data decoding.engines decoding.steps documents fields files "
-    "formats parsing runs scoring search serving token_ids",
+    "formats memory parsing runs scoring search serving token_ids",
     "decoding.engines": "data parsing runs search token_ids",
     "decoding.steps": "data decoding.engines documents fields search token_ids",
     "documents": "",

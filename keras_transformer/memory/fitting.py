@@ -62,8 +62,8 @@ def fit_target(
     )
     words = [[word[0] for word in side] for side in (stored, new)]
     known = set(split_words(translation))
-    names = {}
-    matcher = difflib.SequenceMatcher(None, *words, autojunk=False)
+    names: dict[str, str] = {}
+    matcher = difflib.SequenceMatcher(a=words[0], b=words[1], autojunk=False)
     for kind, *places in matcher.get_opcodes():
         if kind == "equal":
             continue

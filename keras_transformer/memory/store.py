@@ -138,7 +138,7 @@ class TranslationMemory:
                     "was added. Check the file, its directory and the disk."
                 ) from error
 
-    def __len__(self) -> int:
+    def count(self) -> int:
         """Returns the number of all corrections, earlier ones too."""
         with self._explain_errors():
             query = "SELECT count(*) FROM pairs"

@@ -32,7 +32,7 @@ class StoreTest:
         assert (pair.target, pair.origin) == ("Zwei Hunde.", "Ben")
         assert pair.time.endswith("+00:00")
         assert [each.target for each in memory] == ["Zwei Hunde."]
-        assert len(memory) == 2
+        assert memory.count() == 2
         assert [m.pair for m in memory.find_similar("Two dogs.")] == [pair]
 
     def test_the_most_similar_sentence_comes_first(self, memory):
@@ -78,7 +78,7 @@ class StoreTest:
             process.start()
         for process in processes:
             process.join()
-        assert len(memory) == 40
+        assert memory.count() == 40
         for name in ("Ann", "Ben"):
             assert memory.find(f"{name} 19").origin == name
 
@@ -87,7 +87,7 @@ class StoreTest:
             memory.remember_all([("a dog", "ein Hund"), ("a cat", "")])
         with pytest.raises(UserError, match="must be Unicode"):
             memory.remember("a dog", "\ud800")
-        assert not len(memory)
+        assert not memory.count()
 
 
 class FaultyFileTest:

@@ -60,7 +60,7 @@ MAY_IMPORT = {
     "scoring": "data fields files token_ids",
     "search": "fields layers token_ids",
     "serialization": "",
-    "serving": "data documents files scoring",
+    "serving": "data documents files memory scoring",
     "studio": "decoding decoding.engines files layers masks parsing registry "
     "runs scoring search serving token_ids visualization",
     "token_ids": "",

@@ -4,6 +4,7 @@ import pytest
 from small_translators import HPARAMS
 from small_translators import TEXTS
 from small_translators import CopyingModel
+from small_translators import make_run
 from small_translators import make_vocabulary
 
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
@@ -13,6 +14,7 @@ from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.remembering_translator import (
     RememberingTranslator,
 )
+from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.memory.store import TranslationMemory
@@ -34,6 +36,42 @@ def remembering(translator, tmp_path):
     one = RememberingTranslator(memory, translator.engine)
     one.remember(*CORRECTION, origin="Ann")
     return one
+
+
+class NearTest:
+    """The model is not trained, so it writes what the neighbours make it."""
+
+    @pytest.fixture(scope="class")
+    def engine(self, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("near")
+        vocabulary = make_vocabulary(folder / "a.model")
+        return load(make_run(folder / "run", vocabulary).path).engine
+
+    def test_a_search_at_the_states_of_a_translation_repeats_it(self, engine):
+        targets = ["a book", "two women run", "dogs"]
+        sources = engine.codec.encode(["a dog", "two women", "the man reads"])
+        pairs = list(zip(sources, engine.codec.encode(targets)))
+        found = engine.search_near(
+            sources, [[pair] for pair in pairs], engine.options
+        )
+        assert [best.text for best, *_ in found] == targets
+        assert found[1][0].ids == pairs[1][1]
+
+    def test_only_sentences_with_neighbours_change(self, engine, tmp_path):
+        memory = TranslationMemory(tmp_path / "memory")
+        texts = ["two women read", "a long book about dogs"]
+        plain = Translator(engine)
+        near = RememberingTranslator(memory, engine)
+        assert near(texts) == plain(texts)
+        near.remember("two women run", "zwei")
+        first, second = near.translate_window(Window(texts))
+        assert second == plain.translate_window(Window(texts))[1]
+        (match,) = first.matches
+        assert match.pair.target == "zwei"
+        assert first.hypotheses != plain.hypotheses(texts[:1])
+        glossary = Glossary({"dogs": "Hunde"})
+        options = {"glossary": glossary, "beam_size": 4}
+        assert near(texts, **options) == plain(texts, **options)
 
 
 class RememberingTranslatorTest:
@@ -86,7 +124,7 @@ class RememberingTranslatorTest:
         self, remembering
     ):
         remembering.remember("A dog.", "Ein Hund.")
-        window = Window(["A dog. A book.\ntwo women"])
+        window = Window(["A dog. The men read.\ntwo women"])
         passages = Passages(window, "en")
         translations = remembering.translate_window(passages.window)
         (joined,) = passages.join(translations)

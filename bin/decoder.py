@@ -40,7 +40,8 @@ output is complete but standard error has warnings about some of it.
 
 --format=jsonl reads a JSON object with "text" from each line and writes one
 with "translation", "score" and "warnings", and with "quality" if kt-evaluate
---calibrate has prepared the run. A text may have several lines and sentences.
+--calibrate has prepared the run. "memory" lists the corrections of --memory
+behind a translation. A text may have several lines and sentences.
 
 A parsing run turns each line into a tree in brackets. The lines are raw text,
 or, with --tokenized, words separated by spaces.

@@ -74,6 +74,11 @@ FLAGS = flags.define(
         "File of the keys that clients must have, one per line, each with its "
         "number of requests per minute if limited. Default: none needed."
     ),
+    memory=flags.path(
+        "File of corrections that LibreTranslate's protocol uses, and keeps if "
+        "there are --api_keys; with --models a directory of such files, such "
+        "as en-es. Default: none."
+    ),
     access_log=flags.path(
         "File for a line of JSON about each request, without its texts; - is "
         "standard output. Default: none."
@@ -120,6 +125,7 @@ def main(argv):
     formats = set(map(find_export_format, paths))
     if formats == {"ctranslate2"}:
         require_ctranslate2()
+    routes = _find_routes(versions)
     # A taken port and a bad certificate fail here, before TensorFlow loads.
     server = Server(
         None if FLAGS.models else directories[FLAGS.model_name],
@@ -130,7 +136,8 @@ def main(argv):
         batch_timeout_micros=FLAGS.batch_timeout_micros,
         open_model=open_model,
         tls=_find_tls(),
-        routes=_find_routes(versions),
+        routes=routes,
+        memories=_open_memories(routes),
         models=FLAGS.models and directories,
         max_bytes=FLAGS.max_models_memory * 10**6,
         allowed_origin=FLAGS.allow_origin,
@@ -159,7 +166,7 @@ def _check_names():
         )
     # Empty values, as of variables that are not set, are refused, since serving
     # without keys or encryption would go unnoticed.
-    for name in ("api_keys", "access_log"):
+    for name in ("api_keys", "access_log", "memory"):
         if FLAGS[name].present:
             flags.require(FLAGS, name)
 
@@ -234,6 +241,27 @@ def _find_routes(versions):
             tag_word = find_tag_word(path, target)
             routes[source, target] = Route(name, tag_word)
     return routes
+
+
+def _open_memories(routes):
+    """Returns the memory of each pair of languages, if there are any."""
+    if FLAGS.memory is None:
+        return {}
+    from keras_transformer.memory.store import TranslationMemory
+
+    if not routes:
+        raise UserError(
+            "`--memory` needs the languages of the export. Received: "
+            f"--memory={FLAGS.memory}. Add --languages, such as en-de."
+        )
+    return {
+        pair: TranslationMemory(
+            os.path.join(FLAGS.memory, "-".join(pair))
+            if FLAGS.models
+            else FLAGS.memory
+        )
+        for pair in routes
+    }
 
 
 def _find_languages(path):

@@ -33,6 +33,9 @@ FLAGS = flags.define(
         "the directory of a run",
     ),
     checkpoint_step=flags.SHARED,
+    memory=flags.path(
+        "File of corrections, which the page uses and adds to. Default: none."
+    ),
     host=flags.SHARED,
     port=flags.port("Port of the page; 0 takes any free one.", default=8600),
 )
@@ -48,6 +51,7 @@ def main(argv):
             f"{os.environ['KERAS_BACKEND']}. Leave the variable out."
         )
     from keras_transformer.formats.demo import find_directory
+    from keras_transformer.memory.store import TranslationMemory
     from keras_transformer.serving.errors import format_address
     from keras_transformer.serving.http_server import HttpServer
     from keras_transformer.studio.app import LOOPBACK
@@ -55,7 +59,8 @@ def main(argv):
     from keras_transformer.studio.models import Studio
 
     paths = list(map(find_directory, FLAGS.output_dir))
-    studio = Studio(paths, FLAGS.checkpoint_step)
+    memory = FLAGS.memory and TranslationMemory(FLAGS.memory)
+    studio = Studio(paths, FLAGS.checkpoint_step, memory)
     app = StudioApp(studio, is_local=FLAGS.host in LOOPBACK)
     server = HttpServer(app, FLAGS.host, FLAGS.port, name="kt-studio")
     server.start()

@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "": "",
     "data": "fields files token_ids",
     "decoding": "data decoding.engines decoding.steps documents fields files "
-    "formats parsing runs scoring search serving token_ids",
+    "formats memory parsing runs scoring search serving token_ids",
     "decoding.engines": "data parsing runs search token_ids",
     "decoding.steps": "data decoding.engines documents fields search token_ids",
     "documents": "",
@@ -44,6 +44,7 @@ MAY_IMPORT = {
     "layers": "fields masks serialization",
     "losses": "masks serialization",
     "masks": "serialization token_ids",
+    "memory": "files token_ids",
     "metrics": "losses masks serialization",
     "model_config": "fields",
     "optimizers": "schedules serialization",
@@ -59,7 +60,7 @@ MAY_IMPORT = {
     "scoring": "data fields files token_ids",
     "search": "fields layers token_ids",
     "serialization": "",
-    "serving": "data documents files scoring",
+    "serving": "data documents files memory scoring",
     "studio": "decoding decoding.engines files layers masks parsing registry "
     "runs scoring search serving token_ids visualization",
     "token_ids": "",

@@ -65,6 +65,10 @@ FLAGS = flags.define(
             "source, a tab and its translation. Default: none."
         ),
         glossary=flags.SHARED,
+        memory=flags.path(
+            "File of corrections, as kt-serve and load write it, which the "
+            "sentences that they fit get. Default: none."
+        ),
         protect=flags.switch(
             "Keep tags, URLs, e-mail addresses and placeholders such as {name} "
             "and %s as they are."
@@ -144,7 +148,7 @@ FLAGS = flags.define(
 OF_WORDS = ("write_alignments", "write_word_scores")
 # Input files, which the output must not replace.
 _INPUTS = ("decode_from_file", "prefix_file", "score_file")
-_INPUTS += ("glossary", "protected_patterns")
+_INPUTS += ("glossary", "memory", "protected_patterns")
 # The flags that exclude others.
 _KEEPS = "protect protected_patterns unknown"
 _OF_WORDS_EXCLUDES = f"decode_interactive score_file split_long {_KEEPS}"
@@ -153,7 +157,7 @@ _PROTECT_EXCLUDES += " target_language"
 _EXCLUDES = {
     "decode_interactive": "decode_from_file decode_to_file prefix_file "
     "score_file",
-    "score_file": "decode_from_file prefix_file glossary",
+    "score_file": "decode_from_file prefix_file glossary memory",
     **dict.fromkeys(OF_WORDS, _OF_WORDS_EXCLUDES),
     **dict.fromkeys(_KEEPS.split(), _PROTECT_EXCLUDES),
     "document": "decode_interactive prefix_file resume score_file split_long "

@@ -22,7 +22,7 @@ SETTINGS += ("format", "split_long", "max_sentence_tokens", "repair")
 SETTINGS += ("unknown", *OF_WORDS)
 # What earlier versions did not record.
 NEW_SETTINGS = ("document_language", "output_dir's content", "repair")
-NEW_SETTINGS += ("rerank_by's content", "quality.json", "unknown")
+NEW_SETTINGS += ("rerank_by's content", "quality.json", "unknown", "memory")
 
 
 def read_constraints():
@@ -57,6 +57,7 @@ def plan_decoding(changes, constraints):
     from keras_transformer.decoding.engines.engine import check_capabilities
     from keras_transformer.decoding.plan import plan_model
     from keras_transformer.decoding.preparation import Call
+    from keras_transformer.memory.store import TranslationMemory
 
     changed_flags = {
         name: FLAGS[name].value
@@ -74,6 +75,7 @@ def plan_decoding(changes, constraints):
         FLAGS.precision,
         {**changed_flags, **changes},
         target_language=FLAGS.target_language,
+        memory=FLAGS.memory and TranslationMemory(FLAGS.memory, True),
     )
     check_capabilities(plan.capabilities, changed_flags, "--")
     if FLAGS.rerank_by:
@@ -220,6 +222,7 @@ def _list_settings(
         "score_file": bool(FLAGS.score_file),
         "glossary": glossary and glossary.sha256,
         "protect": protect and "\n".join(protect.patterns),
+        "memory": plan.memory and plan.memory.count(),
         **{name: FLAGS[name].value for name in SETTINGS},
         **changes,
     }

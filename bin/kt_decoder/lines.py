@@ -113,6 +113,11 @@ def _write_json(line, translation, of_words, hypotheses):
     fields.update(_make_fields(translation.hypotheses[0]), **of_words)
     if translation.quality is not None:
         fields["quality"] = round(translation.quality, 4)
+    if translation.matches:
+        fields["memory"] = [
+            {**pair._asdict(), "similarity": round(similarity, 4)}
+            for pair, similarity in translation.matches
+        ]
     if hypotheses:
         fields["hypotheses"] = list(map(_make_fields, hypotheses))
     fields["warnings"] = list(translation.warnings)

@@ -40,13 +40,9 @@ ON_CTRANSLATE2 = dataclasses.replace(
 )
 # What it does there without being asked to. CTranslate2's samples depend on the
 # other sentences, and Keras searches better for terms.
+_SUPPORTED = {*ON_CTRANSLATE2.supports} - {"glossary", "samples"}
 AUTOMATIC = dataclasses.replace(
-    ON_CTRANSLATE2,
-    supports=tuple(
-        name
-        for name in ON_CTRANSLATE2.supports
-        if name not in ("glossary", "samples")
-    ),
+    ON_CTRANSLATE2, supports=tuple(sorted(_SUPPORTED))
 )
 _log = logging.getLogger(__name__)
 
@@ -338,6 +334,10 @@ class AutomaticEngine(AttentiveEngine):
             )
             for engine, numbers in self._divide(limits)
         )
+
+    def search_near(self, sources, pairs, options):
+        """Searches near translations, see `KerasEngine.search_near`."""
+        return self._keras_engine.search_near(sources, pairs, options)
 
     def score(self, sources, targets, options):
         """Scores translations of sentences, see `KerasEngine.score`."""

@@ -7,6 +7,7 @@ from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.translation_model import Reranker
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.formats import exported
+from keras_transformer.memory.store import TranslationMemory
 
 
 def load(
@@ -17,6 +18,7 @@ def load(
     target_language: str | None = None,
     reranker: Reranker | None = None,
     engine: str = "auto",
+    memory: str | os.PathLike | None = None,
 ) -> Translator:
     """Opens a run or an exported model as a translator or a parser.
 
@@ -39,6 +41,8 @@ def load(
         engine: "keras" or "ctranslate2", which computes the translations of a
             run. Defaults to "auto", which is CTranslate2 on a processor, and
             Keras for whatever CTranslate2 lacks; see `plan_model`.
+        memory: File of corrections, which is made if it does not exist. The
+            translator is then a `RememberingTranslator`. Defaults to None.
 
     Returns:
         A `Parser` if the model was trained to parse. Otherwise a `Translator`.
@@ -68,6 +72,7 @@ def load(
         tokenized=tokenized,
         target_language=target_language,
         temporary=temporary,
+        memory=None if memory is None else TranslationMemory(memory),
     )
     return plan.load(reranker)
 

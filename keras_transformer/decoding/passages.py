@@ -123,6 +123,7 @@ def _join(parts, translations):
         list(dict.fromkeys(w for one in translations for w in one.warnings)),
         _join_links(between, translations),
         min(qualities, default=None),
+        [match for one in translations for match in one.matches],
     )
 
 

@@ -12,12 +12,16 @@ from keras_transformer.decoding.engines.engine import check_capabilities
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.parser import Trees
 from keras_transformer.decoding.preparation import Preparation
+from keras_transformer.decoding.remembering_translator import (
+    RememberingTranslator,
+)
 from keras_transformer.decoding.steps.affixes import FinalEmoji
 from keras_transformer.decoding.steps.affixes import TargetTag
 from keras_transformer.decoding.translation_model import Reranker
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.formats import exported
+from keras_transformer.memory.store import TranslationMemory
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.scoring.quality import QualityEstimate
 from keras_transformer.search.options import DecodeOptions
@@ -36,12 +40,18 @@ class Plan(EnginePlan):
     target_language: str | None = None
     reverse: "Plan | None" = None  # of the model that reranks
     rerank_weight: float = 1.0
+    memory: TranslationMemory | None = None  # of corrections
 
     def __post_init__(self):
         if self.tokenized and not self.linearization:
             raise UserError(
                 "`tokenized` needs a model that parses. Received: a model "
                 "that translates. Leave it out."
+            )
+        if self.memory and self.linearization:
+            raise UserError(
+                "`memory` needs a model that translates. Received: a model "
+                "that parses. Leave it out."
             )
 
     @functools.cached_property
@@ -88,6 +98,8 @@ class Plan(EnginePlan):
         if self.linearization and not reranker:
             chart = self.open_chart(engine)
             return Parser(engine, self.tokenized, steps, chart)
+        if self.memory:
+            return RememberingTranslator(self.memory, engine, steps, reranker)
         return Translator(engine, steps, reranker)
 
     def _make_steps(self, codec):

@@ -10,6 +10,7 @@ from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.steps.placeholders import Placeholders
+from keras_transformer.memory.store import Match
 
 TOO_LONG = "too_long"  # the text is not translated
 SPLIT = "split"  # it is translated in parts
@@ -55,6 +56,7 @@ class Translation(typing.NamedTuple):
     warnings: Sequence[str] = ()  # the constants above, and `alarms.REASONS`
     links: WordLinks | None = None  # of the best hypothesis
     quality: float | None = None  # of the best one, see `evaluation.quality`
+    matches: Sequence[Match] = ()  # what a memory gave for the best one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +119,9 @@ def _join(parts):
         for ranked in zip(*(part.hypotheses for part in parts))
     ]
     warnings = [warning for part in parts for warning in part.warnings]
-    return Translation(hypotheses, [SPLIT, *dict.fromkeys(warnings)])
+    matches = [match for part in parts for match in part.matches]
+    warnings = [SPLIT, *dict.fromkeys(warnings)]
+    return Translation(hypotheses, warnings, matches=matches)
 
 
 def split_long(text, max_tokens, count_tokens):

@@ -27,6 +27,7 @@ def find_hypotheses(
     constraint=None,
     lexical=None,
     observe=observe_nothing,
+    neighbours=None,
 ):
     """Finds the translations of a batch of encoded sentences.
 
@@ -35,7 +36,8 @@ def find_hypotheses(
     `DecodeOptions`, and `inputs` are source ids, int32 of shape `(batch,
     input_len)`, padded with 0. Samples need `seeds`, int32 of shape `(batch,)`.
     A `TreeConstraint` raises limits that are too small for a tree, but not
-    `fixed_length`, and it takes no prefixes. Everything else is as in
+    `fixed_length`, and it takes no prefixes. The `Neighbours` of a single model
+    are consulted at each step. Everything else is as in
     `beam_search`, whose `Finished` is returned.
     """
     # A constraint excludes these ids itself, and may give one a meaning.
@@ -53,6 +55,9 @@ def find_hypotheses(
             tree_state = constraint.begin(inputs, limits, beam_size)
             state = JointState((state, tree_state))
             step = _constrain_step(step, constraint)
+        elif neighbours:
+            state = JointState((state, neighbours))
+            step = _consult_neighbours(step)
         hypotheses = beam_search(
             step,
             state,
@@ -138,6 +143,17 @@ def _constrain_step(step, constraint):
         return logits, JointState((cache, tree_state))
 
     return step_within_trees
+
+
+def _consult_neighbours(step):
+    """Returns the step function whose state has `Neighbours`, too."""
+
+    def step_near(ids, position, state):
+        cache, neighbours = state.parts
+        logits, cache = step(ids, position, cache, adjust=neighbours.add_to)
+        return logits, JointState((cache, neighbours))
+
+    return step_near
 
 
 def _cast_weights_once(model):

@@ -13,9 +13,8 @@ import numpy as np
 
 from keras_transformer.data.text import language_detector
 from keras_transformer.documents.document import SUFFIXES
-from keras_transformer.documents.document import Document
 from keras_transformer.errors import UserError
-from keras_transformer.serving import limits
+from keras_transformer.serving.corrections import Corrections
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.forms import File
@@ -24,14 +23,14 @@ from keras_transformer.serving.forms import read_fields
 from keras_transformer.serving.json_tensors import dump
 from keras_transformer.serving.options import Options
 from keras_transformer.serving.options import read_options
+from keras_transformer.serving.sentences import check_texts
+from keras_transformer.serving.sentences import divide
 from keras_transformer.serving.translated_files import TranslatedFiles
 
 MAX_ALTERNATIVES = 100
 # Shorter texts of a list are detected together, as in LibreTranslate.
 MIN_DETECTED = 40
 _FORMATS = ("text", "html")
-# Characters that may begin another piece of a document.
-_SIGNS = {"html": "<&\n", "markdown": "<&\n[(*_`!$:"}
 
 
 _OUTPUTS = ("translations", "warnings", "quality", "alignments")
@@ -49,12 +48,14 @@ class Answer(typing.NamedTuple):
 class LibreTranslate:
     """Answers requests of LibreTranslate's protocol with a `Service`.
 
-    `pairs` are the `Pairs` of the service.
+    `pairs` are the `Pairs` of the service, and `memories` the
+    `TranslationMemory` of some pairs of codes.
     """
 
-    def __init__(self, service, pairs, needs_key=False):
+    def __init__(self, service, pairs, needs_key=False, memories=None):
         self._service = service
         self._needs_key = needs_key
+        self._corrections = Corrections(memories, needs_key)
         self.pairs = pairs
         self.files = TranslatedFiles()
         # Functions that read the requests of a path. They take the content
@@ -64,6 +65,8 @@ class LibreTranslate:
             "/translate": self._translate,
             "/translate_file": self._translate_file,
             "/detect": self._detect,
+            "/correct": self._correct,
+            "/suggest": self._correct,  # LibreTranslate's name
         }
         # Functions that describe what a path lists, for GET.
         self.pages = {
@@ -90,7 +93,7 @@ class LibreTranslate:
                 "source": {"code": source, "name": source},
                 "target": {"code": target, "name": target},
             },
-            "suggestions": False,
+            "suggestions": self._corrections.are_taken,
             "supportedFilesFormat": [*_list_suffixes()],
         }
 
@@ -107,7 +110,7 @@ class LibreTranslate:
                 f"languages. Received: {' to '.join(languages)}, by "
                 f"{len(routes)} models. Leave them out."
             )
-        documents = [_divide(text, format, languages[0]) for text in texts]
+        documents = [divide(text, format, languages[0]) for text in texts]
         sentences = [one for each in documents for one in each.sentences]
         answers = [Answer([sentence]) for sentence in sentences]
         for route in routes:
@@ -116,6 +119,7 @@ class LibreTranslate:
                 one._replace(**_combine(both))
                 for one, *both in zip(found, answers, found)
             ]
+        answers = self._corrections.recall(languages, sentences, answers)
         left = iter(answers)
         return [_join(document, left, number) for document in documents]
 
@@ -225,6 +229,26 @@ class LibreTranslate:
         yield from ()  # it needs no model
         return dump(_find_guesses(text)[:5])
 
+    def _correct(self, content_type, address, body):
+        """Reads POST /correct, as `RestApp` asks."""
+        self._corrections.check_taken()
+        request = read_fields(content_type, body)
+        texts = [_read_texts(request.get(name), name) for name in ("q", "s")]
+        for side in texts:
+            check_texts(side, "text")
+        (source, *_), _, target = self._find_languages(request, texts[0])
+        sides = [
+            [
+                one
+                for text in side
+                for one in divide(text, "text", code).sentences
+            ]
+            for side, code in zip(texts, (source, target))
+        ]
+        self._corrections.keep((source, target), *sides)
+        yield from ()  # it needs no model
+        return dump({"success": True})
+
     def _find_languages(self, request, texts):
         """Returns the source of each text, guesses, and the target."""
         pairs = self.pairs
@@ -248,46 +272,6 @@ class LibreTranslate:
             for text in texts
         ]
         return [guess["language"] for guess in guesses], guesses, target
-
-
-class _Lines:
-    """Divides a text into its lines, for which no library is needed."""
-
-    def __init__(self, text):
-        self._lines = text.splitlines(keepends=True)
-        self.sentences = [one.strip() for one in self._lines if one.strip()]
-
-    def replace_sentences(self, translations):
-        translations = iter(translations)
-        return "".join(
-            line.replace(line.strip(), next(translations), 1)
-            if line.strip()
-            else line
-            for line in self._lines
-        )
-
-
-def _divide(text, format, language):
-    if format == "text" and not importlib.util.find_spec("sentencex"):
-        return _Lines(text)
-    try:
-        return Document(text, format, language)
-    except UserError as error:
-        raise InvalidRequest(str(error)) from error
-
-
-def check_texts(texts, format):
-    """Checks that texts are UTF-8, and not too many pieces to divide."""
-    for text in texts:
-        check_utf_8(text)
-    signs = _SIGNS.get(format, "\n")
-    pieces = sum(1 + sum(map(text.count, signs)) for text in texts)
-    if pieces > limits.MAX_PIECES:
-        raise InvalidRequest(
-            f"A request must have at most {limits.MAX_PIECES} texts, lines "
-            f"and marks together. Received: {pieces}. Send several smaller "
-            "requests."
-        )
 
 
 def _list_suffixes():
@@ -325,13 +309,13 @@ def _find_guesses(text, codes=None):
     return sorted(guesses, key=lambda guess: -guess["confidence"])
 
 
-def _read_texts(q):
+def _read_texts(q, name="q"):
     texts = [q] if isinstance(q, str) else q
     if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
         return texts
     raise InvalidRequest(
-        "`q` must be a text or a list of texts. Received: "
-        f"q={q!r:.40}. Send one, such as q=Hello."
+        f"`{name}` must be a text or a list of texts. Received: "
+        f"{name}={q!r:.40}. Send one, such as {name}=Hello."
     )
 
 

@@ -50,9 +50,17 @@ class RestApp:
     With `routes`, those of `Pairs`, it speaks LibreTranslate's and OpenAI's
     protocols as well. Pages of `allowed_origin` may ask; "*" is
     any page. `keys` are the `Keys` that clients must have; None needs none.
+    `memories` are those of `LibreTranslate`.
     """
 
-    def __init__(self, service, routes=None, allowed_origin=None, keys=None):
+    def __init__(
+        self,
+        service,
+        routes=None,
+        allowed_origin=None,
+        keys=None,
+        memories=None,
+    ):
         self._service = service
         self._monitor = service.monitor
         self._keys = keys
@@ -65,7 +73,8 @@ class RestApp:
         }
         self._faces = dict.fromkeys(self._pages, "operator")
         if routes:
-            tool = LibreTranslate(service, Pairs(routes), bool(keys))
+            pairs = Pairs(routes)
+            tool = LibreTranslate(service, pairs, bool(keys), memories)
             self._files = tool.files
             tools = {"libretranslate": tool, "openai": OpenAI(tool)}
             for face, tool in tools.items():

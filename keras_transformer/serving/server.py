@@ -32,7 +32,8 @@ class Server:
     `export_dir`, each is loaded when it is first asked for, and those that were
     not used for longest are unloaded if the files have more than `max_bytes`.
     `keys` are the `Keys` of the clients; None lets everybody ask.
-    `monitor` is a `Monitor`, which the server closes.
+    `monitor` is a `Monitor`, which the server closes. `memories` are those of
+    `LibreTranslate`.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Server:
         monitor=None,
         models=None,
         max_bytes=None,
+        memories=None,
     ):
         if tls is not None:
             load_tls(*tls)  # for gRPC, which names no fault
@@ -78,7 +80,7 @@ class Server:
         self._rest = self._grpc = None
         # Ports are taken before the model is loaded, which may take minutes.
         if rest_api_port is not None:
-            app = RestApp(self.service, routes, allowed_origin, keys)
+            app = RestApp(self.service, routes, allowed_origin, keys, memories)
             self._rest = HttpServer(app, host, rest_api_port, tls)
             self.rest_api_port = self._rest.port
         if port is not None:

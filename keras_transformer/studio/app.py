@@ -42,6 +42,7 @@ QUICK = {
     "tree": tree_view.draw_tree,
     "texts": comparison_view.list_texts,
     "sentences": translation_view.divide,
+    "correct": translation_view.correct,
     "examples": translation_view.list_examples,
     "progress": training_view.show_progress,
 }

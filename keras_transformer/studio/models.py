@@ -8,6 +8,7 @@ import typing
 from keras_transformer.decoding.plan import plan_runs
 from keras_transformer.errors import UserError
 from keras_transformer.parsing.target_text import find_linearization
+from keras_transformer.runs.data_record import list_language_codes
 from keras_transformer.runs.run_directory import RunDirectory
 
 MAX_TOKENS = 512  # of a sentence, whose attention a browser can still draw
@@ -49,10 +50,12 @@ class Studio:
     """Holds the runs that a page shows, and opens their models when needed.
 
     `paths` lists the directories of the runs. The step, an integer or "best",
-    selects the first run's checkpoint and defaults to the newest.
+    selects the first run's checkpoint and defaults to the newest. A `memory`, a
+    `TranslationMemory`, is used for all runs with the languages of the first.
     """
 
-    def __init__(self, paths, step=None):
+    def __init__(self, paths, step=None, memory=None):
+        self._memory = memory
         self.runs = list(map(RunDirectory, paths))
         # Training may continue, but the page keeps its model by default. A run
         # without a checkpoint has curves already.
@@ -82,6 +85,12 @@ class Studio:
             )
         return self.runs[run]
 
+    def get_memory(self, run):
+        """Returns the memory of a run's languages, or None."""
+        sides = [list_language_codes(self.runs[one]) for one in (0, run)]
+        fits = sides[0] == sides[1] and not self.parses[run]
+        return self._memory if fits else None
+
     def get_step(self, run, step=0):
         """Returns the step of a run's checkpoint, 0 for the first choice."""
         directory = self.get_run(run)
@@ -100,6 +109,7 @@ class Studio:
         key = run, self.get_step(run, step)
         if key not in self._models:
             plan = plan_runs(self.runs[run].path, key[1])
+            plan = dataclasses.replace(plan, memory=self.get_memory(run))
             fast = exact = plan.load()
             if plan.engine != "keras":
                 exact = dataclasses.replace(plan, engine="keras").load()

@@ -32,6 +32,7 @@ def describe_runs(studio):
                 "num_layers": run.hparams.num_layers,
                 "num_heads": run.hparams.num_heads,
                 "is_open": studio.is_open(number),
+                "has_memory": studio.get_memory(number) is not None,
             }
             for number, (run, step, name) in enumerate(
                 zip(studio.runs, studio.steps, name_runs(studio))

@@ -93,6 +93,20 @@ def translate(
     }
 
 
+def correct(studio, text: str, translation: str, run: int = 0):
+    """Keeps the correction of a sentence, which the next translation uses."""
+    studio.get_run(run)
+    memory = studio.get_memory(run)
+    if memory is None:
+        raise UserError(
+            "Corrections need a memory of these languages. Received: one "
+            "without. Start kt-studio with --memory."
+        )
+    sides = (" ".join(side.split()) for side in (text, translation))
+    memory.remember(*sides, origin="kt-studio")
+    return {}
+
+
 def rate_words(
     studio, text: str, translation: str, run: int = 0, step: int = 0
 ):

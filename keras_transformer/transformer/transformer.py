@@ -278,7 +278,7 @@ class Transformer(Quantizable, keras.Model):
             encoded, padding_mask, beam_size, fixed_length
         )
 
-    def decode_step(self, ids, position, cache, num_ids=None):
+    def decode_step(self, ids, position, cache, num_ids=None, adjust=None):
         """Computes the logits of the next token of each hypothesis.
 
         Args:
@@ -288,6 +288,8 @@ class Transformer(Quantizable, keras.Model):
             cache: A `DecoderCache`.
             num_ids: Integer number of logits to compute, those of the first
                 ids. Defaults to None, which means all ids.
+            adjust: Function `(logits, states) -> logits` of the states `(batch,
+                beam, d_model)` that were projected. Defaults to None.
 
         Returns:
             Float32 logits of shape `(batch, beam, num_ids)`, and the new cache.
@@ -298,9 +300,9 @@ class Transformer(Quantizable, keras.Model):
         origin = ops.zeros((1, 1, self.d_model), dtype=x.dtype)
         x = x + self.target_positions(origin, start=position)
         x, cache = self.decoder.step(x, cache, position)
-        logits = self.embedding.logits(x, num_ids)
         # A search sums log-probabilities, which needs float32.
-        return ops.cast(logits, "float32"), cache
+        logits = ops.cast(self.embedding.logits(x, num_ids), "float32")
+        return (adjust(logits, x) if adjust else logits), cache
 
     def _embed_inputs(self, inputs, segments=None, training=None, kept=None):
         x = self.embedding.embed_inputs(inputs, kept)

@@ -10,6 +10,7 @@ from commands import call
 
 from keras_transformer.bin import decoder
 from keras_transformer.decoding.engines.attention import format_pharaoh
+from keras_transformer.memory.store import TranslationMemory
 
 
 @pytest.fixture
@@ -84,6 +85,25 @@ class HypothesesTest:
             fields = json.loads(line)
             assert format_pharaoh(fields["alignments"]) == pairs
             assert fields["word_scores"] == list(map(float, scores.split()))
+
+    def test_corrections_take_the_place_of_translations(
+        self, run_quick_model, tmp_path
+    ):
+        path = tmp_path / "memory"
+        memory = TranslationMemory(path)
+        memory.remember("q w e", "Q W E", origin="Ann")
+        flag = f"--memory={path}"
+        rows = run_quick_model("a b c\nq w e\n", flag)
+        assert rows == [["a b c"], ["Q W E"]]
+        lines = '{"text": "a b c"}\n{"text": "q w e"}\n'
+        rows = run_quick_model(lines, flag, "--format=jsonl")
+        plain, corrected = (json.loads(line) for (line,) in rows)
+        assert "memory" not in plain
+        assert corrected["translation"] == "Q W E"
+        (match,) = corrected["memory"]
+        assert match.pop("time").startswith("20")
+        expected = {"source": "q w e", "target": "Q W E", "origin": "Ann"}
+        assert match == {**expected, "similarity": 1.0}
 
     def test_samples_follow_the_seed(self, run_quick_model):
         flags = ["--decode_hparams=temperature=3,num_hypotheses=4"]

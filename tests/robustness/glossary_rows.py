@@ -16,7 +16,14 @@ def malformed(content, says):
     return row(RUN + GLOSSARY, writes(FILE, content), says=says)
 
 
+MEMORY = " --memory={texts}/dev.en"
 ROWS = [
+    row(RUN + " --memory=missing", says="missing, which is no file"),
+    row(RUN + MEMORY, says=("dev.en", "not a database")),
+    row(
+        RUN + MEMORY + " --score_file={texts}/dev.en",
+        says="cannot be combined with `--memory`",
+    ),
     row(RUN + GLOSSARY, says="terms.tsv"),
     malformed(b"a\tb\tc\n", "line 1, 'a\\tb\\tc'"),
     malformed(b"a\tb\n\tb\n", "line 2, '\\tb'"),

@@ -7,6 +7,7 @@ import urllib.parse
 
 import pytest
 
+from keras_transformer.memory.store import TranslationMemory
 from keras_transformer.serving.http_server import HttpServer
 from keras_transformer.studio.app import StudioApp
 from keras_transformer.studio.models import Studio
@@ -32,8 +33,8 @@ def serve():
     """Returns a function that serves runs, and returns the address."""
     servers = []
 
-    def serve(paths):
-        app = StudioApp(Studio(paths))
+    def serve(paths, memory=None):
+        app = StudioApp(Studio(paths, memory=memory))
         server = HttpServer(app, "localhost", 0, name="kt-studio")
         server.start()
         servers.append((server, app))
@@ -208,6 +209,19 @@ class TranslateTest:
         page.wait_for_selector(f"{last}.fixed:focus", timeout=60_000)
         kept = page.locator("[data-sentence='0']").all_text_contents()
         assert kept == first
+
+    def test_a_correction_replaces_the_translation(
+        self, visit, serve, translation_runs, tmp_path
+    ):
+        memory = TranslationMemory(tmp_path / "memory")
+        page = visit("translate", at=serve(translation_runs[:1], memory))
+        page.click("text=Correct")
+        assert axe.Axe().run(page).violations_count == 0
+        page.fill(".correction", "better <b>text</b>")
+        page.press(".correction", "Enter")
+        page.locator(".output", has_text="<b>").wait_for(timeout=60_000)
+        assert memory.find(TEXT).target == "better <b>text</b>"
+        assert page.locator(".correction").is_hidden()
 
     def test_the_words_can_be_selected(self, visit):
         page = visit("translate")

@@ -13,6 +13,7 @@ from keras_transformer import registry
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.errors import UserError
 from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.memory.store import TranslationMemory
 from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.parsing.tree import walk
 from keras_transformer.studio import attention_view
@@ -40,6 +41,28 @@ class TranslationTest:
         best = dict(zip(expected[::-1], scores[::-1]))
         found = {one["text"]: one["score"] for one in results["hypotheses"]}
         assert found == pytest.approx(best, rel=1e-4)
+
+    def test_a_correction_is_the_next_translation(
+        self, translation_runs, tmp_path
+    ):
+        memory = TranslationMemory(tmp_path / "memory")
+        studio = Studio(translation_runs[:1], memory=memory)
+        (run,) = training_view.describe_runs(studio)["runs"]
+        assert run["has_memory"]
+        translation_view.correct(studio, f" {TEXT}\n", "better  text ")
+        results = translation_view.translate(studio, TEXT)
+        assert results["hypotheses"][0]["text"] == "better text"
+        assert memory.find(TEXT).origin == "kt-studio"
+
+    def test_without_a_memory_no_correction_is_kept(
+        self, translation_runs, parsing_run, tmp_path, studio
+    ):
+        with pytest.raises(UserError, match="--memory"):
+            translation_view.correct(studio, TEXT, "better text")
+        memory = TranslationMemory(tmp_path / "memory")
+        both = Studio([translation_runs[0], parsing_run], memory=memory)
+        with pytest.raises(UserError, match="--memory"):
+            translation_view.correct(both, TEXT, "better text", run=1)
 
     def test_a_prefix_begins_every_hypothesis(self, studio):
         results = translation_view.translate(studio, TEXT, " x  y ")

@@ -7,12 +7,14 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_transformer.data.batches.padding import pad
 from keras_transformer.decoding.engines import batching
 from keras_transformer.parsing.tree_constraint import make_constraint
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.hypotheses import score_targets
 from keras_transformer.search.lexical_constraint import LexicalConstraint
 from keras_transformer.search.lexical_constraint import find_word_boundaries
+from keras_transformer.search.neighbours import Neighbours
 
 # JAX compiles a program for each shape, which takes seconds. Lengths are
 # therefore rounded up to multiples of this number.
@@ -52,6 +54,17 @@ class Replica:
                 self.model, options, targets, constraint, self._device
             )
         return self._compiled[options]
+
+    def search_near(self, options):
+        """Returns the compiled search of `compile_near_search`, or None."""
+        # JAX would compile it for each shape of the neighbours.
+        is_known = keras.backend.backend() == "tensorflow"
+        if not is_known or len(self.model.list_models()) > 1:
+            return None
+        key = "near", options.replace(extra_length=0)
+        if key not in self._compiled:
+            self._compiled[key] = compile_near_search(self.model, options)
+        return self._compiled[key]
 
     def get_scorer(self, alpha):
         if alpha not in self._compiled:
@@ -140,6 +153,45 @@ def compile_search(
     return search_arrays
 
 
+def compile_near_search(model, options):
+    """Makes a function that searches near existing translations, a list.
+
+    It takes the int32 sources and limits of `find_hypotheses`, and for each row
+    a list of pairs of encoded source and target. It returns sequences and
+    scores.
+    """
+
+    def compute_states(inputs, targets):
+        return model.decode({"inputs": inputs, "targets": targets})
+
+    def search(inputs, limits, ids, keys):
+        neighbours = Neighbours(keys, ids)
+        return find_hypotheses(
+            model, inputs, limits, options, neighbours=neighbours
+        )
+
+    compute_states = _compile_with_tensorflow(compute_states, [2, 2])
+    search = _compile_with_tensorflow(search, [2, 1, 2], model.d_model)
+
+    def search_arrays(inputs, limits, pairs_of_rows):
+        pairs = [pair for pairs in pairs_of_rows for pair in pairs]
+        states = ops.convert_to_numpy(compute_states(*map(pad, zip(*pairs))))
+        states = iter(states.astype("float32"))
+        rows = [
+            [next(states)[: len(target)] for _, target in pairs]
+            for pairs in pairs_of_rows
+        ]
+        ids = pad([sum((t for _, t in pairs), []) for pairs in pairs_of_rows])
+        keys = np.zeros((*ids.shape, model.d_model), "float32")
+        for row, of_pairs in zip(keys, rows):
+            joined = np.concatenate(of_pairs)
+            row[: len(joined)] = joined
+        found = search(inputs, limits, ids, keys)
+        return tuple(map(ops.convert_to_numpy, found))
+
+    return search_arrays
+
+
 def compile_scoring(model, alpha, device=None):
     """Makes a function that scores batches of translations.
 
@@ -180,11 +232,13 @@ def _device_scope(device):
     return keras.device(device) if device else contextlib.nullcontext()
 
 
-def _compile_with_tensorflow(function, ranks):
+def _compile_with_tensorflow(function, ranks, d_model=None):
     import tensorflow as tf
 
     # Without sizes in the signature, one trace serves all shapes.
     signature = [tf.TensorSpec([None] * rank, tf.int32) for rank in ranks]
+    if d_model:  # states `(batch, number, d_model)` follow
+        signature.append(tf.TensorSpec([None, None, d_model], tf.float32))
     return tf.function(function, input_signature=signature, autograph=False)
 
 

@@ -1,5 +1,7 @@
 """Searches with the model of a run, or an ensemble of runs, on Keras."""
 
+import numpy as np
+
 from keras_transformer.data.batches.padding import pad
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.decoding.engines import batching
@@ -9,9 +11,11 @@ from keras_transformer.decoding.engines.engine import AttentiveEngine
 from keras_transformer.decoding.engines.engine import Capabilities
 from keras_transformer.decoding.engines.engine import Codec
 from keras_transformer.decoding.engines.engine import Hypothesis
+from keras_transformer.decoding.engines.engine import length_limit
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 
+_NEAR_ROWS = 16  # sentences, each with the states of some translations
 _SUPPORTED = ("checkpoints", "choice_of_samples", "glossary", "placeholders")
 _SUPPORTED += ("prefixes", "reranking", "samples", "seeds")
 ENSEMBLE = Capabilities("An ensemble", "one of its runs", _SUPPORTED)
@@ -98,6 +102,31 @@ class KerasEngine(AttentiveEngine):
             lambda batch: sentences.make_arrays(batch, options.extra_length),
         )
         return map(_read_batch, found)
+
+    def search_near(self, sources, pairs, options):
+        """Returns lists of `Hypothesis` near existing translations.
+
+        `pairs` has a list of pairs of encoded source and target for each
+        source; see `search.neighbours`. Returns None for an ensemble and on
+        JAX, which cannot do this.
+        """
+        search = self.replicas[0].search_near(options)
+        if not search:
+            return None
+        rows = []
+        # Sentences of similar lengths end at about the same step.
+        order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
+        for start in range(0, len(order), _NEAR_ROWS):
+            batch = order[start : start + _NEAR_ROWS]
+            own = [sources[i] for i in batch]
+            limits = [
+                length_limit(len(one), 1, options.extra_length) for one in own
+            ]
+            found = search(
+                pad(own), np.array(limits, "int32"), [pairs[i] for i in batch]
+            )
+            rows += zip(batch, self.codec.decode(read_hypotheses(*found)))
+        return [row for _, row in sorted(rows, key=lambda each: each[0])]
 
     def score(self, sources, targets, options):
         """Yields pairs of a batch and the list of its scores.

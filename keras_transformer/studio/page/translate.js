@@ -25,12 +25,20 @@ export function open(context) {
     onclick: () => restart()}, "Translate freely again");
   const copies = make("button", {type: "button", class: "live", hidden: true,
     onclick: () => copy()}, "Copy");
+  const corrects = make("button", {type: "button", class: "live", hidden: true,
+    onclick: () => edit()}, "Correct");
+  const correction = make("input", {class: "correction", hidden: true,
+    dir: "auto", "aria-label": "Correct translation, kept by Enter",
+    onkeydown: (event) => {
+      if (event.key === "Enter") correct();
+      if (event.key === "Escape") correction.hidden = true;
+    }});
   const score = make("small", {
     title: "log-probability divided by the length penalty"});
   const others = make("ul", {class: "others",
     "aria-label": "Other translations"});
   root.append(output, make("div", {class: "below"}, legend, hint, score, copies,
-    free), others);
+    corrects, free), correction, others);
   const answers = new Map();
   let sentences = [];  // each has its text, prefix, hypotheses and words
   let turn = 0;
@@ -50,6 +58,7 @@ export function open(context) {
     const mine = turn;
     close();
     output.classList.add("waiting");
+    correction.hidden = true;
     const texts = context.sentences;
     sentences = texts.map((text, i) => ({text, hypotheses: [], words: null,
       prefix: state.options[`fixed${i + 1}`] ?? ""}));
@@ -93,6 +102,7 @@ export function open(context) {
       sentences[i]?.words ?? [texts[i] ?? ""]));
     const isEmpty = !texts.some(Boolean);
     hint.hidden = legend.hidden = copies.hidden = isEmpty;
+    corrects.hidden = isEmpty || !state.runs[state.run].has_memory;
     free.hidden = !sentences.some((one) => one.prefix);
     const best = chosen(number);
     const which = sentences.length > 1 ? `sentence ${number + 1}: ` : "";
@@ -122,6 +132,21 @@ export function open(context) {
       getSelection().selectAllChildren(output);
       context.say("Selected. Copy it with Control-C.");
     }
+  }
+
+  function edit() {
+    correction.hidden = !correction.hidden;
+    correction.value = chosen(context.number)?.text ?? "";
+    correction.focus();
+  }
+
+  async function correct() {
+    const {number} = context;
+    const values = {run: state.run, text: sentences[number].text,
+      translation: correction.value};
+    if (!await context.work(ask("correct", values))) return;
+    answers.clear();
+    take({[`rank${number + 1}`]: null, [`fixed${number + 1}`]: null});
   }
 
   // Each word is a button whose shade is the doubt of the model. It is no

@@ -1,0 +1,1 @@
+"""Corrections that people made, and how the next sentences use them."""

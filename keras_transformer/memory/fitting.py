@@ -1,0 +1,90 @@
+"""Fits a stored translation to a sentence that differs by names."""
+
+import difflib
+import re
+import typing
+
+from keras_transformer.memory.store import WORD
+from keras_transformer.memory.store import Match
+from keras_transformer.memory.store import TranslationMemory
+from keras_transformer.memory.store import split_words
+
+# On software text that people translated in order, these gained most.
+MIN_SIMILARITY = 0.6
+_NUM_CANDIDATES = 8
+# Words that are copied in any language: they have digits, inner signs or two
+# capitals.
+_CODE = re.compile(r"\W*|.*(?:[\d_]|\w\W+\w|[A-Z].*[A-Z]).*")
+
+
+class Recalled(typing.NamedTuple):
+    """A translation that comes from a memory, and the pair behind it."""
+
+    target: str
+    match: Match
+
+
+def recall_exact(memory: TranslationMemory, source: str) -> Recalled | None:
+    """Returns the last correction of a sentence, or None."""
+    pair = memory.find(source)
+    return pair and Recalled(pair.target, Match(pair, 1.0))
+
+
+def recall_similar(
+    memory: TranslationMemory, source: str, translation: str
+) -> Recalled | None:
+    """Returns the correction of the most similar sentence that fits, or None.
+
+    See `fit_target`.
+    """
+    for match in memory.find_similar(source, _NUM_CANDIDATES, MIN_SIMILARITY):
+        if target := fit_target(*match.pair[:2], source, translation):
+            return Recalled(target, match)
+    return None
+
+
+def fit_target(
+    stored_source: str, stored_target: str, source: str, translation: str
+) -> str | None:
+    """Returns a stored target with the names of another sentence, or None.
+
+    It fits if all words in which the sources differ are also in the stored
+    target, so that they are names, numbers or codes. What replaces them must
+    look like a code, or be in `translation`, which a model made of `source`:
+    other words would have to be translated.
+
+    >>> fit_target("Use tcl 8.", "Usate tcl 8.", "Use lua 9.", "Usa lua 9.")
+    'Usate lua 9.'
+    >>> fit_target("Use tcl 8.", "Usate tcl 8.", "Use it 9.", "Usalo 9.")
+    """
+    stored, new = (
+        list(WORD.finditer(text)) for text in (stored_source, source)
+    )
+    words = [[word[0] for word in side] for side in (stored, new)]
+    known = set(split_words(translation))
+    names: dict[str, str] = {}
+    matcher = difflib.SequenceMatcher(a=words[0], b=words[1], autojunk=False)
+    for kind, *places in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        if kind != "replace":
+            return None
+        start, stop, new_start, new_stop = places
+        old = stored_source[stored[start].start() : stored[stop - 1].end()]
+        name = source[new[new_start].start() : new[new_stop - 1].end()]
+        is_copied = all(
+            word in known or _CODE.fullmatch(word)
+            for word in words[1][new_start:new_stop]
+        )
+        if not is_copied or names.setdefault(old, name) != name:
+            return None
+    if not names:  # only spaces differ
+        return stored_target
+    longest_first = sorted(names, key=len, reverse=True)
+    pattern = "|".join(map(re.escape, longest_first))
+    pattern = rf"(?<!\w)(?:{pattern})(?!\w)"
+    found = set(re.findall(pattern, stored_target))
+    # A sign alone, such as a comma, is no name.
+    if found != names.keys() or not all(re.search(r"\w", old) for old in names):
+        return None
+    return re.sub(pattern, lambda match: names[match[0]], stored_target)

@@ -1,0 +1,64 @@
+"""Corrections that clients send, and the translations that they replace."""
+
+from keras_transformer.errors import UserError
+from keras_transformer.memory.fitting import recall_exact
+from keras_transformer.memory.fitting import recall_similar
+from keras_transformer.serving.errors import InvalidRequest
+from keras_transformer.serving.errors import RequestError
+
+
+class Corrections:
+    """The `TranslationMemory` of some pairs of codes.
+
+    Anybody may be given a correction, but only clients with a key may make one.
+    """
+
+    def __init__(self, memories, needs_key):
+        self._memories = memories or {}
+        self._needs_key = needs_key
+        self.are_taken = bool(self._memories and needs_key)
+
+    def check_taken(self):
+        """Raises an error that names the flag without which none is taken."""
+        if not self.are_taken:
+            missing = "--memory" if self._needs_key else "--api_keys"
+            raise RequestError(
+                "PERMISSION_DENIED",
+                "Corrections need a server with --memory and --api_keys. "
+                f"Received: one to a server without {missing}. Ask the "
+                "operator for it.",
+            )
+
+    def recall(self, languages, sentences, answers):
+        """Returns the `Answer`s to sentences, with corrections as the best."""
+        memory = self._memories.get((languages[0], languages[-1]))
+        if not memory:
+            return answers
+        recalled = []
+        for sentence, answer in zip(sentences, answers):
+            best, *_ = texts = answer.texts
+            one = recall_exact(memory, sentence)
+            one = one or recall_similar(memory, sentence, best)
+            if one:
+                texts = [one.target, *texts][: len(texts)]
+                answer = type(answer)(texts)  # nothing else is known of it
+            recalled.append(answer)
+        return recalled
+
+    def keep(self, languages, sentences, corrections):
+        """Keeps the corrections of sentences, one for each."""
+        if len(sentences) != len(corrections):
+            raise InvalidRequest(
+                "`q` and `s` must have equally many sentences. Received: "
+                f"{len(sentences)} and {len(corrections)}. Send one sentence."
+            )
+        memory = self._memories.get(languages)
+        if not memory:
+            raise InvalidRequest(
+                "Corrections need a pair with a model. Received: "
+                f"{'-'.join(languages)}. GET /languages lists the codes."
+            )
+        try:
+            memory.remember_all(zip(sentences, corrections), "kt-serve")
+        except UserError as error:
+            raise InvalidRequest(str(error)) from error

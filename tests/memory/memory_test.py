@@ -1,0 +1,174 @@
+"""Corrections are kept, found again, and fitted to similar sentences."""
+
+import multiprocessing
+import os
+import sqlite3
+
+import pytest
+
+from keras_transformer.data.text.parallel_files import read_pairs
+from keras_transformer.errors import UserError
+from keras_transformer.memory.fitting import fit_target
+from keras_transformer.memory.fitting import recall_similar
+from keras_transformer.memory.store import TranslationMemory
+
+
+@pytest.fixture
+def memory(tmp_path):
+    return TranslationMemory(tmp_path / "memory")
+
+
+def add_many(path, name):
+    memory = TranslationMemory(path)
+    for number in range(20):
+        memory.remember(f"{name} {number}", "target", origin=name)
+
+
+class StoreTest:
+    def test_the_last_correction_counts_and_earlier_ones_stay(self, memory):
+        memory.remember("Two dogs.", "Zwei Hunde", origin="Ann")
+        memory.remember(" Two dogs. ", "Zwei Hunde.", origin="Ben")
+        pair = memory.find("Two dogs.")
+        assert (pair.target, pair.origin) == ("Zwei Hunde.", "Ben")
+        assert pair.time.endswith("+00:00")
+        assert [each.target for each in memory] == ["Zwei Hunde."]
+        assert memory.count() == 2
+        assert [m.pair for m in memory.find_similar("Two dogs.")] == [pair]
+
+    def test_the_most_similar_sentence_comes_first(self, memory):
+        sources = ["the red house", "a dog", "the red dog runs", "红色的房子"]
+        memory.remember_all((one, one) for one in sources)
+        matches = memory.find_similar("the red dog runs fast")
+        found = [match.pair.source for match in matches]
+        assert found == ["the red dog runs", "the red house"]
+        assert matches[0].similarity == pytest.approx(8 / 9)
+        (match,) = memory.find_similar("红色的房屋")
+        assert match.pair.source == "红色的房子"
+
+    @pytest.mark.parametrize("text", ["", " ", "a " * 100_000])
+    def test_no_text_without_words_or_with_too_many_is_similar(
+        self, memory, text
+    ):
+        memory.remember("a a a", "b")
+        assert memory.find_similar(text) == []
+
+    def test_an_old_sentence_is_found_among_many_alike(self, memory):
+        memory.remember("open the old file of the moon", "Mond")
+        memory.remember_all(
+            (f"open the file number {number}", "x") for number in range(2000)
+        )
+        (match,) = memory.find_similar("open the old file of the sun", 1)
+        assert match.pair.target == "Mond"
+
+    def test_it_outlives_its_process_and_is_exported(self, memory, tmp_path):
+        memory.remember("A < B & C\x01.", "A < B und C.", origin='"Ann"')
+        memory.close()
+        path = tmp_path / "memory.tmx"
+        TranslationMemory(memory.path).write_tmx(path, "en", "de")
+        (pair,) = read_pairs([str(path)], ("en", "de"))
+        assert pair == ("A < B & C .", "A < B und C.")
+
+    def test_processes_that_write_at_once_lose_nothing(self, memory):
+        context = multiprocessing.get_context("spawn")
+        processes = [
+            context.Process(target=add_many, args=(memory.path, name))
+            for name in ("Ann", "Ben")
+        ]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+        assert memory.count() == 40
+        for name in ("Ann", "Ben"):
+            assert memory.find(f"{name} 19").origin == name
+
+    def test_all_pairs_are_added_or_none(self, memory):
+        with pytest.raises(UserError, match="target=''"):
+            memory.remember_all([("a dog", "ein Hund"), ("a cat", "")])
+        with pytest.raises(UserError, match="must be Unicode"):
+            memory.remember("a dog", "\ud800")
+        assert not memory.count()
+
+
+class FaultyFileTest:
+    def test_a_memory_that_has_to_exist_is_not_made(self, tmp_path):
+        with pytest.raises(UserError, match="Check its name"):
+            TranslationMemory(tmp_path / "memory", must_exist=True)
+        assert not os.listdir(tmp_path)
+
+    def test_the_file_of_another_program_stays_as_it_is(self, tmp_path):
+        path = tmp_path / "other"
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE recipes (name)")
+        connection.close()
+        content = path.read_bytes()
+        with pytest.raises(UserError, match="another program"):
+            TranslationMemory(path)
+        assert path.read_bytes() == content
+
+    def test_a_newer_version_is_not_read(self, memory):
+        with sqlite3.connect(memory.path) as connection:
+            connection.execute("PRAGMA user_version = 2")
+        with pytest.raises(UserError, match="newer version"):
+            TranslationMemory(memory.path)
+
+    @pytest.mark.parametrize("place", [0, 4096])
+    def test_a_damaged_file_is_named(self, memory, place):
+        memory.remember("a dog", "ein Hund")
+        memory.close()
+        with open(memory.path, "r+b") as file:
+            file.seek(place)
+            file.write(b"\xff" * 4096)
+        with pytest.raises(UserError, match="cannot be used: .*Check the file"):
+            TranslationMemory(memory.path).remember("a cat", "eine Katze")
+
+    def test_a_file_that_cannot_be_written_still_serves(self, memory):
+        memory.remember("a dog", "ein Hund")
+        memory._connection.execute("PRAGMA query_only = 1")
+        with pytest.raises(UserError, match="readonly.*Nothing was added"):
+            memory.remember("a cat", "eine Katze")
+        assert memory.find("a dog").target == "ein Hund"
+
+
+STORED = "Use the tcl library.", "Usate la libreria tcl."
+
+
+class FittingTest:
+    @pytest.mark.parametrize(
+        "source, translation, expected",
+        [
+            # The model copies the name.
+            ("Use the lua library.", "Usa lua.", "Usate la libreria lua."),
+            # It looks like code.
+            ("Use the GTK library.", "Usa.", "Usate la libreria GTK."),
+            ("Use the x-2 library.", "Usa.", "Usate la libreria x-2."),
+            ("Use  the tcl library.", "", "Usate la libreria tcl."),
+            # "new" has to be translated.
+            ("Use the new library.", "Usa la nuova libreria.", None),
+            # "library" is not in the stored target.
+            ("Use the tcl package.", "Usa il package tcl.", None),
+            # A word is missing, or one more is there.
+            ("Use the library.", "Usa la libreria.", None),
+            ("Use the old tcl library.", "Usa la libreria old tcl.", None),
+            ("Use the tcl library!", "Usa la libreria tcl!", None),
+        ],
+    )
+    def test_only_names_are_exchanged(self, source, translation, expected):
+        assert fit_target(*STORED, source, translation) == expected
+
+    def test_a_name_is_exchanged_in_all_places_or_nowhere(self):
+        stored = "x1 and x1 or x2", "x1 e x1 o x2"
+        assert fit_target(*stored, "x3 and x3 or x4", "") == "x3 e x3 o x4"
+        assert fit_target(*stored, "x3 and x4 or x2", "") is None
+
+    def test_part_of_a_word_is_no_name(self):
+        stored = "a b1 is here", "ab1 b1 è qui"
+        assert fit_target(*stored, "a b2 is here", "") == "ab1 b2 è qui"
+
+    def test_a_less_similar_sentence_may_fit(self, memory):
+        memory.remember("Now use the new X1 tool", "Usa ora il nuovo tool X1")
+        memory.remember("Now use the old X3 tool", "Ora usa X3")
+        found = recall_similar(memory, "Now use the new X2 tool", "")
+        assert found.target == "Usa ora il nuovo tool X2"
+        assert found.match.similarity == pytest.approx(5 / 6)
+        assert recall_similar(memory, "X2 X3 X4 X5 new tool", "") is None

@@ -35,13 +35,13 @@ def enforce_terms(translator, call, window, texts, sources, hypotheses, search):
     if not any(terms):
         return hypotheses
     if translator.engine.takes_terms:
-        found = search(
+        results = search(
             _keep(sources, terms), terms=codec.encode_terms(terms, window.start)
         )
     else:
         writer = _TermWriter(translator, call, terms, sources, search)
-        found = writer.write(hypotheses, window.prefixes)
-    return merge_hypotheses(found, hypotheses, terms)
+        results = writer.write(hypotheses, window.prefixes)
+    return merge_hypotheses(results, hypotheses, terms)
 
 
 class _Edit(typing.NamedTuple):
@@ -64,49 +64,49 @@ class _TermWriter:
 
     def write(self, hypotheses, prefixes):
         """Returns hypotheses with all terms, of the texts that have terms."""
-        found = list(hypotheses)
+        results = list(hypotheses)
         # Each text keeps what is before this place.
-        done = [len(prefix) for prefix in prefixes or [""] * len(found)]
+        done = [len(prefix) for prefix in prefixes or [""] * len(results)]
         for _ in range(MAX_SEARCHES):
-            edits = self._plan(found, done)
+            edits = self._plan(results, done)
             if not edits:
                 break
             for number, edit in edits.items():
                 done[number] = len(edit.prefix)
-            self._continue(found, edits)
-        for number, rest in self._find_lacking(found).items():
-            text = found[number][0].text
+            self._continue(results, edits)
+        for number, rest in self._find_lacking(results).items():
+            text = results[number][0].text
             while rest:
                 end = _find_end(text)
                 text = " ".join([text[:end], *rest]) + text[end:]
                 rest = find_lacking(text, self.terms[number])
             if self._fits(number, text):
-                found[number] = [self._score(number, text)]
-        return found
+                results[number] = [self._score(number, text)]
+        return results
 
-    def _find_lacking(self, found):
+    def _find_lacking(self, results):
         """Returns the terms that best hypotheses lack, by number."""
         lacking = {
-            number: find_lacking(found[number][0].text, required)
+            number: find_lacking(results[number][0].text, required)
             for number, required in enumerate(self.terms)
             if required
         }
         return {number: each for number, each in lacking.items() if each}
 
-    def _plan(self, found, done):
+    def _plan(self, results, done):
         """Returns the `_Edit` of each text that lacks a term, by number."""
-        lacking = self._find_lacking(found)
+        lacking = self._find_lacking(results)
         sources = [self.sources[number] for number in lacking]
         links = self.translator.engine.link_words(
             sources,
-            [found[number][0].ids for number in lacking],
+            [results[number][0].ids for number in lacking],
             WORD,
             scored=False,
         )
         texts = self.translator.codec.source_vocabulary.decode(sources)
         edits = {}
         for (number, terms), text, link in zip(lacking.items(), texts, links):
-            translation, kept = found[number][0].text, done[number]
+            translation, kept = results[number][0].text, done[number]
             # Without a place of its own, a term goes to the end.
             end = max(_find_end(translation), kept)
             places = [(end, end, terms[0])]
@@ -124,9 +124,9 @@ class _TermWriter:
                 edits[number] = edit
         return edits
 
-    def _continue(self, found, edits):
+    def _continue(self, results, edits):
         """Replaces hypotheses by those that begin with prefixes."""
-        prefixes = [""] * len(found)
+        prefixes = [""] * len(results)
         for number, edit in edits.items():
             prefixes[number] = edit.prefix
         most = self.search.keywords["num_hypotheses"]
@@ -145,7 +145,9 @@ class _TermWriter:
                 and not (replaced and replaced in one.text[len(prefix) :])
             ]
             # The model may insist on another word that begins with the term.
-            found[number] = whole[:most] or [self._score(number, prefix + rest)]
+            results[number] = whole[:most] or [
+                self._score(number, prefix + rest)
+            ]
 
     def _fits(self, number, text):
         """Returns whether a text is short enough; if not, gives it up."""

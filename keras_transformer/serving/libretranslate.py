@@ -114,10 +114,10 @@ class LibreTranslate:
         sentences = [one for each in documents for one in each.sentences]
         answers = [Answer([sentence]) for sentence in sentences]
         for route in routes:
-            found = yield from self._run(route, answers, options)
+            halves = yield from self._run(route, answers, options)
             answers = [
-                one._replace(**_combine(both))
-                for one, *both in zip(found, answers, found)
+                half._replace(**_combine([answer, half]))
+                for answer, half in zip(answers, halves)
             ]
         answers = self._corrections.recall(languages, sentences, answers)
         left = iter(answers)
@@ -132,7 +132,7 @@ class LibreTranslate:
         name, signature = self._service.find_signature(model, None)
         max_rows, _ = self._service.get_max_sizes(model, signature)
         size = max_rows // 4
-        found = []
+        results = []
         for start in range(0, len(answers), size):
             sentences = [one.texts[0] for one in answers[start : start + size]]
             texts = [(route.tag_word + one).encode() for one in sentences]
@@ -140,10 +140,10 @@ class LibreTranslate:
             outputs = yield self._service.submit(model, name, arrays, options)
             nothing = [None] * len(sentences)
             columns = [outputs.get(name, nothing) for name in _OUTPUTS]
-            found += [
+            results += [
                 _read_answer(route, *row) for row in zip(sentences, *columns)
             ]
-        return found
+        return results
 
     def _translate(self, content_type, address, body):
         """Reads POST /translate, as `RestApp` asks.

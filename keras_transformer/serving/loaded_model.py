@@ -128,17 +128,19 @@ class LoadedModel:
 
 def find_warnings(arrays, outputs):
     """Returns the alarms of the best translation of each text, by name."""
-    translations = outputs.get("translations")
+    texts, translations = arrays.get("text"), outputs.get("translations")
     # Other SavedModels may use these names for something else.
-    if "text" not in arrays or getattr(translations, "ndim", 0) != 2:
+    if np.ndim(translations) != 2 or not translations.size:
         return {}
-    if translations.dtype != object or not translations.size:
+    if np.shape(texts) != translations.shape[:1]:
+        return {}
+    if texts.dtype != object or translations.dtype != object:
         return {}
     # Set one by one, since NumPy would take lists for another axis.
     warnings = np.empty(len(translations), object)
-    for row, pair in enumerate(zip(arrays["text"], translations[:, 0])):
-        texts = [each.decode(errors="replace") for each in pair]
-        warnings[row] = find_alarms(*texts)
+    for row, pair in enumerate(zip(texts, translations[:, 0])):
+        decoded = [each.decode(errors="replace") for each in pair]
+        warnings[row] = find_alarms(*decoded)
     return {"warnings": warnings}
 
 

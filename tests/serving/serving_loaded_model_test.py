@@ -53,6 +53,8 @@ def test_a_doubtful_translation_has_warnings():
     # Other models may use these names for something else.
     for other in ({"scores": outputs}, {"translations": np.zeros((2, 1))}):
         assert not find_warnings(arrays, other)
+    for texts in (strings("a"), np.array(b"a", object), np.ones(2)):
+        assert not find_warnings({"text": texts}, outputs)
     assert not find_warnings({"words": arrays["text"]}, outputs)
 
 

@@ -19,6 +19,7 @@ from keras_transformer.decoding.engines.engine import Engine
 from keras_transformer.decoding.engines.engine import find_unsupported
 from keras_transformer.decoding.engines.engine import length_limit
 from keras_transformer.errors import UserError
+from keras_transformer.files.quiet import silence
 from keras_transformer.files.records import hash_record
 from keras_transformer.formats import exported
 from keras_transformer.formats.ctranslate2 import conversion
@@ -40,10 +41,8 @@ ON_CTRANSLATE2 = dataclasses.replace(
 )
 # What it does there without being asked to. CTranslate2's samples depend on the
 # other sentences, and Keras searches better for terms.
-_SUPPORTED = {*ON_CTRANSLATE2.supports} - {"glossary", "samples"}
-AUTOMATIC = dataclasses.replace(
-    ON_CTRANSLATE2, supports=tuple(sorted(_SUPPORTED))
-)
+_SHARED = tuple({*ON_CTRANSLATE2.supports} - {"glossary", "samples"})
+AUTOMATIC = dataclasses.replace(ON_CTRANSLATE2, supports=_SHARED)
 _log = logging.getLogger(__name__)
 
 
@@ -292,11 +291,10 @@ def _find_obstacle(runs, precision, request, is_automatic):
 class AutomaticEngine(AttentiveEngine):
     """Searches with CTranslate2, and with Keras where that is needed.
 
-    CTranslate2 lacks terms of a glossary, repeatable samples, the attention of
-    all heads, and texts that are longer than its table of positions. Keras is
-    loaded at the first sentence that needs one of these; the other sentences
-    stay with CTranslate2. `fast` is the `CTranslate2Engine` of a run, and
-    `load()` returns its `KerasEngine`.
+    CTranslate2 lacks repeatable samples, the states and attention of all heads,
+    and some terms and long texts. Keras is loaded at the first sentence that
+    needs one of these. `fast` is the `CTranslate2Engine` of a run, and `load()`
+    returns its `KerasEngine`.
     """
 
     capabilities = keras_engine.RUN
@@ -388,7 +386,8 @@ class AutomaticEngine(AttentiveEngine):
     @functools.cached_property
     def _keras_engine(self):
         _log.debug("Loading Keras for what CTranslate2 does not support.")
-        return self._load()
+        with silence():  # a library reports how it starts
+            return self._load()
 
 
 def _keep(sources, numbers):

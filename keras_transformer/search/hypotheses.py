@@ -52,12 +52,11 @@ def find_hypotheses(
         state = model.init_cache(encoded, padding_mask, beam_size, fixed_length)
         if constraint:
             limits = constraint.raise_limits(limits, inputs)
-            tree_state = constraint.begin(inputs, limits, beam_size)
-            state = JointState((state, tree_state))
+            trees = constraint.begin(inputs, limits, beam_size)
+            state = JointState((state, trees))
             step = _constrain_step(step, constraint)
         elif neighbours:
-            state = JointState((state, neighbours))
-            step = _consult_neighbours(step)
+            step, state = _consult_neighbours(step, state, neighbours)
         hypotheses = beam_search(
             step,
             state,
@@ -74,10 +73,10 @@ def find_hypotheses(
             lexical=lexical,
             observe=observe,
         )
-    if constraint:
-        sequences = constraint.insert_pieces(hypotheses.sequences, inputs)
-        hypotheses = hypotheses._replace(sequences=sequences)
-    return hypotheses
+    if not constraint:
+        return hypotheses
+    sequences = constraint.insert_pieces(hypotheses.sequences, inputs)
+    return hypotheses._replace(sequences=sequences)
 
 
 def score_targets(model, inputs, targets, alpha):
@@ -145,15 +144,15 @@ def _constrain_step(step, constraint):
     return step_within_trees
 
 
-def _consult_neighbours(step):
-    """Returns the step function whose state has `Neighbours`, too."""
+def _consult_neighbours(step, state, neighbours):
+    """Returns the step function and the state that have `Neighbours`, too."""
 
     def step_near(ids, position, state):
         cache, neighbours = state.parts
         logits, cache = step(ids, position, cache, adjust=neighbours.add_to)
         return logits, JointState((cache, neighbours))
 
-    return step_near
+    return step_near, JointState((state, neighbours))
 
 
 def _cast_weights_once(model):

@@ -60,11 +60,8 @@ class Server:
         self._host = host
         self._tls = tls
         self._open_model = open_model
-        self._batcher = Batcher(
-            max_batch_size,
-            batch_timeout_micros / 1e6,
-            num_threads=NUM_BATCH_THREADS,
-        )
+        seconds = batch_timeout_micros / 1e6
+        self._batcher = Batcher(max_batch_size, seconds, NUM_BATCH_THREADS)
         self._monitor = monitor or Monitor()
         if models:
             memory = Memory(max_bytes)

@@ -14,10 +14,8 @@ from tool_client import translate
 
 from keras_transformer.data.text import language_detector
 from keras_transformer.decoding.served_model import open_model
-from keras_transformer.memory.store import TranslationMemory
 from keras_transformer.serving import translated_files
 from keras_transformer.serving.errors import RequestError
-from keras_transformer.serving.keys import Keys
 from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.server import Server
 
@@ -120,59 +118,6 @@ class TranslateTest:
     def test_a_text_without_words_stays(self, address):
         numbers = "1 2 3 4 5 6 7"
         assert translate(address, numbers)["translatedText"] == numbers
-
-
-class CorrectionsTest:
-    @pytest.fixture(scope="class")
-    def corrected(self, tmp_path_factory):
-        folder = tmp_path_factory.mktemp("corrections")
-        (folder / "keys").write_text("a-good-key\n", encoding="utf-8")
-        server = Server(
-            export_demo(folder),
-            rest_api_port=0,
-            open_model=open_model,
-            routes={PAIR: Route("translate")},
-            keys=Keys(folder / "keys"),
-            memories={PAIR: TranslationMemory(folder / "memory")},
-        )
-        server.start()
-        yield f"http://localhost:{server.rest_api_port}"
-        server.stop()
-
-    def correct(self, address, q, s, path="/correct", key="a-good-key"):
-        form = {"q": q, "s": s, "source": "en", "target": "es"}
-        return ask(address, path, {**form, "api_key": key})[::2]
-
-    @pytest.mark.parametrize("path", ["/correct", "/suggest"])
-    def test_a_correction_counts_at_once(self, corrected, path):
-        key = {"api_key": "a-good-key"}
-        before = translate(corrected, "Good morning.", **key)
-        better = f"Buenos días de {path}."
-        status, response = self.correct(
-            corrected, "Good morning. I love you.", better + " Te quiero.", path
-        )
-        assert (status, response) == (200, {"success": True})
-        text = "Good morning.\nHow are you?\nI love you.\n"
-        after = translate(corrected, text, **key)["translatedText"]
-        assert before["translatedText"] not in after
-        assert after.startswith(f"{better}\n")
-        assert after.endswith("\nTe quiero.\n")
-        _, _, settings = ask(corrected, "/frontend/settings")
-        assert settings["suggestions"]
-
-    def test_a_wrong_correction_is_refused(self, corrected):
-        status, response = self.correct(corrected, "One. Two.", "Uno.")
-        assert (status, "2 and 1" in response["error"]) == (400, True)
-        status, response = self.correct(corrected, "One.", "")
-        assert (status, "1 and 0" in response["error"]) == (400, True)
-        status, _ = self.correct(corrected, "One.", "Uno.", key="wrong")
-        assert status == 403
-
-    def test_a_server_without_keys_takes_none(self, address):
-        status, response = self.correct(address, "One.", "Uno.")
-        assert (status, "--api_keys" in response["error"]) == (403, True)
-        _, _, settings = ask(address, "/frontend/settings")
-        assert not settings["suggestions"]
 
 
 class DetectTest:

@@ -1,0 +1,73 @@
+"""Corrections that clients send count at once."""
+
+import pytest
+from tool_client import ask
+from tool_client import export_demo
+from tool_client import translate
+
+from keras_transformer.decoding.served_model import open_model
+from keras_transformer.memory.store import TranslationMemory
+from keras_transformer.serving.corrections import Corrections
+from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.keys import Keys
+from keras_transformer.serving.pairs import Route
+from keras_transformer.serving.server import Server
+
+PAIR = ("en", "es")
+
+
+class CorrectionsTest:
+    @pytest.fixture(scope="class")
+    def corrected(self, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("corrections")
+        (folder / "keys").write_text("a-good-key\n", encoding="utf-8")
+        server = Server(
+            export_demo(folder),
+            rest_api_port=0,
+            open_model=open_model,
+            routes={PAIR: Route("translate")},
+            keys=Keys(folder / "keys"),
+            memories={PAIR: TranslationMemory(folder / "memory")},
+        )
+        server.start()
+        yield f"http://localhost:{server.rest_api_port}"
+        server.stop()
+
+    def correct(self, address, q, s, path="/correct", key="a-good-key"):
+        form = {"q": q, "s": s, "source": "en", "target": "es"}
+        return ask(address, path, {**form, "api_key": key})[::2]
+
+    @pytest.mark.parametrize("path", ["/correct", "/suggest"])
+    def test_a_correction_counts_at_once(self, corrected, path):
+        key = {"api_key": "a-good-key"}
+        before = translate(corrected, "Good morning.", **key)
+        better = f"Buenos días de {path}."
+        status, response = self.correct(
+            corrected, "Good morning. I love you.", better + " Te quiero.", path
+        )
+        assert (status, response) == (200, {"success": True})
+        text = "Good morning.\nHow are you?\nI love you.\n"
+        after = translate(corrected, text, **key)["translatedText"]
+        assert before["translatedText"] not in after
+        assert after.startswith(f"{better}\n")
+        assert after.endswith("\nTe quiero.\n")
+        _, _, settings = ask(corrected, "/frontend/settings")
+        assert settings["suggestions"]
+
+    def test_a_wrong_correction_is_refused(self, corrected):
+        status, response = self.correct(corrected, "One. Two.", "Uno.")
+        assert (status, "2 and 1" in response["error"]) == (400, True)
+        status, response = self.correct(corrected, "One.", "")
+        assert (status, "1 and 0" in response["error"]) == (400, True)
+        status, _ = self.correct(corrected, "One.", "Uno.", key="wrong")
+        assert status == 403
+
+    @pytest.mark.parametrize(
+        "memories, needs_key, missing",
+        [(None, True, "--memory"), ({PAIR: "memory"}, False, "--api_keys")],
+    )
+    def test_both_flags_are_needed(self, memories, needs_key, missing):
+        corrections = Corrections(memories, needs_key)
+        assert not corrections.are_taken
+        with pytest.raises(RequestError, match=missing):
+            corrections.check_taken()

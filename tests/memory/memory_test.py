@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import random
 import sqlite3
 
 import pytest
@@ -59,6 +60,24 @@ class StoreTest:
         )
         (match,) = memory.find_similar("open the old file of the sun", 1)
         assert match.pair.target == "Mond"
+
+    def test_a_pair_is_found_by_a_sentence_of_which_a_word_changed(
+        self, memory
+    ):
+        draw = random.Random(0)
+        words = [f"w{number}" for number in range(300)]
+        texts = [
+            " ".join(draw.choices(words, k=draw.randrange(6, 12)))
+            for _ in range(1000)
+        ]
+        memory.remember_all((text, text) for text in texts)
+        num_found = 0
+        for text in texts[:100]:
+            changed = text.split()
+            changed[draw.randrange(len(changed))] = "other"
+            matches = memory.find_similar(" ".join(changed), 5)
+            num_found += text in [match.pair.source for match in matches]
+        assert num_found >= 95
 
     def test_it_outlives_its_process_and_is_exported(self, memory, tmp_path):
         memory.remember("A < B & C\x01.", "A < B und C.", origin='"Ann"')

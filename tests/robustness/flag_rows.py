@@ -221,6 +221,22 @@ ROWS = [
         apart=True,
     ),
     row(
+        "kt-serve --export_dir={saved_model} --memory=",
+        says="`--memory` must be given",
+    ),
+    row(
+        "kt-serve --export_dir={saved_model} --memory={box}/memory",
+        says="`--memory` needs the languages",
+    ),
+    row(
+        "kt-serve --models=en-es={saved_model} --memory={box}/gone",
+        says=("gone/en-es", "unable to open"),
+    ),
+    row(
+        "kt-studio --output_dir={run} --memory={run}/run.json",
+        says=("run.json", "not a database"),
+    ),
+    row(
         "kt-serve --export_dir={saved_model} --access_log={box}/gone/log",
         says="gone/log",
         apart=True,

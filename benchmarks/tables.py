@@ -178,6 +178,7 @@ def make_trainings():
                 make_data=write_scan_files(split, cutoff),
                 source=CSORDAS if cutoff else "",
                 differs="5,000 updates, one seed",
+                beam_size=1,
             )
     for function, positions in itertools.product(
         ("identity", "reverse", "addition"), POSITIONS

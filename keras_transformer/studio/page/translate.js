@@ -27,11 +27,13 @@ export function open(context) {
     onclick: () => copy()}, "Copy");
   const corrects = make("button", {type: "button", class: "live", hidden: true,
     onclick: () => edit()}, "Correct");
-  const correction = make("input", {class: "correction", hidden: true,
-    dir: "auto", "aria-label": "Correct translation, kept by Enter",
+  const correction = make("textarea", {class: "correction", hidden: true,
+    rows: 2, dir: "auto", "aria-label": "Correct translation, kept by Enter",
     onkeydown: (event) => {
-      if (event.key === "Enter") correct();
       if (event.key === "Escape") correction.hidden = true;
+      if (event.key !== "Enter") return;
+      event.preventDefault();  // a sentence has no line break
+      correct();
     }});
   const score = make("small", {
     title: "log-probability divided by the length penalty"});
@@ -138,6 +140,7 @@ export function open(context) {
     correction.hidden = !correction.hidden;
     correction.value = chosen(context.number)?.text ?? "";
     correction.focus();
+    if (!correction.hidden) context.say("Enter keeps the correction.");
   }
 
   async function correct() {

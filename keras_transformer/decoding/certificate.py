@@ -4,11 +4,13 @@ import dataclasses
 import importlib.metadata
 import importlib.util
 import logging
+import math
 import pathlib
 import time
 from functools import partial
 
 from keras_transformer.data.batches.padding import pad
+from keras_transformer.data.text.letter_case import restore_case
 from keras_transformer.data.text.parallel_files import TAB
 from keras_transformer.data.text.text_files import read_lines
 from keras_transformer.decoding.loading import load
@@ -25,14 +27,16 @@ from keras_transformer.scoring.translations import choose_tokenizer
 from keras_transformer.token_ids import PAD_ID
 
 NUM_TEXTS = 20  # of dev, unless the user names a file
-# Scores are sums over tokens in float32, by kernels that round differently.
-MAX_DIFFERENCE = 1e-3
-# Rounding decides between translations whose scores differ by less.
+# By which share of a score two may differ in float32, whose kernels round
+# differently. Marian has another epsilon.
+MAX_DIFFERENCE = 5e-4
+MAX_DIFFERENCE_OF_MARIAN = 5e-3
+# Rounding decides between translations whose scores differ by a smaller share.
 TIE = 1e-4
 # The part of the translations that must be equal, first in float32, where the
-# search of CTranslate2 misses what ours finds in 1 of 200 sentences, then if an
-# export rounds its weights or leaves out subwords.
-EXACT_SHARE, MIN_SHARE = 0.95, 0.5
+# search of CTranslate2 ends in another way, which changes 1 of 40 odd sentences
+# of a weak model, then if an export rounds its weights or leaves out subwords.
+EXACT_SHARE, MIN_SHARE = 0.8, 0.5
 GREEDY = {"beam_size": 1, "alpha": 0.0}
 PACKAGES = {
     "saved_model": ["tensorflow"],
@@ -50,26 +54,33 @@ class Certificate:
 
     num_texts: int
     num_equal: int  # translations that are the same, or tie
-    difference: float | None  # the largest of two scores, where both have some
+    difference: float | None  # the largest share of scores, of equal ones
     seconds: list[float]  # of the run, and of the other form
     bleu: list[float]  # of both; empty without references
 
-    def check(self, is_exact):
-        """Raises a `UserError` if the other form is none of the same model."""
-        needed = (EXACT_SHARE if is_exact else MIN_SHARE) * self.num_texts
-        difference = self.difference if is_exact and self.difference else 0
-        if self.num_equal < needed or difference > MAX_DIFFERENCE:
-            raise UserError(
-                f"The export does not translate as the run does: {self} "
-                f"{needed:.0f} must be equal, and scores of float32 may differ "
-                f"by {MAX_DIFFERENCE}. Nothing was written. Report the fault, "
-                "or export without this check by --verify=."
-            )
+    def check(self, max_difference=None):
+        """Raises a `UserError` if the other form is none of the same model.
+
+        A `max_difference` of scores is for forms that compute in float32.
+        """
+        share = EXACT_SHARE if max_difference else MIN_SHARE
+        needed = math.ceil(share * self.num_texts)
+        if self.num_equal < needed:
+            rule = f"{needed} must be equal"
+        elif max_difference and (self.difference or 0) > max_difference:
+            rule = f"Scores may differ by {max_difference:.2%}"
+        else:
+            return
+        raise UserError(
+            f"The export does not translate as the run does: {self} {rule}. "
+            "Nothing was written. Report the fault, or export without this "
+            "check by --verify=."
+        )
 
     def __str__(self):
         text = f"{self.num_equal} of {self.num_texts} translations are equal"
         if self.difference is not None:
-            text += f", with scores that differ by up to {self.difference:.1e}"
+            text += f", with scores that differ by up to {self.difference:.4%}"
         if self.bleu:
             text += "; BLEU is {:.2f} for the run and {:.2f} here".format(
                 *self.bleu
@@ -93,7 +104,7 @@ def compare(ours, theirs, texts, references=()):
     is_equal = [a == b for a, b in zip(*translations, strict=True)]
     largest = None
     if all(scores):
-        differences = [abs(a - b) for a, b in zip(*scores)]
+        differences = [abs(a - b) / max(1, -a) for a, b in zip(*scores)]
         is_equal = [e or d < TIE for e, d in zip(is_equal, differences)]
         of_equal = [d for e, d in zip(is_equal, differences) if e]
         largest = max(of_equal, default=0.0)
@@ -136,7 +147,10 @@ def plan_certificate(
             path, format, translator, options
         ):
             certificate = compare(ours, theirs, texts, references)
-            certificate.check(is_exact and is_float)
+            limit = MAX_DIFFERENCE
+            if format == "marian":
+                limit = MAX_DIFFERENCE_OF_MARIAN
+            certificate.check(limit if is_exact and is_float else None)
             sentences.append(str(certificate))
         packages = ["keras-t2t", *PACKAGES.get(format, ())]
         versions = [f"{p} {importlib.metadata.version(p)}" for p in packages]
@@ -152,26 +166,33 @@ def plan_certificate(
 def _read_texts(run, file):
     """Returns texts, and references if all texts have one.
 
-    Exporting needs no data, so there are no texts if dev cannot be read.
+    Exporting needs no data, so there are no texts if dev cannot be read. Not
+    every form restores the case of a text, so that comes first. Blank and long
+    texts are left out.
     """
     if file:
         rows = [line.split(TAB) for line in read_lines(file)]
-        rows = [row for row in rows if row[0].strip()]
-        if not rows:
-            raise UserError(
-                "`--verify` must name a file of texts. Received: "
-                f"--verify={file}, which has none. Name another file."
-            )
     else:
         problem = data_record.find_problem(run)
         try:
-            sides = problem.text_split("dev") if problem else ([], [])
+            rows = list(zip(*problem.text_split("dev"))) if problem else []
         except (UserError, OSError):
             return [], []
-        lengths = map(len, run.source_vocabulary.encode(sides[0]))
-        longest = run.hparams.max_length
-        rows = [r for *r, n in zip(*sides, lengths) if 1 < n <= longest]
+    vocabulary, longest = run.source_vocabulary, run.hparams.max_length
+    texts = restore_case([text for text, *_ in rows], vocabulary)
+    lengths = map(len, vocabulary.encode(texts))
+    rows = [
+        (text, *more)
+        for text, (_, *more), n in zip(texts, rows, lengths)
+        if 1 < n <= longest
+    ]
+    if not file:
         rows = rows[:: max(1, len(rows) // NUM_TEXTS)][:NUM_TEXTS]
+    elif not rows:
+        raise UserError(
+            f"`--verify` must name a file of texts of up to {longest} tokens. "
+            f"Received: --verify={file}, which has none. Name another file."
+        )
     references = [row[1] for row in rows if len(row) > 1]
     has_all = len(references) == len(rows)
     return [row[0] for row in rows], references if has_all else []

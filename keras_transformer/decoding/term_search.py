@@ -8,6 +8,7 @@ term should replace.
 import dataclasses
 import re
 import typing
+import unicodedata
 
 from keras_transformer.decoding.engines.attention import SPACED
 from keras_transformer.decoding.engines.attention import WORD
@@ -76,12 +77,14 @@ class _TermWriter:
             self._continue(results, edits)
         for number, rest in self._find_lacking(results).items():
             text = results[number][0].text
+            end = _find_end(text)
+            text, signs = text[:end], text[end:]
+            # Each comes after the last one, which may end in a sign.
             while rest:
-                end = _find_end(text)
-                text = " ".join([text[:end], *rest]) + text[end:]
-                rest = find_lacking(text, self.terms[number])
-            if self._fits(number, text):
-                results[number] = [self._score(number, text)]
+                text = " ".join([text, *rest]).lstrip()
+                rest = find_lacking(text + signs, self.terms[number])
+            if self._fits(number, text + signs):
+                results[number] = [self._score(number, text + signs)]
         return results
 
     def _find_lacking(self, results):
@@ -167,7 +170,12 @@ class _TermWriter:
 
 def _find_end(text):
     """Returns the place after the last word of a text."""
-    places = (n for n, sign in enumerate(text, 1) if sign.isalnum())
+    # Marks, such as vowel signs, belong to words.
+    places = (
+        n
+        for n, sign in enumerate(text, 1)
+        if sign == "_" or unicodedata.category(sign)[0] in "LMN"
+    )
     return max(places, default=0)
 
 

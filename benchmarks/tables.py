@@ -284,7 +284,15 @@ def make_table(trainings, results):
         if not (result := results.get(training.name)):
             continue
         is_rate = training.measure == "WER"
-        for group in result["scores"][0]:
+        groups = list(result["scores"][0])
+        # Beyond the first length of which nothing is right, nothing ever is.
+        while len(groups) > 1 and not any(
+            scores[group]
+            for scores in result["scores"]
+            for group in groups[-2:]
+        ):
+            groups.pop()
+        for group in groups:
             key = group or training.name.split(": ")[1]
             figures = [scores[group] for scores in result["scores"]]
             ensemble = (result["ensemble"] or {}).get(group)

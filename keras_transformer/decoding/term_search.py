@@ -17,10 +17,11 @@ from keras_transformer.decoding.preparation import Call
 from keras_transformer.decoding.steps.glossary import find_lacking
 from keras_transformer.decoding.steps.glossary import find_missing_terms
 from keras_transformer.decoding.steps.glossary import merge_hypotheses
+from keras_transformer.token_ids import UNSPACED
 
 MAX_SEARCHES = 8  # for the terms of a text; further ones go to its end
-# A place where a word ends; `SPACED` words have letters on both sides.
-_ENDS_WORD = re.compile(rf"(?<!{SPACED})|(?!{SPACED})")
+# A place where a term ends, as `find_lacking` counts it.
+_ENDS_WORD = re.compile(rf"(?!{SPACED})|(?<=[{UNSPACED}])")
 
 
 def enforce_terms(translator, call, window, texts, sources, hypotheses, search):
@@ -114,6 +115,7 @@ class _TermWriter:
             end = max(_find_end(translation), kept)
             places = [(end, end, terms[0])]
             for start, stop, target in self.call.glossary.find_places(text):
+                target = self.translator.codec.normalize(target)
                 start, stop = link.find_span(start, stop)
                 is_there = target in translation[start:stop]
                 if target in terms and start >= kept and not is_there:

@@ -311,6 +311,12 @@ class PrefixTest:
         for terms, translation, own in zip(EXPECTED, plain, written):
             assert terms or translation == own
 
+    def test_the_spelling_of_a_term_changes_no_place(self, exported):
+        glossary = Glossary({"dog": "\u00a0two\nbo\u200bok", "street": None})
+        expected = Glossary({"dog": "two book", "street": None})
+        written = exported(TEXTS, glossary=glossary)
+        assert written == exported(TEXTS, glossary=expected)
+
     # A term may end in a sign, such as that of Yahoo!
     @pytest.mark.parametrize("term", ["two book", "book!", "book_"])
     def test_more_terms_than_searches_are_written(self, exported, term):

@@ -46,7 +46,10 @@ class Glossary:
     """
 
     def __init__(self, terms: dict[str, str | None]):
-        self.terms = dict(terms)
+        self.terms = {
+            " ".join(source.split()): target and " ".join(target.split())
+            for source, target in terms.items()
+        }
         self._targets = {
             tuple(WORD.findall(spelling)): target
             for source, target in self.terms.items()

@@ -333,12 +333,17 @@ def _find_messages(text):
 
 
 def _add_unknown(text, spans, unknown):
-    """Adds the unknown parts that are in no span, with None as their kind."""
-    for start, end in unknown:
-        start += len(text[start:end]) - len(text[start:end].lstrip())
-        if all(end <= first or last <= start for first, last, _ in spans):
-            spans = [*spans, (start, end, None)]
-    return sorted(spans, key=lambda span: span[0])
+    """Adds the unknown parts outside of spans, with None as their kind."""
+    starts = [start for start, _, _ in spans]
+    gaps = zip((0, *(end for _, end, _ in spans)), (*starts, len(text)))
+    added = []
+    for first, last in gaps:
+        for start, end in unknown:
+            part = text[max(first, start) : min(last, end)].lstrip()
+            if part:
+                end = min(last, end)
+                added.append((end - len(part), end, None))
+    return sorted([*spans, *added], key=lambda span: span[0])
 
 
 def _has_words(text, spans):

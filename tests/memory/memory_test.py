@@ -108,6 +108,19 @@ class StoreTest:
             memory.remember("a dog", "\ud800")
         assert not memory.count()
 
+    def test_an_interrupted_correction_keeps_nobody_waiting(self, memory):
+        with pytest.raises(UnicodeError):
+            memory.remember("a dog", "ein Hund", origin="\ud800")
+        TranslationMemory(memory.path).remember("a cat", "eine Katze")
+        assert memory.count() == 1
+
+    @pytest.mark.parametrize("name", [":memory:", "file:a?mode=memory"])
+    def test_each_name_is_a_file(self, tmp_path, monkeypatch, name):
+        monkeypatch.chdir(tmp_path)
+        TranslationMemory(name).remember("a dog", "ein Hund")
+        assert os.listdir() == [name]
+        assert TranslationMemory(name).count() == 1
+
 
 class FaultyFileTest:
     def test_a_memory_that_has_to_exist_is_not_made(self, tmp_path):

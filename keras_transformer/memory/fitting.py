@@ -12,9 +12,14 @@ from keras_transformer.memory.store import split_words
 # On software text that people translated in order, these gained most.
 MIN_SIMILARITY = 0.6
 _NUM_CANDIDATES = 8
+# Languages write numbers in different ways: 3.5 is 3,5, and 3 pm 15 Uhr.
+_NUMBER = re.compile(r"\W*\d[\d\W]*")
 # Words that are copied in any language: they have digits, inner signs or two
 # capitals.
-_CODE = re.compile(r"\W*|.*(?:[\d_]|\w\W+\w|[A-Z].*[A-Z]).*")
+_CODE = re.compile(
+    rf"(?!{_NUMBER.pattern}\Z)"
+    r"(?:\W*|.*(?:[\d_]|\w\W+\w|[A-Z].*[A-Z]).*)"
+)
 
 
 class Recalled(typing.NamedTuple):
@@ -48,10 +53,10 @@ def fit_target(
 ) -> str | None:
     """Returns a stored target with the names of another sentence, or None.
 
-    It fits if all words in which the sources differ are also in the stored
+    It fits if all words in which the sources differ are as often in the stored
     target, so that they are names, numbers or codes. What replaces them must
     look like a code, or be in `translation`, which a model made of `source`:
-    other words would have to be translated.
+    other words would have to be translated. Only numbers replace numbers.
 
     >>> fit_target("Use tcl 8.", "Usate tcl 8.", "Use lua 9.", "Usa lua 9.")
     'Usate lua 9.'
@@ -76,15 +81,22 @@ def fit_target(
             word in known or _CODE.fullmatch(word)
             for word in words[1][new_start:new_stop]
         )
+        is_number = [bool(_NUMBER.fullmatch(each)) for each in (old, name)]
+        is_copied &= is_number[0] == is_number[1]
         if not is_copied or names.setdefault(old, name) != name:
             return None
     if not names:  # only spaces differ
         return stored_target
+    # A sign alone, such as a comma, is no name.
+    if not all(re.search(r"\w", old) for old in names):
+        return None
     longest_first = sorted(names, key=len, reverse=True)
     pattern = "|".join(map(re.escape, longest_first))
-    pattern = rf"(?<!\w)(?:{pattern})(?!\w)"
-    found = set(re.findall(pattern, stored_target))
-    # A sign alone, such as a comma, is no name.
-    if found != names.keys() or not all(re.search(r"\w", old) for old in names):
+    pattern = re.compile(rf"(?<!\w)(?:{pattern})(?!\w)")
+    sides = stored_source, stored_target
+    exchanged = [pattern.sub(lambda match: names[match[0]], x) for x in sides]
+    found = [sorted(pattern.findall(side)) for side in sides]
+    # What does not turn one source into the other would mistake the target.
+    if found[0] != found[1] or split_words(exchanged[0]) != words[1]:
         return None
-    return re.sub(pattern, lambda match: names[match[0]], stored_target)
+    return exchanged[1]

@@ -82,7 +82,8 @@ class TranslationMemory:
     """
 
     def __init__(self, path: str | os.PathLike, must_exist: bool = False):
-        self.path = os.fspath(path)
+        # SQLite gives names such as ":memory:" and "file:a" a meaning.
+        self.path = os.path.abspath(path)
         if must_exist and not os.path.isfile(self.path):
             raise UserError(
                 "A memory must be a file of corrections. Received: "
@@ -102,12 +103,13 @@ class TranslationMemory:
 
     def _open(self):
         """Checks whose file it is, and prepares an empty one."""
-        application, version, is_used = (
+        # Another process may prepare it now, so its marks are read last.
+        is_used, application, version = (
             self._connection.execute(query).fetchone()[0]
             for query in (
+                "SELECT EXISTS (SELECT 1 FROM sqlite_master)",
                 "PRAGMA application_id",
                 "PRAGMA user_version",
-                "SELECT EXISTS (SELECT 1 FROM sqlite_master)",
             )
         )
         if application == _APPLICATION and version > _VERSION:
@@ -131,12 +133,13 @@ class TranslationMemory:
             try:
                 yield
             except sqlite3.Error as error:
-                if getattr(self, "_connection", None):
-                    self._connection.rollback()
                 raise UserError(
                     f"The memory {self.path} cannot be used: {error}. Nothing "
                     "was added. Check the file, its directory and the disk."
                 ) from error
+            finally:
+                with contextlib.suppress(AttributeError, sqlite3.Error):
+                    self._connection.rollback()  # what is not committed
 
     def count(self) -> int:
         """Returns the number of all corrections, earlier ones too."""

@@ -1,5 +1,7 @@
 """Corrections that clients send, and the translations that they replace."""
 
+import itertools
+
 from keras_transformer.errors import UserError
 from keras_transformer.memory.fitting import recall_exact
 from keras_transformer.memory.fitting import recall_similar
@@ -45,12 +47,16 @@ class Corrections:
             recalled.append(answer)
         return recalled
 
-    def keep(self, languages, sentences, corrections):
-        """Keeps the corrections of sentences, one for each."""
-        if len(sentences) != len(corrections):
+    def keep(self, languages, *sides):
+        """Keeps the sentences of corrected texts, and their corrections.
+
+        Each of the two `sides` has a list of sentences for each text.
+        """
+        counts = [list(map(len, side)) for side in sides]
+        if counts[0] != counts[1]:
             raise InvalidRequest(
-                "`q` and `s` must have equally many sentences. Received: "
-                f"{len(sentences)} and {len(corrections)}. Send one sentence."
+                "The texts of `q` and `s` must have equally many sentences. "
+                f"Received: {counts[0]} and {counts[1]}. Send one sentence."
             )
         memory = self._memories.get(languages)
         if not memory:
@@ -58,7 +64,8 @@ class Corrections:
                 "Corrections need a pair with a model. Received: "
                 f"{'-'.join(languages)}. GET /languages lists the codes."
             )
+        pairs = zip(*map(itertools.chain.from_iterable, sides))
         try:
-            memory.remember_all(zip(sentences, corrections), "kt-serve")
-        except UserError as error:
-            raise InvalidRequest(str(error)) from error
+            memory.remember_all(pairs, "kt-serve")
+        except UserError as error:  # such as a full disk
+            raise RequestError("UNAVAILABLE", str(error)) from error

@@ -236,16 +236,18 @@ class LibreTranslate:
         texts = [_read_texts(request.get(name), name) for name in ("q", "s")]
         for side in texts:
             check_texts(side, "text")
-        (source, *_), _, target = self._find_languages(request, texts[0])
+        sources, _, target = self._find_languages(request, texts[0])
+        if len(set(sources)) != 1:
+            raise InvalidRequest(
+                "`q` must have texts of one language. Received: "
+                f"{', '.join(sources) or 'no text'}. Send one text."
+            )
+        languages = sources[0], target
         sides = [
-            [
-                one
-                for text in side
-                for one in divide(text, "text", code).sentences
-            ]
-            for side, code in zip(texts, (source, target))
+            [divide(text, "text", code).sentences for text in side]
+            for side, code in zip(texts, languages)
         ]
-        self._corrections.keep((source, target), *sides)
+        self._corrections.keep(languages, *sides)
         yield from ()  # it needs no model
         return dump({"success": True})
 

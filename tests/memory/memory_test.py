@@ -108,6 +108,19 @@ class StoreTest:
             memory.remember("a dog", "\ud800")
         assert not memory.count()
 
+    def test_an_interrupted_correction_keeps_nobody_waiting(self, memory):
+        with pytest.raises(UnicodeError):
+            memory.remember("a dog", "ein Hund", origin="\ud800")
+        TranslationMemory(memory.path).remember("a cat", "eine Katze")
+        assert memory.count() == 1
+
+    @pytest.mark.parametrize("name", [":memory:", "file:a?mode=memory"])
+    def test_each_name_is_a_file(self, tmp_path, monkeypatch, name):
+        monkeypatch.chdir(tmp_path)
+        TranslationMemory(name).remember("a dog", "ein Hund")
+        assert os.listdir() == [name]
+        assert TranslationMemory(name).count() == 1
+
 
 class FaultyFileTest:
     def test_a_memory_that_has_to_exist_is_not_made(self, tmp_path):
@@ -149,6 +162,7 @@ class FaultyFileTest:
         assert memory.find("a dog").target == "ein Hund"
 
 
+AT_NOON = "Come at 12 pm!", "Kommt um 12 Uhr!"
 STORED = "Use the tcl library.", "Usate la libreria tcl."
 
 
@@ -179,6 +193,34 @@ class FittingTest:
         stored = "x1 and x1 or x2", "x1 e x1 o x2"
         assert fit_target(*stored, "x3 and x3 or x4", "") == "x3 e x3 o x4"
         assert fit_target(*stored, "x3 and x4 or x2", "") is None
+        assert fit_target(*stored, "x3 and x1 or x2", "") is None
+
+    @pytest.mark.parametrize(
+        "stored, source",
+        [
+            # The other word has the name in it.
+            (("Add tk and tcl-tk.", "Usa tk e tcl-tk."), "Add X1 and tcl-tk."),
+            (("Take 3 of 3.5.", "Prendi 3 di 3.5."), "Take 4 of 3.5."),
+            # One of the numbers in the target is "three".
+            (("Three or 3 dogs", "3 o 3 cani"), "Three or 5 dogs"),
+        ],
+    )
+    def test_no_other_word_is_exchanged(self, stored, source):
+        assert fit_target(*stored, source, source) is None
+
+    @pytest.mark.parametrize(
+        "number, translation, expected",
+        [
+            ("11", "Kommt um 11 Uhr.", "Kommt um 11 Uhr!"),
+            ("3", "Kommt um 15 Uhr.", None),
+            ("X3", "Kommt um X3 Uhr.", None),
+        ],
+    )
+    def test_a_number_is_exchanged_as_the_model_writes_it(
+        self, number, translation, expected
+    ):
+        source = f"Come at {number} pm!"
+        assert fit_target(*AT_NOON, source, translation) == expected
 
     def test_part_of_a_word_is_no_name(self):
         stored = "a b1 is here", "ab1 b1 è qui"

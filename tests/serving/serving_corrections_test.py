@@ -1,5 +1,8 @@
 """Corrections that clients send count at once."""
 
+import json
+import re
+
 import pytest
 from tool_client import ask
 from tool_client import export_demo
@@ -34,8 +37,10 @@ class CorrectionsTest:
         server.stop()
 
     def correct(self, address, q, s, path="/correct", key="a-good-key"):
-        form = {"q": q, "s": s, "source": "en", "target": "es"}
-        return ask(address, path, {**form, "api_key": key})[::2]
+        fields = {"q": q, "s": s, "source": "en", "target": "es"}
+        fields = json.dumps({**fields, "api_key": key})
+        kind = {"content-type": "application/json"}
+        return ask(address, path, fields, **kind)[::2]
 
     @pytest.mark.parametrize("path", ["/correct", "/suggest"])
     def test_a_correction_counts_at_once(self, corrected, path):
@@ -54,11 +59,30 @@ class CorrectionsTest:
         _, _, settings = ask(corrected, "/frontend/settings")
         assert settings["suggestions"]
 
-    def test_a_wrong_correction_is_refused(self, corrected):
-        status, response = self.correct(corrected, "One. Two.", "Uno.")
-        assert (status, "2 and 1" in response["error"]) == (400, True)
-        status, response = self.correct(corrected, "One.", "")
-        assert (status, "1 and 0" in response["error"]) == (400, True)
+    @pytest.mark.parametrize(
+        "q, s, error",
+        [
+            ("One. Two.", "Uno.", r"\[2\] and \[1\]"),
+            ("One.", "", r"\[1\] and \[0\]"),
+            # As many in all, but "Dos." belongs to another text.
+            (["One. Two.", "Three."], ["Uno.", "Dos. Tres."], r"\[2, 1\] and"),
+            ([], [], "Received: no text"),
+        ],
+    )
+    def test_a_wrong_correction_is_refused(self, corrected, q, s, error):
+        status, response = self.correct(corrected, q, s)
+        assert status == 400
+        assert re.search(error, response["error"])
+
+    def test_a_full_disk_is_no_fault_of_the_client(self, tmp_path):
+        memory = TranslationMemory(tmp_path / "memory")
+        memory._connection.execute("PRAGMA max_page_count = 1")
+        corrections = Corrections({PAIR: memory}, needs_key=True)
+        with pytest.raises(RequestError, match="disk is full") as caught:
+            corrections.keep(PAIR, [["One."]], [["Uno." * 10_000]])
+        assert caught.value.http_status == 503
+
+    def test_a_wrong_key_is_refused(self, corrected):
         status, _ = self.correct(corrected, "One.", "Uno.", key="wrong")
         assert status == 403
 

@@ -217,10 +217,13 @@ class TranslateTest:
         page = visit("translate", at=serve(translation_runs[:1], memory))
         page.click("text=Correct")
         assert axe.Axe().run(page).violations_count == 0
+        spelled = {"key": "Enter", "isComposing": True}
+        page.dispatch_event(".correction", "keydown", spelled)
         page.fill(".correction", "better <b>text</b>")
         page.press(".correction", "Enter")
         page.locator(".output", has_text="<b>").wait_for(timeout=60_000)
         assert memory.find(TEXT).target == "better <b>text</b>"
+        assert memory.count() == 1
         assert page.locator(".correction").is_hidden()
 
     def test_the_words_can_be_selected(self, visit):

@@ -30,6 +30,8 @@ export function open(context) {
   const correction = make("textarea", {class: "correction", hidden: true,
     rows: 2, dir: "auto", "aria-label": "Correct translation, kept by Enter",
     onkeydown: (event) => {
+      // These keys also end the spelling of a Chinese or Japanese word.
+      if (event.isComposing) return;
       if (event.key === "Escape") correction.hidden = true;
       if (event.key !== "Enter") return;
       event.preventDefault();  // a sentence has no line break

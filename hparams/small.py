@@ -150,8 +150,8 @@ def transformer_g2p():
     """A small model of pronunciations, for 1,000 to 30,000 words.
 
     It has 3 + 3 layers of d_model 128 with normalisation before each sub-layer.
-    Self-attention also learns distances of up to 8 symbols, which few words
-    teach sooner than positions. Source and target have separate vocabularies,
+    Self-attention learns distances of up to 8 symbols instead of positions,
+    which few words teach sooner. Source and target have separate vocabularies,
     as in `g2p_files`. The learning rate falls to 0 along half a cosine; for
     another number of updates, set `decay_steps` to it. The recipe and its
     scores are in docs/results.md.
@@ -162,6 +162,7 @@ def transformer_g2p():
         d_ff=512,
         num_heads=4,
         norm="pre",
+        positional_encoding="none",
         max_relative_position=8,
         tied_embeddings="target",
         initializer="small_branch_ends",

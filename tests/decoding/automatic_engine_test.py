@@ -138,7 +138,7 @@ class AutomaticEngineTest:
                 {"temperature": 1.0, "seed": 3}, marks=pytest.mark.slow
             ),
             pytest.param({"mbr_samples": 4}, marks=pytest.mark.slow),
-            {"glossary": Glossary([("a", "d")])},
+            {"glossary": Glossary({"a": "d"})},
             {"extra_length": 3000},
         ],
         ids=lambda options: next(iter(options)),

@@ -286,10 +286,15 @@ def make_table(trainings, results):
         is_rate = training.measure == "WER"
         groups = list(result["scores"][0])
         # Beyond the first length of which nothing is right, nothing ever is.
-        while len(groups) > 1 and not any(
-            scores[group]
-            for scores in result["scores"]
-            for group in groups[-2:]
+        is_length = training.group is find_lengths
+        while (
+            is_length
+            and len(groups) > 1
+            and not any(
+                scores[group]
+                for scores in result["scores"]
+                for group in groups[-2:]
+            )
         ):
             groups.pop()
         for group in groups:

@@ -83,7 +83,7 @@ class WriterTest:
     def test_it_names_what_no_page_can_do(self, tmp_path):
         vocabulary = make_tree_vocabulary(tmp_path / "trees")
         parser = make_run(tmp_path / "parser", vocabulary)
-        with pytest.raises(UserError, match="a run that translates. Received"):
+        with pytest.raises(UserError, match="A page must translate"):
             export(parser, tmp_path / "page")
         run = make_rounded_run(tmp_path, neighbourhood_size=3)
         with pytest.raises(UserError, match="`neighbourhood_size` must be 0"):

@@ -265,7 +265,7 @@ class FaultTest:
             ("/translate_file", "GET", 405),
             ("/download_file/none.txt", "GET", 404),
             ("/v1/chat/completions", "GET", 405),
-            ("/suggest", "POST", 400),
+            ("/suggest", "POST", 403),
         ],
     )
     def test_other_requests_are_refused(self, address, path, method, status):

@@ -4,8 +4,7 @@ from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.preparation import finish_hypotheses
 from keras_transformer.decoding.preparation import prepare_texts
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.memory.fitting import recall_exact
-from keras_transformer.memory.fitting import recall_similar
+from keras_transformer.memory.fitting import recall
 from keras_transformer.memory.store import TranslationMemory
 from keras_transformer.scoring.alarms import find_alarms
 
@@ -55,9 +54,7 @@ class RememberingTranslator(Translator):
             is_led = call.prefixes and call.prefixes[place]
             if not text.strip() or is_led or call.options.is_random:
                 continue
-            one = recall_exact(self.memory, text)
-            one = one or recall_similar(self.memory, text, found[0].text)
-            if one:
+            if one := recall(self.memory, text, found[0].text):
                 recalled[place] = one
                 others = [each for each in found if each.text != one.target]
                 first = Hypothesis(one.target, 0.0, self._encode(one.target))

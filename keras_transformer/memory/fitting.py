@@ -29,19 +29,16 @@ class Recalled(typing.NamedTuple):
     match: Match
 
 
-def recall_exact(memory: TranslationMemory, source: str) -> Recalled | None:
-    """Returns the last correction of a sentence, or None."""
-    pair = memory.find(source)
-    return pair and Recalled(pair.target, Match(pair, 1.0))
-
-
-def recall_similar(
+def recall(
     memory: TranslationMemory, source: str, translation: str
 ) -> Recalled | None:
-    """Returns the correction of the most similar sentence that fits, or None.
+    """Returns the last correction of a sentence, or of one like it, or None.
 
-    See `fit_target`.
+    A correction of the sentence itself counts before one of the most similar
+    sentence that fits. `fit_target` explains this, and `translation`.
     """
+    if pair := memory.find(source):
+        return Recalled(pair.target, Match(pair, 1.0))
     for match in memory.find_similar(source, _NUM_CANDIDATES, MIN_SIMILARITY):
         if target := fit_target(*match.pair[:2], source, translation):
             return Recalled(target, match)

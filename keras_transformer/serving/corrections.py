@@ -3,8 +3,7 @@
 import itertools
 
 from keras_transformer.errors import UserError
-from keras_transformer.memory.fitting import recall_exact
-from keras_transformer.memory.fitting import recall_similar
+from keras_transformer.memory.fitting import recall
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 
@@ -39,9 +38,7 @@ class Corrections:
         recalled = []
         for sentence, answer in zip(sentences, answers):
             best, *_ = texts = answer.texts
-            one = recall_exact(memory, sentence)
-            one = one or recall_similar(memory, sentence, best)
-            if one:
+            if one := recall(memory, sentence, best):
                 texts = [one.target, *texts][: len(texts)]
                 answer = type(answer)(texts)  # nothing else is known of it
             recalled.append(answer)
@@ -55,7 +52,7 @@ class Corrections:
         counts = [list(map(len, side)) for side in sides]
         if counts[0] != counts[1]:
             raise InvalidRequest(
-                "The texts of `q` and `s` must have equally many sentences. "
+                "Each text of `q` must have as many sentences as that of `s`. "
                 f"Received: {counts[0]} and {counts[1]}. Send one sentence."
             )
         memory = self._memories.get(languages)

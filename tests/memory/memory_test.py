@@ -10,7 +10,7 @@ import pytest
 from keras_transformer.data.text.parallel_files import read_pairs
 from keras_transformer.errors import UserError
 from keras_transformer.memory.fitting import fit_target
-from keras_transformer.memory.fitting import recall_similar
+from keras_transformer.memory.fitting import recall
 from keras_transformer.memory.store import TranslationMemory
 
 
@@ -229,7 +229,7 @@ class FittingTest:
     def test_a_less_similar_sentence_may_fit(self, memory):
         memory.remember("Now use the new X1 tool", "Usa ora il nuovo tool X1")
         memory.remember("Now use the old X3 tool", "Ora usa X3")
-        found = recall_similar(memory, "Now use the new X2 tool", "")
+        found = recall(memory, "Now use the new X2 tool", "")
         assert found.target == "Usa ora il nuovo tool X2"
         assert found.match.similarity == pytest.approx(5 / 6)
-        assert recall_similar(memory, "X2 X3 X4 X5 new tool", "") is None
+        assert recall(memory, "X2 X3 X4 X5 new tool", "") is None

@@ -92,9 +92,9 @@ FLAGS = flags.define(
         decode_hparams=flags.SHARED,
         verify=flags.path(
             "File of texts that the run and the export translate, one in each "
-            "line; in one that ends in .tsv, references follow after tabs. The "
-            "card says how many translations are equal. An export that differs "
-            "is not written. Empty: no comparison. Default: 20 pairs of dev."
+            "line; a tab and a reference may follow. The card says how many "
+            "translations are equal. An export that differs is not written. "
+            "Empty: no comparison. Default: 20 pairs of dev."
         ),
     ),
     flags.group(

@@ -27,15 +27,16 @@ from keras_transformer.scoring.translations import choose_tokenizer
 from keras_transformer.token_ids import PAD_ID
 
 NUM_TEXTS = 20  # of dev, unless the user names a file
-# By which share of a score two may differ in float32, whose kernels round
-# differently. Marian has another epsilon.
+# Scores of equal translations may differ by this share in float32, since
+# kernels round differently. Marian normalises with another epsilon.
 MAX_DIFFERENCE = 5e-4
 MAX_DIFFERENCE_OF_MARIAN = 5e-3
 # Rounding decides between translations whose scores differ by a smaller share.
 TIE = 1e-4
-# The part of the translations that must be equal, first in float32, where the
-# search of CTranslate2 ends in another way, which changes 1 of 40 odd sentences
-# of a weak model, then if an export rounds its weights or leaves out subwords.
+# These shares of the translations must be equal. The first one is for float32.
+# It is less than 1 because CTranslate2 ends its search differently, which
+# changed 1 of 40 odd sentences of a weak model. The second one is for exports
+# that round their weights or leave out subwords.
 EXACT_SHARE, MIN_SHARE = 0.8, 0.5
 GREEDY = {"beam_size": 1, "alpha": 0.0}
 PACKAGES = {
@@ -59,7 +60,7 @@ class Certificate:
     bleu: list[float]  # of both; empty without references
 
     def check(self, max_difference=None):
-        """Raises a `UserError` if the other form is none of the same model.
+        """Raises a `UserError` if the forms seem to be of different models.
 
         A `max_difference` of scores is for forms that compute in float32.
         """

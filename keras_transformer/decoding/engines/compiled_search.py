@@ -57,9 +57,10 @@ class Replica:
 
     def search_near(self, options):
         """Returns the compiled search of `compile_near_search`, or None."""
-        # JAX would compile it for each shape of the neighbours.
-        is_known = keras.backend.backend() == "tensorflow"
-        if not is_known or len(self.model.list_models()) > 1:
+        # JAX would compile it for each shape of the neighbours, and an ensemble
+        # has no state of its own.
+        is_single = len(self.model.list_models()) == 1
+        if keras.backend.backend() != "tensorflow" or not is_single:
             return None
         key = "near", options.replace(extra_length=0)
         if key not in self._compiled:
@@ -183,8 +184,8 @@ def compile_near_search(model, options):
         ]
         ids = pad([sum((t for _, t in pairs), []) for pairs in pairs_of_rows])
         keys = np.zeros((*ids.shape, model.d_model), "float32")
-        for row, of_pairs in zip(keys, rows):
-            joined = np.concatenate(of_pairs)
+        for row, arrays in zip(keys, rows):
+            joined = np.concatenate(arrays)
             row[: len(joined)] = joined
         found = search(inputs, limits, ids, keys)
         return tuple(map(ops.convert_to_numpy, found))

@@ -36,8 +36,8 @@ DEMO = "demo://en-es"
 # The page that `kt-exporter` makes of the demo is 8 MB and not in the checkout.
 DEMO_PAGE = f"""# Translate here
 The model is in this page: nothing that you type leaves your browser. It is the
-demo that comes with the package, and translates English to Spanish. This command
-writes [the page](exporting.md#a-page):
+demo that comes with the package, and translates English to Spanish. This
+command writes [the page](exporting.md#a-page):
 
     kt-exporter --output_dir={DEMO} --format=html
 

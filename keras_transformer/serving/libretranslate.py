@@ -31,8 +31,6 @@ MAX_ALTERNATIVES = 100
 # Shorter texts of a list are detected together, as in LibreTranslate.
 MIN_DETECTED = 40
 _FORMATS = ("text", "html")
-
-
 _OUTPUTS = ("translations", "warnings", "quality", "alignments")
 
 

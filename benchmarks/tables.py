@@ -38,7 +38,6 @@ TASK_1 = "SIGMORPHON 2021, baseline, an ensemble"
 CSORDAS = "Csordás et al. (2021), best of their models"
 SHORT = {"dropout": 0.1, "train_steps": 1000}
 LONG = {"dropout": 0.1, "train_steps": 5000}
-LONG = {"dropout": 0.1, "train_steps": 5000}
 G2P = {
     "hparams": {},
     "minutes": 4,

@@ -9,9 +9,10 @@ class G2pFiles(TranslateFiles):
     """Grapheme to phoneme, learnt from word lists of your own.
 
     Each line has a word, a tab and its phones, with spaces between them. Every
-    character of a word has an id, and so has every phone. The text stays as it
-    is, and the share of words that are all right decides which checkpoint is
-    best. Otherwise it is `translate_files`. `_rev` spells pronunciations.
+    character of a word has an id, each letter of a syllable of Hangul, and
+    every phone. The text stays as it is, and the share of words that are all
+    right decides which checkpoint is best. Otherwise it is `translate_files`.
+    `_rev` spells pronunciations.
     """
 
     shared_vocabulary = False

@@ -55,6 +55,25 @@ class VocabularyTypesTest:
         assert vocabulary.decode(vocabulary.encode(texts)) == texts
         assert not vocabulary.normalizes_text
 
+    @pytest.mark.parametrize("normalize_text", [True, False])
+    def test_a_syllable_of_hangul_has_its_letters(
+        self, tmp_path, normalize_text
+    ):
+        vocabulary = subwords.train_subwords(
+            ["한국말", "가난"],
+            8000,
+            str(tmp_path / "vocab.model"),
+            vocabulary_type="characters",
+            normalize_text=normalize_text,
+        )
+        words = ["난간 한각", "말"]
+        ids = vocabulary.encode(words)
+        pieces = [chr(0x1106), chr(0x1161), chr(0x11AF)]
+        assert vocabulary.pieces(ids[1]) == ["▁", *pieces, "</s>"]
+        assert vocabulary.decode(ids) == words
+        # The letters may also come one by one.
+        assert vocabulary.encode(["".join(pieces)]) == ids[1:]
+
     def test_characters_without_an_id_are_found(self, tmp_path):
         texts = [*WORDS * 20, "x"]
         full = train(tmp_path, texts, "characters")

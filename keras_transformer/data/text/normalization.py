@@ -110,6 +110,19 @@ def _drop_joiners(replacements):
     return before | after
 
 
+def spell_syllables(texts):
+    """Returns the letters of every syllable of Hangul, by syllable.
+
+    There are 11,172 syllables of 67 letters, so that few words have most of the
+    letters but not most of the syllables. Returns an empty dictionary if no
+    text has a syllable.
+    """
+    syllables = list(map(chr, range(0xAC00, 0xD7A4)))
+    if set(syllables).isdisjoint(itertools.chain.from_iterable(texts)):
+        return {}
+    return {each: unicodedata.normalize("NFD", each) for each in syllables}
+
+
 def uses_wide_punctuation(texts):
     """Returns whether at least 1 % of a list of texts are in a CJK script."""
     num_wide = sum(any("\u3040" <= c <= "\u9fff" for c in t) for t in texts)

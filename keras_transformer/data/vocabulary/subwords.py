@@ -273,9 +273,10 @@ def train_subwords(
 
     The `vocabulary_type` "subwords" is a byte-pair encoding. "characters" and
     "words" give an id to each character, or to whatever spaces separate, up to
-    `vocab_size`. Upper and lower case stay. With `normalize_text` the
-    file holds the normalisation of `normalization.make_replacements`, which all
-    readers apply. The same texts give the same file.
+    `vocab_size`. Each letter of a syllable of Hangul is a character; decoding
+    joins them. Upper and lower case stay. With `normalize_text` the file holds
+    the normalisation of `normalization.make_replacements`, which all readers
+    apply. The same texts give the same file.
     `vocab_size` includes 3 ids for padding, end and unknown, and 256 for bytes.
     Errors call it `size_name`.
 
@@ -313,12 +314,14 @@ def _train(
     if not has_bytes:
         options["unk_surface"] = ""  # so decoding leaves it out
     with tempfile.TemporaryDirectory() as directory:
-        if normalize_text:
-            is_wide = normalization.uses_wide_punctuation(texts)
-            replacements = normalization.make_replacements(is_wide)
-            path = normalization.write_rules(directory, "rules", replacements)
+        encoding, decoding = _make_rules(texts, normalize_text, kind)
+        if encoding:
+            path = normalization.write_rules(directory, "encode", encoding)
             del options["normalization_rule_name"]
             options["normalization_rule_tsv"] = path
+        if decoding:
+            path = normalization.write_rules(directory, "decode", decoding)
+            options["denormalization_rule_tsv"] = path
         try:
             return train_model(texts, vocab_size, **options)
         except RuntimeError as error:
@@ -330,6 +333,21 @@ def _train(
                 except RuntimeError as other:
                     message += str(other)
             raise _vocab_size_error(size_name, vocab_size, message) from error
+
+
+def _make_rules(texts, normalize_text, kind):
+    """Returns what to replace before encoding, and after decoding."""
+    rules = {}
+    if normalize_text:
+        is_wide = normalization.uses_wide_punctuation(texts)
+        rules = normalization.make_replacements(is_wide)
+    if kind != "characters":
+        return rules, {}
+    letters = normalization.spell_syllables(texts)
+    # A syllable that another rule makes is spelled, too.
+    rules = letters | {old: letters.get(new, new) for old, new in rules.items()}
+    rules = {old: new for old, new in rules.items() if old != new}
+    return rules, {new: old for old, new in letters.items()}
 
 
 def train_model(texts, vocab_size, **options):

@@ -1,11 +1,11 @@
 """The fields of a request in a form or in JSON, for the tools' protocols."""
 
 import email.message
-import json
 import typing
 import urllib.parse
 
 from keras_transformer.serving.errors import InvalidRequest
+from keras_transformer.serving.json_reader import read_object
 
 MAX_FIELDS = 4096  # of a form: as many texts as may wait, and more
 MAX_HEADER_CHARACTERS = 4096  # of a part of a form
@@ -23,33 +23,27 @@ def read_fields(content_type, body):
 
     A file of a form is a `File`.
     """
+    kind = content_type.lower()
+    is_multipart = kind.startswith("multipart/form-data")
+    # Many clients do not say that they send JSON.
+    has_bracket = body.lstrip()[:1] in (b"{", b"[")
+    if not is_multipart and (has_bracket or "json" in kind):
+        return read_object(body)
     try:
-        if content_type.lower().startswith("multipart/form-data"):
+        if is_multipart:
             return _read_parts(content_type, body)
-        text = bytes(body).decode()
-        # Many clients do not say that they send JSON.
-        if text.lstrip()[:1] not in ("{", "[") and (
-            "json" not in content_type.lower()
-        ):
-            fields = urllib.parse.parse_qs(
-                text,
-                keep_blank_values=True,
-                errors="strict",
-                max_num_fields=MAX_FIELDS,
-            )
-            return _join_repeated(fields)
-        request = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        fields = urllib.parse.parse_qs(
+            body.decode(),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=MAX_FIELDS,
+        )
+    except ValueError as error:
         raise InvalidRequest(
             "The body must be a form or JSON in UTF-8. Received: other bytes "
             f"({error}). Send q, source and target."
         ) from error
-    if not isinstance(request, dict):
-        raise InvalidRequest(
-            "The body must be an object. Received: "
-            f"{text[:40]!r}. Send q, source and target."
-        )
-    return request
+    return _join_repeated(fields)
 
 
 def _read_parts(content_type, body):
@@ -95,14 +89,3 @@ def _join_repeated(fields):
 def read_key(content_type, body):
     """Returns the key in the body of a request, or None."""
     return read_fields(content_type, body).get("api_key")
-
-
-def check_utf_8(text):
-    """Raises an error if JSON held half of a pair of surrogates."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidRequest(
-            "A text must be UTF-8. Received: the surrogate "
-            f"{text[error.start]!a}. Send both halves of a pair."
-        ) from error

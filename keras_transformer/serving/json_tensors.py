@@ -6,6 +6,7 @@ format and holds `predictions` or `outputs`.
 """
 
 import base64
+import itertools
 import json
 import math
 
@@ -13,16 +14,10 @@ import numpy as np
 
 from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
-from keras_transformer.serving.json_reader import MAX_SHOWN
-from keras_transformer.serving.json_reader import PART_SIZE
-from keras_transformer.serving.json_reader import REPEATED_NAME
-from keras_transformer.serving.json_reader import JsonReader
 from keras_transformer.serving.json_reader import encode
-from keras_transformer.serving.json_reader import find_signature_name
-from keras_transformer.serving.options import Options
+from keras_transformer.serving.json_reader import quote
 from keras_transformer.serving.signature import check_axis
 from keras_transformer.serving.signature import check_names
-from keras_transformer.serving.signature import join_names
 from keras_transformer.serving.signature import join_shape
 
 # The types of values in JSON that an array takes, by the kind of its type.
@@ -35,53 +30,56 @@ _ACCEPTED = {
 }
 
 
-def read_arrays(text, inputs, max_sizes=()):
-    """Reads the body of a request to predict.
+def read_arrays(request, inputs, max_sizes=()):
+    """Reads the arrays in a request to predict, a dictionary.
 
     `inputs` has the `Tensor` of each input of the signature by its name.
     `max_sizes` are the maximum sizes of the first axes, rows and ids of a row,
     each an integer or None for no limit. Returns whether the request is in row
-    format, a dictionary of arrays, and one of the fields of `read_options`.
+    format, and a dictionary of arrays.
 
     >>> from keras_transformer.serving.signature import Tensor
     >>> text = {"text": Tensor(np.dtype(object), (None,))}
-    >>> read_arrays('{"instances": ["A dog"]}', text)
-    (True, {'text': array([b'A dog'], dtype=object)}, {})
+    >>> read_arrays({"instances": ["A dog"]}, text)
+    (True, {'text': array([b'A dog'], dtype=object)})
     """
-    reader = JsonReader(text)
-    columns = {
-        name: _Column(name, tensor, max_sizes)
-        for name, tensor in inputs.items()
-    }
-    if reader.peek() not in ("{", ""):
-        raise InvalidRequest(f"JSON Value: {reader.quote()} is not an object.")
-    formats, others = [], {}
-    for key in reader.read_keys():
-        if key in ("instances", "inputs"):
-            formats.append(key)
-            if len(formats) > 1:
-                break
-            if key == "instances":
-                _read_rows(reader, columns)
-            elif reader.is_at_names():
-                _read_named(reader, columns, axis=0)
-            else:
-                _find_only(columns).read(reader)
-        elif key != "signature_name":
-            value = reader.read_small(key)
-            if key in Options._fields:
-                others[key] = value
-        elif reader.read_scalar() != find_signature_name(text):
-            raise InvalidRequest(REPEATED_NAME)
+    formats = [key for key in ("instances", "inputs") if key in request]
     if len(formats) != 1:
         raise InvalidRequest(
             "A request must have one of the keys 'instances' and 'inputs'. "
             f"Received: {', '.join(map(repr, formats)) or 'none'}."
         )
-    if reader.peek():
-        raise reader.make_error("Extra data")
-    arrays = {name: column.to_array() for name, column in columns.items()}
-    return formats == ["instances"], arrays, others
+    is_row, value = formats == ["instances"], request[formats[0]]
+    if is_row and (not isinstance(value, list) or not value):
+        raise InvalidRequest(
+            f"'instances' must be a list of one row or more: {quote(value)}."
+        )
+    rows = value if is_row else [value]
+    if not _has_names(rows[0]):
+        if len(inputs) != 1:
+            raise InvalidRequest(
+                "Values must be named because there are several inputs: "
+                f"{', '.join(sorted(inputs))}. Received: values without names. "
+                "Send an object with these keys."
+            )
+        columns = dict.fromkeys(inputs, value)
+    else:
+        for number, row in enumerate(rows):
+            if not _has_names(row):
+                raise InvalidRequest(
+                    "All instances must be objects if the first one is. "
+                    f"Received: another value as instance {number}. Name the "
+                    "inputs in each instance."
+                )
+            check_names(inputs, row)
+        columns = {
+            name: [row[name] for row in rows] if is_row else value[name]
+            for name in inputs
+        }
+    return is_row, {
+        name: _make_array(name, tensor, columns[name], max_sizes)
+        for name, tensor in inputs.items()
+    }
 
 
 def format_response(outputs, is_row):
@@ -121,181 +119,97 @@ def dump(value):
     return json.dumps(value, ensure_ascii=False).encode(errors="replace")
 
 
-def _read_rows(reader, columns):
-    """Reads the list of `instances`, whose rows may name their inputs."""
-    num_rows = 0
-    if reader.peek() == "[":
-        begin = reader.position
-        for num_rows, _ in enumerate(reader.read_items("[]"), 1):
-            # The first row shows whether the rows name their inputs.
-            is_named = reader.is_at_names()
-            if num_rows == 1 and not is_named:
-                reader.position = begin
-                _find_only(columns).read(reader)
-                return
-            if not is_named:
-                raise InvalidRequest(
-                    "All instances must be objects if the first one is. "
-                    f"Received: another value as instance {num_rows - 1}. "
-                    "Name the inputs in each instance."
-                )
-            _read_named(reader, columns, axis=1)
-            for column in columns.values():
-                column.check_size(0, num_rows)
-    if not num_rows:
+def _has_names(value):
+    """Returns whether a value is an object, but not binary."""
+    return isinstance(value, dict) and not _is_binary(value)
+
+
+def _is_binary(value):
+    # TF Serving's notation for binary values.
+    return (
+        isinstance(value, dict)
+        and list(value) == ["b64"]
+        and isinstance(value["b64"], str)
+    )
+
+
+def _make_array(name, tensor, value, max_sizes):
+    """Returns nested lists as an array; empty lists leave later axes empty."""
+    shape = tensor.shape
+    if shape is None:
+        shape = [None] * _count_axes(name, value)
+    sizes, values = [], [value]
+    for axis, expected in enumerate(shape):
+        sizes.append(
+            _find_size(name, tensor, axis, expected, values, max_sizes)
+        )
+        values = list(itertools.chain.from_iterable(values))
+    kind = tensor.dtype.kind
+    # Not `isinstance`: in Python, true and false are integers too.
+    types = set(map(type, values))
+    if list in types:
+        raise _make_shape_error(name, tensor, "a list that is nested deeper")
+    if kind == "O" and dict in types:
+        values = [_read_base64(v) if _is_binary(v) else v for v in values]
+    for misfit in _list_misfits(values, tensor.dtype):
         raise InvalidRequest(
-            f"'instances' must be a list of one row or more: {reader.quote()}."
+            f"JSON Value: {quote(misfit)} of input {name!r} is not of expected "
+            f"type: {tensor.type_name}."
         )
-    for column in columns.values():
-        column.end_list(0, num_rows)
+    if kind == "O":
+        values = [v if type(v) is bytes else encode(v) for v in values]
+    # `np.array(values)` would turn bytes into strings of a fixed width, which
+    # drops trailing zero bytes.
+    array = np.empty(len(values), tensor.dtype)
+    array[:] = values
+    return array.reshape(sizes)
 
 
-def _read_named(reader, columns, axis):
-    """Reads an object that has a value for each input."""
-    names = []
-    for name in reader.read_keys():
-        if name not in columns or name in names:
-            raise InvalidRequest(
-                f"Inputs must be {join_names(columns)}, each named once. "
-                f"Sent extra: {join_names([name])}."
-            )
-        names.append(name)
-        columns[name].read(reader, axis)
-    check_names(columns, names)
-
-
-def _find_only(columns):
-    if len(columns) != 1:
+def _count_axes(name, value):
+    """Returns how many lists are nested at the first value."""
+    axes = 0
+    while isinstance(value, list):
+        axes += 1
+        value = value[0] if value else None
+    if axes > limits.MAX_AXES:
         raise InvalidRequest(
-            "Values must be named because there are several inputs: "
-            f"{', '.join(sorted(columns))}. Received: values without names. "
-            "Send an object with these keys."
+            f"Input {name!r} must have at most {limits.MAX_AXES} axes. "
+            "Received: a list that is nested more deeply. Send fewer levels."
         )
-    (column,) = columns.values()
-    return column
+    return axes
 
 
-class _Column:
-    """The values of one input, as far as they have been read."""
+def _find_size(name, tensor, axis, expected, values, max_sizes):
+    """Returns the size of an axis, whose lists must be equally long."""
+    for value in values:
+        if not isinstance(value, list):
+            raise _make_shape_error(name, tensor, quote(value))
+    lengths = set(map(len, values))
+    size = max(lengths, default=expected or 0)
+    check_axis(name, axis, size, max_sizes)
+    if len(lengths) > 1 or expected not in (None, size):
+        raise _make_shape_error(name, tensor, f"a list of {size}")
+    return size
 
-    def __init__(self, name, tensor, max_sizes):
-        self._name = name
-        self._tensor = tensor
-        self._max_sizes = max_sizes
-        # The size of each axis, None until a list shows it.
-        self._sizes = None if tensor.shape is None else list(tensor.shape)
-        self._values = []
-        self._parts = []  # arrays of earlier values, which take less memory
-        self._num_items = 0
 
-    def read(self, reader, axis=0):
-        """Reads a value that has the axes from `axis` on."""
-        self._num_items += 1
-        if self._num_items > limits.MAX_ITEMS:
-            raise InvalidRequest(
-                f"Input {self._name!r} must have at most {limits.MAX_ITEMS} "
-                "lists and texts. Received: more. Send several smaller "
-                "requests."
-            )
-        if self._sizes is None:
-            self._sizes = [None] * (axis + reader.count_brackets())
-        rank = len(self._sizes)
-        if rank > limits.MAX_AXES:
-            raise InvalidRequest(
-                f"Input {self._name!r} must have at most {limits.MAX_AXES} "
-                "axes. Received: a list that is nested more deeply. Send fewer "
-                "levels."
-            )
-        if axis > rank or (reader.peek() == "[") != (axis < rank):
-            raise self._make_shape_error(reader.quote())
-        if axis == rank:
-            self._read_scalar(reader)
-            return
-        size = 0
-        if axis == rank - 1 and self._tensor.dtype.kind in "iufb":
-            for values in reader.read_numbers():
-                if values is None:  # the next value is not a number
-                    self.read(reader, rank)
-                    raise reader.make_error(", or ] is missing")
-                self._add(values)
-                size += len(values)
-                self.check_size(axis, size)
-        else:
-            for size, _ in enumerate(reader.read_items("[]"), 1):
-                self.check_size(axis, size)
-                self.read(reader, axis + 1)
-        self.end_list(axis, size)
+def _make_shape_error(name, tensor, received):
+    return InvalidRequest(
+        f"Input {name!r} must have shape {join_shape(tensor.shape)}, in lists "
+        f"that are equally long and deep. Received: {received}."
+    )
 
-    def check_size(self, axis, size):
-        """Raises a `RequestError` as soon as a list is too long."""
-        check_axis(self._name, axis, size, self._max_sizes)
-        expected = self._sizes[axis] if axis < len(self._sizes) else 0
-        if expected is not None and size > expected:
-            raise self._make_shape_error(f"a list of more than {expected}")
 
-    def end_list(self, axis, size):
-        """Records the size of a list, or compares it with the earlier ones."""
-        self.check_size(axis, size)
-        if self._sizes[axis] not in (None, size):
-            raise self._make_shape_error(f"a list of {size}")
-        self._sizes[axis] = size
-
-    def to_array(self):
-        """Returns all values; empty lists leave later axes empty."""
-        self._store()
-        return np.concatenate(self._parts).reshape(
-            [size or 0 for size in self._sizes]
-        )
-
-    def _read_scalar(self, reader):
-        is_binary = reader.peek() == "{" and self._tensor.dtype == object
-        begin = reader.position
-        value = reader.read_base64() if is_binary else reader.read_scalar()
-        if value is None:
-            reader.position = begin
-            raise self._make_type_error(reader.quote())
-        self._add([value])
-
-    def _add(self, values):
-        dtype = self._tensor.dtype
-        misfits = _list_misfits(values, dtype)
-        if misfits:
-            raise self._make_type_error(json.dumps(misfits[0]))
-        if dtype.kind == "O":
-            values = [v if type(v) is bytes else encode(v) for v in values]
-        elif dtype.kind == "f":
-            values = map(float, values)
-        self._values += values
-        if len(self._values) > PART_SIZE:
-            self._store()
-
-    def _store(self):
-        # `np.array(values)` would turn bytes into strings of a fixed width,
-        # which drops trailing zero bytes.
-        array = np.empty(len(self._values), self._tensor.dtype)
-        array[:] = self._values
-        self._parts.append(array)
-        self._values = []
-
-    def _make_type_error(self, shown):
-        if len(shown) > MAX_SHOWN:
-            shown = shown[:MAX_SHOWN] + "..."
-        return InvalidRequest(
-            f"JSON Value: {shown} of input {self._name!r} is not of expected "
-            f"type: {self._tensor.type_name}."
-        )
-
-    def _make_shape_error(self, received):
-        return InvalidRequest(
-            f"Input {self._name!r} must have shape "
-            f"{join_shape(self._tensor.shape)}, in lists that are equally long "
-            f"and deep. Received: {received}."
-        )
+def _read_base64(value):
+    try:
+        return base64.b64decode(value["b64"], validate=True)
+    except ValueError as error:
+        raise InvalidRequest(
+            f"JSON Value: b64 {quote(value['b64'])}: {error}."
+        ) from error
 
 
 def _list_misfits(values, dtype):
     """Returns those of the values that an array of this type cannot hold."""
-    # Not `isinstance`: in Python, true and false are integers too.
     accepted = _ACCEPTED.get(dtype.kind, set())
     if not accepted.issuperset(map(type, values)):
         return [v for v in values if type(v) not in accepted]

@@ -18,8 +18,8 @@ from keras_transformer.serving.corrections import Corrections
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.forms import File
-from keras_transformer.serving.forms import check_utf_8
 from keras_transformer.serving.forms import read_fields
+from keras_transformer.serving.json_reader import encode
 from keras_transformer.serving.json_tensors import dump
 from keras_transformer.serving.options import Options
 from keras_transformer.serving.options import read_options
@@ -223,7 +223,7 @@ class LibreTranslate:
         """Reads POST /detect, as `RestApp` asks."""
         request = read_fields(content_type, body)
         text = "\n".join(_read_texts(request.get("q")))
-        check_utf_8(text)
+        encode(text)
         yield from ()  # it needs no model
         return dump(_find_guesses(text)[:5])
 

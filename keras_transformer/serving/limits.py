@@ -18,9 +18,9 @@ MAX_BYTES_PER_TOKEN = 64
 MAX_AXES = 8
 # Inputs and names of outputs in a message of gRPC.
 MAX_FIELDS = 512
-# The lists and the texts of an input in JSON. Python reads each on its own,
-# while numbers are read many at a time.
-MAX_ITEMS = 2**16
+# Lists, texts and other values in a body of JSON. A list of numbers counts as
+# one, because those are read many at a time.
+MAX_VALUES = 2**17
 # The texts of an input in a message of gRPC, eight times as many as may wait.
 # All inputs together may have twice as many.
 MAX_TEXTS = 2**14
@@ -40,8 +40,7 @@ MAX_PARSED_AT_ONCE = 2
 # Requests of translation tools are read in threads of their own, which also
 # wait for models that are loaded.
 MAX_READ_SLOWLY = 16
-# Larger bodies of REST are parsed in a thread, which takes 0.2 ms. A value that
-# nothing uses must not be larger either, because `json` parses it at once.
+# Larger bodies of REST are parsed in a thread, which takes 0.2 ms.
 MAX_BYTES_WITHOUT_THREAD = 2**15
 # The refusal of a larger body is delayed by this time. Reading 4 MiB takes the
 # server 10 ms, and clients that send them nonstop would get most of its time.

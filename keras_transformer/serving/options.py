@@ -5,7 +5,7 @@ import typing
 
 from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
-from keras_transformer.serving.forms import check_utf_8
+from keras_transformer.serving.json_reader import encode
 
 # A form has texts alone, and the fields that a user left empty.
 _SWITCHES = {"true": True, True: True}
@@ -62,5 +62,5 @@ def _read_glossary(value):
             f"at most {maximum} characters. Received: glossary={value!r:.40}. "
             'Send {"car": "coche"}; null keeps a term.'
         ) from error
-    check_utf_8(text)
+    encode(text)
     return tuple(sorted(terms.items()))

@@ -259,15 +259,20 @@ class RestApp:
     def _read_predict(self, requested_model, body):
         """Reads a request of TF Serving, as `_compute` asks."""
         _, model = self._service.find(*requested_model)
-        text = json_reader.decode(body)
-        name, signature = self._service.find_signature(
-            model, json_reader.find_signature_name(text)
-        )
+        max_values = self._service.get_max_values(model)
+        request = json_reader.read_object(body, *max_values)
+        name = request.get("signature_name", "")
+        if not isinstance(name, str):
+            raise InvalidRequest(
+                f"'signature_name' must be a string: {json_reader.quote(name)}."
+            )
+        json_reader.encode(name)
+        name, signature = self._service.find_signature(model, name)
         max_sizes = self._service.get_max_sizes(model, signature)
-        is_row, arrays, others = json_tensors.read_arrays(
-            text, signature.inputs, max_sizes
+        is_row, arrays = json_tensors.read_arrays(
+            request, signature.inputs, max_sizes
         )
-        options = read_options(others)
+        options = read_options(request)
 
         outputs = yield self._service.submit(model, name, arrays, options)
         # Without options and warnings, the response is that of TF Serving.

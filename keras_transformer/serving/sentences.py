@@ -6,7 +6,7 @@ from keras_transformer.documents.document import Document
 from keras_transformer.errors import UserError
 from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
-from keras_transformer.serving.forms import check_utf_8
+from keras_transformer.serving.json_reader import encode
 
 # Characters that may begin another piece of a document.
 _SIGNS = {"html": "<&\n", "markdown": "<&\n[(*_`!$:"}
@@ -42,7 +42,7 @@ def divide(text, format, language):
 def check_texts(texts, format):
     """Checks that texts are UTF-8, and not too many pieces to divide."""
     for text in texts:
-        check_utf_8(text)
+        encode(text)
     signs = _SIGNS.get(format, "\n")
     pieces = sum(1 + sum(map(text.count, signs)) for text in texts)
     if pieces > limits.MAX_PIECES:

@@ -2,6 +2,7 @@
 
 import time
 
+from keras_transformer.serving import limits
 from keras_transformer.serving import messages
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
@@ -68,6 +69,15 @@ class Service:
                 f"The model has: {names}",
             )
         return name, model.signatures[name]
+
+    def get_max_values(self, model):
+        """Returns the limits of a body of JSON, as `read_object` takes them."""
+        max_rows = self._batcher.max_waiting
+        if not model.max_tokens:
+            return limits.MAX_VALUES, None
+        # A row has a few values.
+        max_values = max(limits.MAX_PIECES, 4 * max_rows)
+        return max_values, max(max_rows, model.max_tokens)
 
     def get_max_sizes(self, model, signature):
         """Returns the maximum sizes of axes, as `check_axis` takes them."""

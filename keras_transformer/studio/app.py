@@ -21,9 +21,9 @@ from keras_transformer.serving.asgi import send_response
 from keras_transformer.serving.asgi import wait_for
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
-from keras_transformer.serving.json_reader import JsonReader
-from keras_transformer.serving.json_reader import decode
 from keras_transformer.serving.json_reader import encode
+from keras_transformer.serving.json_reader import quote
+from keras_transformer.serving.json_reader import read_object
 from keras_transformer.studio import attention_view
 from keras_transformer.studio import comparison_view
 from keras_transformer.studio import explanation_view
@@ -227,36 +227,28 @@ def list_files():
 
 
 def read_values(function, body):
-    """Returns the arguments in a body, or raises at the first fault."""
-    reader = JsonReader(decode(body) or "{}")
-    if reader.peek() != "{":
-        raise InvalidRequest("The body must be a JSON object.")
+    """Returns the arguments in a body."""
+    values = read_object(body or b"{}")
     parameters = dict(inspect.signature(function).parameters)
     del parameters["studio"]
-    values = {}
-    for name in reader.read_keys():
+    for name in values:
         if name not in parameters:
             raise InvalidRequest(f"Unknown field: {name!r}.")
-        values[name] = _read_value(reader, name, parameters[name].annotation)
-    if reader.peek():
-        raise reader.make_error("Extra data")
     for name, parameter in parameters.items():
-        if parameter.default is parameter.empty and name not in values:
+        if name in values:
+            values[name] = _check(name, values[name], parameter.annotation)
+        elif parameter.default is parameter.empty:
             raise InvalidRequest(f"`{name}` is missing.")
     return values
 
 
-def _read_value(reader, name, expected):
-    reader.peek()
-    begin = reader.position
-    value = reader.read_scalar()
+def _check(name, value, expected):
     if expected is float and type(value) is int:
         value = float(str(value))  # infinity if it is too large
     if type(value) is not expected:
-        reader.position = begin
         raise InvalidRequest(
             f"`{name}` must be of type {expected.__name__}. Received: "
-            f"{reader.quote()}."
+            f"{quote(value)}."
         )
     if expected is str:
         encode(value)

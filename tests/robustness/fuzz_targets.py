@@ -142,11 +142,11 @@ def timed_steps(content):
 
 def json_bodies(content):
     """The body of a predict request."""
-    text = json_reader.decode(content)
+    request = json_reader.read_object(content)
     for inputs in (TEXT_INPUT, TWO_INPUTS):
         try:
-            is_row, arrays, fields = json_tensors.read_arrays(text, inputs)
-            read_options(fields)
+            is_row, arrays = json_tensors.read_arrays(request, inputs)
+            read_options(request)
         except RequestError as error:
             assert error.code in CODES
             json_tensors.dump({"error": str(error)})

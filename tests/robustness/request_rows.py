@@ -67,10 +67,11 @@ BODIES = [
     body(b"\xef\xbb\xbf{}", "JSON"),
     body(b"\x1f\x8b\x08\0", "UTF-8"),
     body(b"\0" * 9, "JSON"),
-    body("[" * 100_000, "not an object"),
-    body('{"a":' * 100_000, "32768 bytes"),
+    body("[" * 100_000, "nested too deeply"),
+    body('{"a":' * 100_000, "nested too deeply"),
     body(
-        '{"instances": ' + "[" * 50_000 + "]" * 50_000 + "}", "must have shape"
+        '{"instances": ' + "[" * 50_000 + "]" * 50_000 + "}",
+        "nested too deeply",
     ),
     body('{"instances": [' + "9" * 5000 + "]}"),
     body('{"instances": [1e999]}', "text"),
@@ -108,7 +109,10 @@ BODIES = [
     body('{"instances": ["a"], "glossary": ["a"]}', "glossary"),
     body('{"instances": ["a"], "glossary": {"a": ["b"]}}', "glossary"),
     body('{"instances": ["a"], "glossary": {"\\ud800": "b"}}', "surrogate"),
-    body('{"glossary": {"a": "' + "b" * 40_000 + '"}}', "32768 bytes"),
+    body(
+        '{"instances": ["a"], "glossary": {"a": "' + "b" * 40_000 + '"}}',
+        "32768 characters",
+    ),
     body(
         '{"instances": ["a"]}',
         "nope",

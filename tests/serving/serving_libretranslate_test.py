@@ -254,7 +254,7 @@ class FaultTest:
         kind = {"content-type": "application/json"}
         status, _, response = ask(address, data=body, **kind)
         assert status == 400
-        assert "The body must be" in response["error"]
+        assert "JSON" in response["error"]
 
     @pytest.mark.parametrize(
         "path, method, status",
@@ -281,7 +281,7 @@ class LimitsTest:
             ("\n" * 2_000_000, "text"),
             ("<p>a" * 500_000, "html"),
             ("&" * 2_000_000, "html"),
-            ([""] * 500_000, "text"),
+            ([""] * 20_000, "text"),
         ],
     )
     def test_a_text_of_too_many_pieces_is_refused_at_once(

@@ -125,6 +125,7 @@ class PredictTest:
                 400,
                 "xxx...",
             ),
+            ("toy", {"signature_name": 3}, 400, "must be a string: 3"),
             ("toy", {"instances": [1]}, 400, "type: string"),
             ("toy", {"inputs": [["a"]]}, 400, "must have shape (?)"),
             ("toy", {"inputs": "a"}, 400, "must have shape (?)"),

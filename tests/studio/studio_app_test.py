@@ -150,9 +150,7 @@ class RequestTest:
             (b'{"text": "\\ud800"}', "surrogate"),
             (b'{"text": "a", "prefix": "\\ud800"}', "surrogate"),
             (b'{"text": "a"} []', "Extra data"),
-            # What follows the fault is no JSON, and is not read.
-            (b'{"text": [],[],[],' + b"[],]" * 50_000, "Received: []."),
-            (b'{"other": [],[],[],' + b"[],]" * 50_000, "Unknown field"),
+            (b'{"text": []}', "Received: a list."),
         ],
     )
     def test_a_wrong_body_is_refused_in_one_line(self, ask, body, words):

@@ -9,18 +9,16 @@ from google.protobuf.message import DecodeError
 
 from keras_transformer.serving import limits
 from keras_transformer.serving import messages
-from keras_transformer.serving import responses
+from keras_transformer.serving.responses import Client
 
 _PREDICT = "/tensorflow.serving.PredictionService/Predict"
 
 
-class GrpcClient:
+class GrpcClient(Client):
     """Asks over gRPC and keeps its channel open between requests."""
 
-    def __init__(
-        self, address, model_name, model_version, timeout_secs, api_key=None
-    ):
-        self._address = address
+    def __init__(self, address, model_name, model_version, timeout_secs, key):
+        super().__init__(address, timeout_secs)
         self._channel = _open_channel(address)
         # The response arrives as bytes. If gRPC parsed it, a malformed one
         # would put a traceback into the log.
@@ -28,61 +26,53 @@ class GrpcClient:
         self._model = {"name": model_name}
         if model_version is not None:
             self._model["version"] = {"value": model_version}
-        self._timeout = timeout_secs
         # Names are in small letters.
-        self._key = api_key and [("authorization", f"Bearer {api_key}")]
-
-    def __call__(self, texts, terms=None):
-        """Returns the `Response` for texts, and for rows of their terms."""
-        request = self._make_request(texts, terms)
-        try:
-            content = self._predict(request, self._timeout, metadata=self._key)
-        except grpc.RpcError as error:
-            raise self._explain(error, terms is not None) from error
-        try:
-            outputs = messages.PredictResponse.FromString(content).outputs
-            if not {"translations", "scores"} <= set(outputs):
-                raise ValueError(f"the results {sorted(outputs)}")
-            translations, scores = (
-                messages.to_array(name, outputs[name]).tolist()
-                for name in ("translations", "scores")
-            )
-            return responses.check_response(
-                _decode(translations), scores, len(texts)
-            )
-        except (DecodeError, ValueError) as error:
-            raise responses.explain(
-                "no translation", self._address, error
-            ) from error
+        self._metadata = key and [("authorization", f"Bearer {key}")]
 
     def close(self):
         """Closes the channel."""
         self._channel.close()
 
-    def _make_request(self, texts, terms):
-        request = messages.PredictRequest(model_spec=self._model)
-        inputs = {"text": texts}
-        if terms is not None:
-            inputs["terms"] = terms
-            request.model_spec.signature_name = responses.WITH_TERMS
-        for name, value in inputs.items():
-            array = np.array(_encode(value), object)
+    def _ask(self, inputs, signature_name):
+        request = messages.PredictRequest(
+            model_spec={**self._model, "signature_name": signature_name}
+        )
+        for name, values in inputs.items():
+            array = np.array(_encode(values), object)
             request.inputs[name].CopyFrom(messages.to_proto(array))
-        return request.SerializeToString()
+        try:
+            content = self._predict(
+                request.SerializeToString(),
+                self._timeout,
+                metadata=self._metadata,
+            )
+        except grpc.RpcError as error:
+            raise self._explain_code(error, signature_name) from error
+        try:
+            outputs = messages.PredictResponse.FromString(content).outputs
+        except DecodeError as error:
+            raise ValueError(error) from error
+        if not {"translations", "scores"} <= set(outputs):
+            raise ValueError(f"the results {sorted(outputs)}")
+        translations, scores = (
+            messages.to_array(name, outputs[name]).tolist()
+            for name in ("translations", "scores")
+        )
+        return _decode(translations), scores
 
-    def _explain(self, error, has_terms):
+    def _explain_code(self, error, signature_name):
         code, details = error.code(), error.details() or ""
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-            fault, details = "late", f"{self._timeout:g}"
-        elif code is grpc.StatusCode.UNAVAILABLE:
+            return self._explain("late", f"{self._timeout:g}")
+        if code is grpc.StatusCode.UNAVAILABLE:
             # The library has the same code for a server that is not there.
             is_there = error.trailing_metadata()
             fault = "unavailable" if is_there else "unreachable"
-        else:
-            lacks = has_terms and code is grpc.StatusCode.FAILED_PRECONDITION
-            fault = "refusal of terms" if lacks else "refusal"
-            details = f"{code.name}, {details}"
-        return responses.explain(fault, self._address, details)
+            return self._explain(fault, details)
+        is_unmet = code is grpc.StatusCode.FAILED_PRECONDITION
+        lacks_terms = is_unmet and signature_name
+        fault = "refusal of terms" if lacks_terms else "refusal"
+        return self._explain(fault, f"{code.name}, {details}")
 
 
 def _open_channel(address):

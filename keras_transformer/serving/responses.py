@@ -1,4 +1,4 @@
-"""The responses that a client accepts, and its errors about all others."""
+"""What clients ask, the responses that they accept, and errors about others."""
 
 import typing
 
@@ -36,13 +36,46 @@ class Response(typing.NamedTuple):
     scores: list  # a list of float for each text
 
 
-def check_response(translations, scores, num_texts):
+class Client:
+    """Asks a server for translations.
+
+    The method `_ask` of a subclass takes the inputs of a model and the name of
+    its signature, "" for the default, and returns translations and scores. It
+    raises a `ValueError` if the server returns something else.
+    """
+
+    def __init__(self, address, timeout_secs):
+        self._address = address
+        self._timeout = timeout_secs
+
+    def __call__(self, texts, terms=None):
+        """Returns the `Response` for texts, and for rows of their terms."""
+        inputs, signature_name = {"text": list(texts)}, ""
+        if terms is not None:
+            inputs["terms"], signature_name = terms, WITH_TERMS
+        try:
+            outputs = self._ask(inputs, signature_name)
+            return _check_response(*outputs, len(inputs["text"]))
+        except UserError:
+            raise
+        except (OverflowError, ValueError) as error:
+            raise self._explain("no translation", error) from error
+
+    def _explain(self, fault, received):
+        """Returns the error about one of the `_FAULTS` of a server."""
+        if fault == "unreachable" and self._address.scheme == "https":
+            fault = "unreachable with TLS"
+        return UserError(
+            _FAULTS[fault].format(
+                address=self._address, received=_clean(received)
+            )
+        )
+
+
+def _check_response(translations, scores, num_texts):
     """Returns the `Response` that consists of values from a server.
 
     Raises a `ValueError` unless each text has lists of translations and scores.
-
-    >>> check_response([["Ein Hund."]], [[-1]], 1).scores
-    [[-1.0]]
     """
     for rows in (translations, scores):
         if not isinstance(rows, list) or len(rows) != num_texts:
@@ -52,35 +85,13 @@ def check_response(translations, scores, num_texts):
             raise ValueError("no list of results for a text")
         if not texts or len(texts) != len(numbers):
             raise ValueError("not one score for each translation")
-        if not all(map(_is_text, texts)):
+        if not {str} >= set(map(type, texts)):
             raise ValueError("a translation that is not text")
         if not {int, float} >= set(map(type, numbers)):
             raise ValueError("a score that is not a number")
-    try:
-        return Response(
-            translations, [[float(number) for number in row] for row in scores]
-        )
-    except OverflowError as error:
-        raise ValueError("a score that is too large") from error
-
-
-def explain(fault, address, received):
-    """Returns the error about one of the `_FAULTS` of a server."""
-    if fault == "unreachable" and address.scheme == "https":
-        fault = "unreachable with TLS"
-    return UserError(
-        _FAULTS[fault].format(address=address, received=_clean(received))
-    )
-
-
-def _is_text(value):
-    if not isinstance(value, str):
-        return False
-    try:
-        value.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which JSON can write
-        return False
-    return True
+        "".join(texts).encode()  # raises a `ValueError` at half a surrogate
+    scores = [[float(number) for number in row] for row in scores]
+    return Response(translations, scores)
 
 
 def _clean(value):

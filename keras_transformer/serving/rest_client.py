@@ -1,156 +1,136 @@
 """A client that asks over HTTP."""
 
-import http
+import functools
+import http.client
+import io
 import json
 import socket
-import ssl
 import time
 import urllib.parse
 
-import h11
-
 from keras_transformer.serving import limits
-from keras_transformer.serving import responses
+from keras_transformer.serving.responses import Client
 
 
-class RestClient:
+class RestClient(Client):
     """Asks over HTTP and keeps its connection open between requests."""
 
-    def __init__(
-        self, address, model_name, model_version, timeout_secs, api_key=None
-    ):
-        self._address = address
-        self._socket = None
+    def __init__(self, address, model_name, model_version, timeout_secs, key):
+        super().__init__(address, timeout_secs)
+        kinds = http.client.HTTPConnection, http.client.HTTPSConnection
+        self._connection = kinds[address.scheme == "https"](
+            address.hostname, address.port
+        )
         # A model's name may contain a slash, which must not split the path.
         name = urllib.parse.quote(model_name, safe="")
         version = "" if model_version is None else f"/versions/{model_version}"
         folder = urllib.parse.quote(address.path.rstrip("/"), safe="/%")
         self._path = f"{folder}/v1/models/{name}{version}:predict"
-        self._timeout = timeout_secs
-        self._key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._headers = {"Content-Type": "application/json"}
+        if key:
+            self._headers["Authorization"] = f"Bearer {key}"
 
-    def __call__(self, texts, terms=None):
-        """Returns the `Response` for texts, and for rows of their terms."""
-        texts = list(texts)
-        request = {"inputs": {"text": texts}}
-        if terms is not None:
-            request["inputs"]["terms"] = terms
-            request["signature_name"] = responses.WITH_TERMS
-        status, body = self._ask(json.dumps(request).encode())
+    def close(self):
+        """Closes the connection; a further call opens a new one."""
+        self._connection.close()
+
+    def _ask(self, inputs, signature_name):
+        request = {"inputs": inputs}
+        if signature_name:
+            request["signature_name"] = signature_name
+        status, body = self._post(json.dumps(request).encode())
         try:
             content = json.loads(body)
             if status == http.HTTPStatus.OK:
                 outputs = content["outputs"]
-                return responses.check_response(
-                    outputs["translations"], outputs["scores"], len(texts)
-                )
+                return outputs["translations"], outputs["scores"]
             reason = str(content["error"])
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             shown = body[:100].decode(errors="replace")
-            raise responses.explain(
-                "no translation", self._address, f"{status}, {shown!r}"
-            ) from error
+            raise ValueError(f"{status}, {shown!r}") from error
         if status == http.HTTPStatus.SERVICE_UNAVAILABLE:
-            raise responses.explain("unavailable", self._address, reason)
+            raise self._explain("unavailable", reason)
         is_bad = status == http.HTTPStatus.BAD_REQUEST
-        lacks_terms = is_bad and terms is not None
+        lacks_terms = is_bad and signature_name
         fault = "refusal of terms" if lacks_terms else "refusal"
-        raise responses.explain(fault, self._address, f"{status}, {reason}")
+        raise self._explain(fault, f"{status}, {reason}")
 
-    def close(self):
-        """Closes the connection; a further call opens a new one."""
-        if self._socket:
-            self._socket.close()
-            self._socket = None
-
-    def _ask(self, request):
+    def _post(self, request):
         """Returns the status and the body of the response to a request."""
+        deadline = time.monotonic() + self._timeout
         try:
-            return self._post(request, time.monotonic() + self._timeout)
-        except (OSError, UnicodeError, h11.RemoteProtocolError) as error:
+            if self._connection.sock:
+                try:
+                    return self._post_once(request, deadline)
+                except (ConnectionError, http.client.HTTPException):
+                    # A server may close a connection that was idle.
+                    self.close()
+            # Connecting gives the whole of its time to each address.
+            infos = socket.getaddrinfo(
+                self._address.hostname,
+                self._address.port,
+                type=socket.SOCK_STREAM,
+            )
+            self._connection.timeout = _get_seconds_left(deadline) / len(infos)
+            self._connection.connect()
+            return self._post_once(request, deadline)
+        except (OSError, ValueError, http.client.HTTPException) as error:
             self.close()
             if isinstance(error, TimeoutError):
-                raise responses.explain(
-                    "late", self._address, f"{self._timeout:g}"
-                ) from error
+                raise self._explain("late", f"{self._timeout:g}") from error
             # Errors of a name lookup or of an encoding have no `strerror`.
             reason = getattr(error, "strerror", None) or error
-            if isinstance(error, h11.RemoteProtocolError):
+            if not isinstance(error, OSError | UnicodeError):
                 reason = f"it does not speak HTTP as expected: {error}"
-            raise responses.explain(
-                "unreachable", self._address, reason
-            ) from error
-
-    def _post(self, request, deadline):
-        if self._socket:
-            try:
-                return self._post_once(request, deadline)
-            except (ConnectionError, h11.RemoteProtocolError):
-                # A server may close a connection that was idle.
-                self.close()
-        place = self._address.hostname, self._address.port
-        # `create_connection` gives the whole of its time to each address.
-        infos = socket.getaddrinfo(*place, type=socket.SOCK_STREAM)
-        seconds = _get_seconds_left(deadline) / len(infos)
-        self._socket = socket.create_connection(place, seconds)
-        self._socket.settimeout(_get_seconds_left(deadline))
-        if self._address.scheme == "https":
-            context = ssl.create_default_context()
-            self._socket = context.wrap_socket(
-                self._socket, server_hostname=self._address.hostname
-            )
-        return self._post_once(request, deadline)
+            raise self._explain("unreachable", reason) from error
 
     def _post_once(self, request, deadline):
-        connection = h11.Connection(h11.CLIENT)
-        headers = {
-            "Host": str(self._address),
-            "Content-Type": "application/json",
-            "Content-Length": str(len(request)),
-            **self._key,
-        }
-        head = h11.Request(
-            method="POST", target=self._path, headers=list(headers.items())
-        )
-        content = b"".join(
-            connection.send(event)
-            for event in (head, h11.Data(data=request), h11.EndOfMessage())
-        )
-        self._socket.settimeout(_get_seconds_left(deadline))
-        self._socket.sendall(content)
-        status, body = None, bytearray()
-        for event in self._receive(connection, deadline):
-            if isinstance(event, h11.Response):
-                status = event.status_code
-            elif isinstance(event, h11.Data):
-                body += event.data
-        if connection.our_state is h11.MUST_CLOSE:
-            self.close()
-        return status, bytes(body)
+        connection = self._connection
+        connection.response_class = functools.partial(_Response, deadline)
+        connection.sock.settimeout(_get_seconds_left(deadline))
+        connection.request("POST", self._path, request, self._headers)
+        response = connection.getresponse()
+        # Read in parts, because a server may announce more than memory holds.
+        parts = iter(functools.partial(response.read, 2**16), b"")
+        return response.status, b"".join(parts)
 
-    def _receive(self, connection, deadline):
-        """Yields the events of a response up to its end."""
+
+class _Response(http.client.HTTPResponse):
+    """A response that arrives within the deadline and the limit of bytes."""
+
+    def __init__(self, deadline, sock, **options):
+        super().__init__(sock, **options)
+        self.fp = io.BufferedReader(_Arriving(deadline, sock, self.fp.detach()))
+
+
+class _Arriving(io.RawIOBase):
+    """What arrives at a socket, until it takes too long or is too much."""
+
+    def __init__(self, deadline, sock, raw):
+        self._deadline = deadline
+        self._socket = sock
+        self._raw = raw
+        self._bytes_left = limits.MAX_RESPONSE_BYTES
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
         # A socket's timeout limits only each read, and a server can send one
-        # byte a second, so each read gets the time that is left.
-        num_bytes = 0
-        while True:
-            event = connection.next_event()
-            if event is h11.NEED_DATA:
-                self._socket.settimeout(_get_seconds_left(deadline))
-                content = self._socket.recv(2**16)
-                if not content and connection.their_state is h11.SEND_RESPONSE:
-                    raise ConnectionAbortedError("it closed the connection")
-                connection.receive_data(content)
-                num_bytes += len(content)
-                # Counted, because a server can send more than it announces.
-                if num_bytes > limits.MAX_RESPONSE_BYTES:
-                    raise h11.RemoteProtocolError(
-                        f"more than {limits.MAX_RESPONSE_BYTES} bytes"
-                    )
-            elif isinstance(event, h11.EndOfMessage):
-                return
-            else:
-                yield event
+        # byte a second.
+        self._socket.settimeout(_get_seconds_left(self._deadline))
+        size = self._raw.readinto(buffer)
+        # Counted, because a server can send more than it announces.
+        self._bytes_left -= size
+        if self._bytes_left < 0:
+            raise http.client.HTTPException(
+                f"more than {limits.MAX_RESPONSE_BYTES} bytes"
+            )
+        return size
+
+    def close(self):
+        self._raw.close()
+        super().close()
 
 
 def _get_seconds_left(deadline):

@@ -172,7 +172,7 @@ class RestClientTest:
         answer = {"outputs": {"translations": [["y"]], "scores": [[0]]}}
         ask = foreign(200, json.dumps(answer).encode())
         assert ask(["x"]).translations == [["y"]]
-        ask._socket.shutdown(socket.SHUT_RDWR)
+        ask._connection.sock.shutdown(socket.SHUT_RDWR)
         assert ask(["x"]).translations == [["y"]]
 
     def test_a_url_can_have_a_path(self, server):

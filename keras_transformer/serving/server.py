@@ -7,12 +7,12 @@ from keras_transformer.serving.batcher import Batcher
 from keras_transformer.serving.errors import format_address
 from keras_transformer.serving.http_server import HttpServer
 from keras_transformer.serving.http_server import load_tls
-from keras_transformer.serving.lazy_versions import LazyVersions
-from keras_transformer.serving.lazy_versions import Memory
 from keras_transformer.serving.loaded_model import LoadedModel
 from keras_transformer.serving.monitor import Monitor
 from keras_transformer.serving.rest import RestApp
 from keras_transformer.serving.service import Service
+from keras_transformer.serving.versions import LazyVersions
+from keras_transformer.serving.versions import Memory
 from keras_transformer.serving.versions import Versions
 
 NUM_BATCH_THREADS = 2  # one moves data while the other computes

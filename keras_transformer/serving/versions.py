@@ -17,11 +17,13 @@ _log = logging.getLogger(__name__)
 
 
 class Status(typing.NamedTuple):
-    """State of a version, in the words of TF Serving."""
+    """State of a version, in the words of TF Serving, and its model."""
 
     state: str  # START, LOADING, AVAILABLE or END
     code: str = "OK"  # code of the error that ended loading
     message: str = ""
+    model: typing.Any = None  # if it is available
+    stamps: list | None = None  # of the files that could not be loaded
 
 
 class Versions:
@@ -39,13 +41,11 @@ class Versions:
         self.directory = directory
         self._load = load
         self._poll_seconds = poll_seconds
-        # Replaced as a whole, because other threads read them without a lock.
-        self._models = {}  # available models by number
+        # Replaced as a whole, because other threads read it without a lock.
         self._statuses = dict.fromkeys(
             find_versions(directory), Status("START")
         )
         self._is_starting = True  # until a version has been loaded
-        self._failed = {}  # number: state of its files when it failed
         self._stopping = threading.Event()
         self._thread = threading.Thread(
             target=self._watch, name="versions", daemon=True
@@ -55,20 +55,22 @@ class Versions:
         """Loads the newest version that can be loaded."""
         paths = find_versions(self.directory)
         self._statuses = dict.fromkeys(paths, Status("START"))
-        numbers = sorted(paths, reverse=True)
-        for position, number in enumerate(numbers):
-            if self._load_version(number, paths[number]):
+        failed = []
+        for number in sorted(paths, reverse=True):
+            self._load_version(number, paths[number])
+            if self._statuses[number].model:
                 break
+            failed.append(number)
         else:
-            newest = numbers[0]
+            newest = failed[0]
             raise UserError(
                 f"The model in {paths[newest]} cannot be loaded "
                 f"({self._statuses[newest].message}). Export it again with "
                 "kt-exporter."
             )
         # If none can be loaded, the error says so.
-        for failed in numbers[:position]:
-            _warn(failed, self._statuses[failed].message)
+        for number in failed:
+            self._warn(number)
         self._is_starting = False
 
     def watch(self):
@@ -86,7 +88,8 @@ class Versions:
 
         It returns None if there is no such version.
         """
-        models = self._models  # read once: the other thread replaces it
+        models = {n: one.model for n, one in self._statuses.items()}
+        models = {n: model for n, model in models.items() if model}
         if number is None and models:
             number = max(models)
         if number in models:
@@ -111,22 +114,20 @@ class Versions:
             _log.warning("%s cannot be read: %s", self.directory, error)
             return
         for number in self._statuses.keys() - paths.keys():
-            self._failed.pop(number, None)
-            if number in self._models:
+            if self._statuses[number].model:
                 _log.info("Version %d is gone.", number)
-            self._models = {
-                n: model for n, model in self._models.items() if n != number
-            }
             self._set_status(number, Status("END"))
         # The newest first, because it is the default of all requests.
         for number in sorted(paths, reverse=True):
-            path = paths[number]
-            if number in self._failed:
-                is_new = self._failed[number] != read_file_stamps(path)
+            status = self._statuses.get(number, Status("START"))
+            is_loaded = status.model is not None
+            if is_loaded or status.stamps == read_file_stamps(paths[number]):
+                continue
+            self._load_version(number, paths[number])
+            if self._statuses[number].model:
+                _log.info("Version %d is loaded.", number)
             else:
-                is_new = number not in self._models
-            if is_new:
-                self._load_version(number, path)
+                self._warn(number)
             if self._stopping.is_set():
                 return
 
@@ -136,34 +137,120 @@ class Versions:
             self._stopping.wait(self._poll_seconds)
 
     def _load_version(self, number, path):
-        """Loads a version and returns whether it succeeded."""
+        """Loads a version, and notes its model or the error."""
         # Read before loading, so that a change in the meantime is noticed.
         stamps = read_file_stamps(path)
         self._set_status(number, Status("LOADING"))
         try:
-            model = self._load(path)
+            status = Status("AVAILABLE", model=self._load(path))
         # Any error in one version must not stop the others.
         except Exception as error:
             code = CODES[getattr(error, "error_code", CODES.index("UNKNOWN"))]
             message = " ".join(str(error).split()) or repr(error)
-            self._failed[number] = stamps
-            if self._models:
-                _warn(number, message)
-            self._set_status(number, Status("END", code, message))
-            return False
-        self._failed.pop(number, None)
-        if self._models:
-            _log.info("Version %d is loaded.", number)
-        self._models = {**self._models, number: model}
-        self._set_status(number, Status("AVAILABLE"))
-        return True
+            status = Status("END", code, message, stamps=stamps)
+        self._set_status(number, status)
 
     def _set_status(self, number, status):
         self._statuses = {**self._statuses, number: status}
 
+    def _warn(self, number):
+        message = self._statuses[number].message
+        _log.warning("Version %d cannot be loaded: %s", number, message)
 
-def _warn(number, message):
-    _log.warning("Version %d cannot be loaded: %s", number, message)
+
+class Memory:
+    """Unloads the least recently used models above a limit of bytes.
+
+    A model counts by the size of its files. The one in use always stays.
+    """
+
+    def __init__(self, max_bytes):
+        self._max_bytes = max_bytes
+        self._sizes = {}  # by model; the last one was used last
+        self._lock = threading.Lock()
+
+    def note_use(self, model, size):
+        """Makes room for a model that is used now."""
+        unloaded = []
+        with self._lock:
+            self._sizes.pop(model, None)
+            self._sizes[model] = size
+            while len(self._sizes) > 1 and (
+                sum(self._sizes.values()) > self._max_bytes
+            ):
+                unloaded.append(next(iter(self._sizes)))
+                del self._sizes[unloaded[-1]]
+        for one in unloaded:
+            one.unload()
+
+    def forget(self, model):
+        """Notes that a model is not loaded after all."""
+        with self._lock:
+            self._sizes.pop(model, None)
+
+
+class LazyVersions:
+    """The `Versions` of a model that is loaded when it is first asked for."""
+
+    loads_on_demand = True
+
+    def __init__(self, directory, load, memory):
+        find_versions(directory)  # or an error
+        self.directory = directory
+        self._load = load
+        self._memory = memory
+        self._size = 0
+        self._versions = None  # or those that are loaded
+        self._lock = threading.Lock()
+
+    def get(self, number=None):
+        """Returns a version as `Versions.get` does, after it is loaded."""
+        with self._lock:
+            if self._versions is None:
+                stamps = read_file_stamps(self.directory)
+                self._size = sum(size for _, _, size, _ in stamps)
+                self._memory.note_use(self, self._size)
+                self._versions = self._open()
+            versions = self._versions
+        self._memory.note_use(self, self._size)
+        return versions.get(number)
+
+    def list_statuses(self):
+        """Returns statuses as `Versions` does; nothing is loaded for them."""
+        versions = self._versions
+        if versions:
+            return versions.list_statuses()
+        with contextlib.suppress(UserError):  # the directory is gone
+            return dict.fromkeys(find_versions(self.directory), Status("START"))
+        return {}
+
+    def unload(self):
+        """Releases the model; requests that run keep theirs to their end."""
+        versions, self._versions = self._versions, None
+        if versions:
+            versions.stop()
+
+    # A server calls these methods of `Versions`, too.
+    stop = unload
+
+    def start(self):
+        """Loads nothing yet."""
+
+    watch = start
+
+    def _open(self):
+        try:
+            versions = Versions(self.directory, self._load)
+            versions.start()
+        except UserError as error:
+            self._memory.forget(self)
+            _log.warning("%s", error)
+            raise RequestError(
+                "UNAVAILABLE",
+                "The model cannot be loaded. The log of the server says why.",
+            ) from error
+        versions.watch()
+        return versions
 
 
 def find_versions(directory):

@@ -13,6 +13,7 @@ from keras_transformer.files.versions import CTRANSLATE2_FILE
 from keras_transformer.files.versions import SAVED_MODEL_FILE
 from keras_transformer.files.versions import find_versions
 from keras_transformer.formats.demo import find_directory
+from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.model_config import ModelConfig
 from keras_transformer.parsing.linearization import LINEARIZATIONS
 from keras_transformer.parsing.target_text import find_linearization
@@ -75,7 +76,7 @@ EARLY_PADDING = (
     f"before it. {_WAY_OUT}"
 )
 
-ANY = object()  # stands for all values of a field in `check_understood`
+_ANY = object()  # stands for all values of a field in `check_understood`
 
 
 def list_directories(path: Paths) -> list:
@@ -182,14 +183,25 @@ def check_search(options, where):
             )
 
 
+def allow_any(*names):
+    """Returns the fields of a model that an exporter lays out, for all values.
+
+    They are the `names` and those that all exporters lay out.
+    """
+    names += (*TRAINING_ONLY, "num_layers", "num_decoder_layers", "d_model")
+    names += ("d_ff", "num_heads", "max_length", "norm_epsilon")
+    names += ("attention_bias", "output_bias", "scale_embeddings")
+    return dict.fromkeys((*names, "tied_embeddings"), _ANY)
+
+
 def check_understood(config, understood, where, advice):
     """Checks that an exporter understands all fields of a model.
 
     A field without weights can change what a model computes. An exporter that
     overlooks it would write a model with other outputs, so every field that an
-    exporter does not declare must have its default. `understood` holds a tuple
-    of values, or `ANY`, by the name of a field. `where` and `advice` are the
-    phrase and the sentence of the error.
+    exporter does not declare must have its default. `understood` has a tuple of
+    values by the name of a field, or comes from `allow_any`. `where` and
+    `advice` are the phrase and the sentence of the error.
     """
     field = find_unknown_field(config, understood)
     if not field:
@@ -216,7 +228,7 @@ def find_unknown_field(config, understood):
         # A user's model may compute something else with any value.
         if config.model_class and not hasattr(ModelConfig, field.name):
             values = ()
-        if values is not ANY and getattr(config, field.name) not in values:
+        if values is not _ANY and getattr(config, field.name) not in values:
             return field
     return None
 

@@ -14,6 +14,7 @@ from keras_transformer.files.versions import is_version
 from keras_transformer.files.versions import list_versions
 from keras_transformer.formats import exported
 from keras_transformer.runs import data_record
+from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.scoring.quality import QualityEstimate
 
@@ -39,11 +40,27 @@ def make_version(export_dir):
             writing.move(aside, path)
 
 
-def write_record(directory, run, step, options, packages, **more):
-    """Writes `export.json`: the origin of a model and how it decodes.
+def write_version(run, step, export_dir, export, packages, write, certify):
+    """Writes a checkpoint as the next version of an export; returns its path.
 
-    The estimate of quality that the checkpoint has comes along.
+    `write` fills a directory and returns further entries of `export.json`. The
+    dictionary `export` is as for `write_model_card`. `certify` takes the
+    directory before it appears, and returns a text for the card, or is None.
     """
+    with make_version(export_dir) as (aside, path):
+        more = write(aside)
+        extra = os.path.join(aside, exported.EXTRA)  # of a SavedModel
+        place = extra if os.path.isdir(extra) else aside
+        _write_record(place, run, step, export["decode"], packages, more)
+        export["certificate"] = certify and certify(aside)
+        write_model_card(place, run, step, export)
+    # A second copy for people who open the directory of versions.
+    write_model_card(export_dir, run, step, export)
+    return path
+
+
+def _write_record(directory, run, step, options, packages, more):
+    """Writes `export.json`, and the estimate of quality of the checkpoint."""
     if quality := QualityEstimate.read(run.path, step):
         quality.write(directory)
     # The readers in `decoding` need `decode` and the hash of the vocabulary.

@@ -12,7 +12,6 @@ from keras_transformer.files.directories import stage_directory
 from keras_transformer.files.quiet import hide_module
 from keras_transformer.files.records import hash_record
 from keras_transformer.formats import exported
-from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.search.options import DecodeOptions
 
@@ -21,15 +20,8 @@ from keras_transformer.search.options import DecodeOptions
 VERSION = 2
 # The fields of a model that `RunConverter` lays out for CTranslate2, and
 # `span_labels`, which the search of a parser does without.
-UNDERSTOOD = dict.fromkeys(
-    (
-        *TRAINING_ONLY,
-        *("num_layers", "num_decoder_layers", "d_model", "d_ff"),
-        *("num_heads", "d_k", "d_v", "max_length", "norm_epsilon"),
-        *("span_labels", "max_relative_position"),
-        *("attention_bias", "output_bias", "scale_embeddings"),
-    ),
-    exported.ANY,
+UNDERSTOOD = exported.allow_any(
+    "d_k", "d_v", "span_labels", "max_relative_position"
 )
 UNDERSTOOD["norm"] = ("post", "pre")
 UNDERSTOOD["activation"] = ("relu", "gelu", "silu")

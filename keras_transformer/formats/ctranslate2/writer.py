@@ -5,7 +5,6 @@ from keras_transformer.formats.ctranslate2.conversion import convert_run
 from keras_transformer.formats.ctranslate2.conversion import find_understood
 from keras_transformer.formats.exported import check_understood
 from keras_transformer.formats.exported import require_ctranslate2
-from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.weights import check_checkpoint
 
 FORMAT = "ctranslate2"
@@ -59,30 +58,20 @@ def export_ctranslate2(
         "quantization": quantization,
         "shortlist": shortlist is not None,
     }
-    with versions.make_version(export_dir) as (aside, path):
-        _write(run, aside, options, step, quantization, shortlist)
-        export["certificate"] = certify and certify(aside)
-        write_model_card(aside, run, step, export)
-    # A second copy for people who open the directory of versions.
-    write_model_card(export_dir, run, step, export)
-    return path
 
+    def write(directory):
+        facts = {
+            "format": FORMAT,
+            "precision": quantization,
+            "max_tokens": convert_run(run, step, directory, quantization),
+            "num_parameters": run.count_parameters(step),
+            "averages_heads": True,
+        }
+        if shortlist:
+            sha256 = shortlist.write(directory, run.vocabularies)
+            facts["shortlist_sha256"] = sha256
+        return facts
 
-def _write(run, directory, options, step, quantization, shortlist):
-    max_tokens = convert_run(run, step, directory, quantization)
-    more = {}
-    if shortlist:
-        more["shortlist_sha256"] = shortlist.write(directory, run.vocabularies)
-    versions.write_record(
-        directory,
-        run,
-        step,
-        options,
-        PACKAGES,
-        format=FORMAT,
-        precision=quantization,
-        max_tokens=max_tokens,
-        num_parameters=run.count_parameters(step),
-        averages_heads=True,
-        **more,
+    return versions.write_version(
+        run, step, export_dir, export, PACKAGES, write, certify
     )

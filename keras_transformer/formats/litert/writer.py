@@ -7,7 +7,6 @@ from keras_transformer.files.quiet import silence
 from keras_transformer.formats import exported
 from keras_transformer.formats import versions
 from keras_transformer.formats.onnx import tokenizer
-from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import find_max_tokens
 from keras_transformer.token_ids import END_ID
@@ -42,25 +41,24 @@ def export_litert(
         export_dir, FORMAT, 4 * run.count_parameters(step)
     )
     model = load_model(run, step)
-    export = {
+    facts = {
         "format": FORMAT,
-        "decode": options,
         "quantization": quantization,
         "max_tokens": find_max_tokens(run.hparams),
     }
-    with versions.make_version(export_dir) as (aside, path):
+
+    def write(directory):
         content = _convert(model, run.vocabularies, options, quantization)
-        with open(os.path.join(aside, exported.FILES[FORMAT]), "wb") as file:
+        path = os.path.join(directory, exported.FILES[FORMAT])
+        with open(path, "wb") as file:
             file.write(content)
-        tokenizer.write_tokenizers(run.vocabularies, aside)
-        facts = {**export, "end_id": END_ID, "pad_id": PAD_ID}
-        del facts["decode"]
-        versions.write_record(aside, run, step, options, PACKAGES, **facts)
-        export["certificate"] = certify and certify(aside)
-        write_model_card(aside, run, step, export)
-    # A second copy for people who open the directory of versions.
-    write_model_card(export_dir, run, step, export)
-    return path
+        tokenizer.write_tokenizers(run.vocabularies, directory)
+        return {**facts, "end_id": END_ID, "pad_id": PAD_ID}
+
+    return versions.write_version(
+        *(run, step, export_dir, {**facts, "decode": options}),
+        *(PACKAGES, write, certify),
+    )
 
 
 def check_model(run, options, quantization="float32"):

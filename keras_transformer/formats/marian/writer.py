@@ -7,14 +7,13 @@ import numpy as np
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files.records import write_record
-from keras_transformer.formats.exported import ANY
+from keras_transformer.formats.exported import allow_any
 from keras_transformer.formats.exported import check_understood
 from keras_transformer.formats.marian import config as marian_config
 from keras_transformer.formats.marian import tensor_files
 from keras_transformer.formats.marian import vocabulary_files as marian_files
 from keras_transformer.formats.marian import weights as marian_weights
 from keras_transformer.formats.marian.reader import WEIGHTS_FILE
-from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.runs.data_record import find_languages
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.weights import check_checkpoint
@@ -33,15 +32,7 @@ FILES = (
 # Only exports have this in the metadata of their weights.
 _MARK = {"producer": "keras_transformer"}
 # The fields of a model that Marian has; see `check_understood`.
-UNDERSTOOD = dict.fromkeys(
-    (
-        *TRAINING_ONLY,
-        *("num_layers", "num_decoder_layers", "d_model", "d_ff", "num_heads"),
-        *("max_length", "norm_epsilon", "attention_bias", "output_bias"),
-        *("scale_embeddings", "tied_embeddings"),
-    ),
-    ANY,
-)
+UNDERSTOOD = allow_any()
 UNDERSTOOD["activation"] = tuple(marian_config.ACTIVATIONS.values())
 UNDERSTOOD["decoder_start"] = ("zero", "padding")
 # The bias of padding where its embedding is not a part of the model. It leaves
@@ -108,7 +99,7 @@ def check_model(run):
             f"`d_k` and `d_v` must be d_model / num_heads {where}. Received: "
             f"d_k={config.d_k}, d_v={config.d_v}. {advice}"
         )
-    understood = {**UNDERSTOOD, "d_k": ANY, "d_v": ANY}
+    understood = allow_any("d_k", "d_v") | UNDERSTOOD
     check_understood(config, understood, where, advice)
 
 

@@ -4,14 +4,12 @@ import os
 
 from keras_transformer.files.records import write_record
 from keras_transformer.formats import versions
-from keras_transformer.formats.exported import ANY
+from keras_transformer.formats.exported import allow_any
 from keras_transformer.formats.exported import check_translates
 from keras_transformer.formats.exported import check_understood
 from keras_transformer.formats.exported import require_package
 from keras_transformer.formats.marian import config as marian_config
 from keras_transformer.formats.onnx import tokenizer
-from keras_transformer.model_config import TRAINING_ONLY
-from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.token_ids import END_ID
@@ -24,16 +22,9 @@ FOLDER = "onnx"  # that of the graphs, as transformers.js has it
 ENCODER, DECODER = "encoder_model", "decoder_model_merged"
 QUANTIZED = "_quantized"  # ends the names of the graphs in 8 bits
 # The fields of a model that the graphs lay out; see `check_understood`.
-UNDERSTOOD = dict.fromkeys(
-    (
-        *TRAINING_ONLY,
-        *("num_layers", "num_decoder_layers", "d_model", "d_ff", "num_heads"),
-        *("d_k", "d_v", "norm", "norm_epsilon", "activation"),
-        *("attention_bias", "positional_encoding", "neighbourhood_size"),
-        *("max_relative_position", "tied_embeddings", "scale_embeddings"),
-        *("output_bias", "decoder_start", "max_length"),
-    ),
-    ANY,
+UNDERSTOOD = allow_any(
+    *("d_k", "d_v", "norm", "activation", "positional_encoding"),
+    *("neighbourhood_size", "max_relative_position", "decoder_start"),
 )
 
 
@@ -54,18 +45,16 @@ def export_onnx(run, export_dir, options, step=None, certify=None):
     versions.check_export_dir(
         export_dir, FORMAT, 5 * run.count_parameters(step)
     )
+
+    def write(directory):
+        _write_graphs(run, step, os.path.join(directory, FOLDER))
+        _write_settings(run, options, directory)
+        return {"format": FORMAT}
+
     export = {"format": FORMAT, "decode": options}
-    with versions.make_version(export_dir) as (aside, path):
-        _write_graphs(run, step, os.path.join(aside, FOLDER))
-        _write_settings(run, options, aside)
-        versions.write_record(
-            *(aside, run, step, options, PACKAGES), format=FORMAT
-        )
-        export["certificate"] = certify and certify(aside)
-        write_model_card(aside, run, step, export)
-    # A second copy for people who open the directory of versions.
-    write_model_card(export_dir, run, step, export)
-    return path
+    return versions.write_version(
+        run, step, export_dir, export, PACKAGES, write, certify
+    )
 
 
 def check_model(run):

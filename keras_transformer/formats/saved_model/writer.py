@@ -1,6 +1,7 @@
 """Writes a run's model as a SavedModel, for TensorFlow and its servers."""
 
 import contextlib
+import functools
 import logging
 import os
 import re
@@ -11,7 +12,6 @@ from keras_transformer.files.quiet import silence
 from keras_transformer.formats import versions
 from keras_transformer.formats.exported import EXTRA
 from keras_transformer.parsing.target_text import find_linearization
-from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.options import find_max_tokens
@@ -57,19 +57,15 @@ def export_saved_model(
         "normalizes_text": run.source_vocabulary.normalizes_text,
         "language_codes": run.source_vocabulary.language_codes,
     }
-    with versions.make_version(export_dir) as (aside, path):
-        _save(model, run, options, facts, aside)
-        extra = os.path.join(aside, EXTRA)
-        packages = [*PACKAGES, "tensorflow-text"] if of_text else PACKAGES
-        versions.write_record(extra, run, step, options, packages, **facts)
-        export["certificate"] = certify and certify(aside)
-        write_model_card(extra, run, step, export)
-    # A second copy for people who open the directory of versions.
-    write_model_card(export_dir, run, step, export)
-    return path
+    packages = [*PACKAGES, "tensorflow-text"] if of_text else PACKAGES
+    save = functools.partial(_save, model, run, options, facts)
+    return versions.write_version(
+        run, step, export_dir, export, packages, save, certify
+    )
 
 
 def _save(model, run, options, facts, directory):
+    """Fills a directory; returns the facts about the model for its record."""
     import tensorflow as tf
 
     from keras_transformer.formats.saved_model.text_module import TextModule
@@ -101,6 +97,7 @@ def _save(model, run, options, facts, directory):
     if not facts["of_text"]:
         # The clients of this model encode text themselves.
         run.vocabularies.write(extra)
+    return facts
 
 
 @contextlib.contextmanager

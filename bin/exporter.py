@@ -45,6 +45,7 @@ token of huggingface_hub, which pip install '.[hub]' installs. A new model there
 is public, so state a --licence.
 """
 
+import importlib
 import os
 import sys
 
@@ -135,15 +136,6 @@ FLAGS = flags.define(
         ),
     ),
 )
-DEFAULT_DIRS = {
-    "saved_model": "export",
-    "saved_model_ids": "export_ids",
-    "ctranslate2": "export_ctranslate2",
-    "marian": "export_marian",
-    "html": "export_html",
-    "onnx": "export_onnx",
-    "litert": "export_litert",
-}
 
 
 def main(argv):
@@ -171,8 +163,9 @@ def main(argv):
         hub.check_upload(FLAGS.push_to_hub)
     # Each format has its own directory, since a server takes all folders of one
     # directory as versions of the same model.
-    export_dir = FLAGS.export_dir or run.file(DEFAULT_DIRS[FLAGS.format])
-    export_dir = os.path.normpath(export_dir)
+    folder = FLAGS.format.replace("saved_model", "export")
+    folder = folder if folder.startswith("export") else f"export_{folder}"
+    export_dir = os.path.normpath(FLAGS.export_dir or run.file(folder))
     if FLAGS.format == "ctranslate2":
         # Before a shortlist is learnt, which can take a minute.
         exported.require_ctranslate2()
@@ -184,6 +177,8 @@ def main(argv):
             of_text=FLAGS.format == "saved_model",
         )
         versions.check_export_dir(export_dir, "saved_model")
+    elif FLAGS.format == "litert":
+        versions.check_backend(read_backend(), "A model of LiteRT")
     path = _export(run, export_dir, options, _plan_certificate(run, options))
     print(path)
     if FLAGS.push_to_hub:
@@ -200,19 +195,19 @@ def main(argv):
 
 def _check_flags():
     rule = f"has no effect with --format={FLAGS.format}"
-    if FLAGS.format == "ctranslate2":
-        flags.refuse(FLAGS, ["precision"], rule, "Use --quantization.")
-    elif FLAGS.format == "litert":
-        flags.refuse(FLAGS, ["precision", "shortlist"], rule)
-    elif FLAGS.format in ("marian", "html", "onnx"):
-        names = ["precision", "quantization", "shortlist"]
-        flags.refuse(FLAGS, names, rule)
-        if FLAGS.format == "html":
-            flags.refuse(FLAGS, ["push_to_hub"], rule)
-    else:
-        flags.refuse(FLAGS, ["quantization"], rule, "Use --precision.")
-        way_out = "Leave it out, or use --format=ctranslate2."
+    is_saved_model = FLAGS.format.startswith("saved_model")
+    has_quantization = FLAGS.format in ("ctranslate2", "litert")
+    if not is_saved_model:
+        way_out = "Use --quantization." if has_quantization else "Remove it."
+        flags.refuse(FLAGS, ["precision"], rule, way_out)
+    if not has_quantization:
+        way_out = "Use --precision." if is_saved_model else "Remove it."
+        flags.refuse(FLAGS, ["quantization"], rule, way_out)
+    if FLAGS.format != "ctranslate2":
+        way_out = "Remove it, or use --format=ctranslate2."
         flags.refuse(FLAGS, ["shortlist"], rule, way_out)
+    if FLAGS.format == "html":
+        flags.refuse(FLAGS, ["push_to_hub"], rule)
     corpora = FLAGS.shortlist or []
     if not corpora:
         flags.refuse(FLAGS, ["shortlist_size"], "needs --shortlist")
@@ -260,41 +255,27 @@ def _plan_certificate(run, options):
 
 
 def _export(run, export_dir, options, certify):
-    arguments = run, export_dir, options, FLAGS.checkpoint_step
-    # These formats need only the arrays of a checkpoint, not a backend.
-    if FLAGS.format == "onnx":
-        from keras_transformer.formats.onnx.writer import export_onnx
-
-        return export_onnx(*arguments, certify)
-    if FLAGS.format == "marian":
-        from keras_transformer.formats.marian import writer as marian
-
-        return marian.export_marian(*arguments, certify)
-    if FLAGS.format == "html":
-        from keras_transformer.formats.html.writer import export_html
-
-        return export_html(*arguments, certify)
+    # Only these formats need a backend; the others read a checkpoint's arrays.
+    folder, more = FLAGS.format, {}
     if FLAGS.format == "ctranslate2":
-        from keras_transformer.formats.ctranslate2 import writer as ctranslate2
-
-        shortlist = _learn_shortlist(run)
-        return ctranslate2.export_ctranslate2(
-            *arguments, FLAGS.quantization, shortlist, certify
-        )
-    # Only these formats trace a TensorFlow graph.
-    if FLAGS.format == "litert":
-        from keras_transformer.formats.litert.writer import export_litert
-        from keras_transformer.formats.versions import check_backend
-
-        check_backend(read_backend(), "A model of LiteRT")
+        more["shortlist"] = _learn_shortlist(run)
+    elif FLAGS.format == "litert":
         load_backend()
-        return export_litert(*arguments, FLAGS.quantization, certify)
-    load_backend()
-    from keras_transformer.formats.saved_model.writer import export_saved_model
-
-    precision = model_flags.export_precision(FLAGS)
-    of_text = FLAGS.format == "saved_model"
-    return export_saved_model(*arguments, precision, of_text, certify)
+    elif FLAGS.format.startswith("saved_model"):
+        load_backend()
+        folder = "saved_model"
+        more["precision"] = model_flags.export_precision(FLAGS)
+        more["of_text"] = FLAGS.format == "saved_model"
+    if FLAGS.format in ("ctranslate2", "litert"):
+        more["quantization"] = FLAGS.quantization
+    writer = importlib.import_module(
+        f"keras_transformer.formats.{folder}.writer"
+    )
+    return getattr(writer, f"export_{folder}")(
+        *(run, export_dir, options, FLAGS.checkpoint_step),
+        certify=certify,
+        **more,
+    )
 
 
 run = command.make_script(main, FLAGS)

@@ -1,4 +1,6 @@
-"""The error that a user can mend, and a check for a lack of memory."""
+"""The error that a user can mend, and checks of memory and packages."""
+
+import importlib.util
 
 # TensorFlow and JAX raise these; neither is loaded in every process.
 _OUT_OF_MEMORY = ("ResourceExhaustedError", "RESOURCE_EXHAUSTED")
@@ -12,6 +14,18 @@ class UserError(ValueError):
     has three parts: the rule, what was received, and the way out. A message
     about an event says what happened, to what, and what to do.
     """
+
+
+def require_package(module, name, requirement, more=""):
+    """Raises a `UserError` unless a package of Python is installed.
+
+    The `name` begins the message, such as "Documents need sentencex, which".
+    """
+    if importlib.util.find_spec(module) is None:
+        raise UserError(
+            f"{name} is not installed. Install it with pip install "
+            f"{requirement}{more}."
+        )
 
 
 def is_out_of_memory(error):

@@ -1,7 +1,6 @@
 """A document whose sentences can be replaced by translations."""
 
 import bisect
-import importlib.util
 import os
 import re
 
@@ -12,6 +11,7 @@ from keras_transformer.documents import stand_ins
 from keras_transformer.documents import subtitles
 from keras_transformer.documents.placing import place_markup
 from keras_transformer.errors import UserError
+from keras_transformer.errors import require_package
 
 BYTE_ORDER_MARK = "\ufeff"
 FORMATS = ("text", "markdown", "html", "srt", "vtt")
@@ -216,7 +216,8 @@ def get_parser(format):
             f"Received: {format!r}. Choose one of them."
         )
     if format == "markdown":
-        check_package("markdown_it", "markdown-it-py")
+        name = "markdown-it-py"
+        require_package("markdown_it", f"Documents need {name}, which", name)
         # Imported here because it is an optional dependency.
         from keras_transformer.documents import markdown_text
 
@@ -249,15 +250,6 @@ def split_sentences(pieces, language):
     return parts + _split_block(block, segment)
 
 
-def check_package(module, package):
-    """Raises a `UserError` if a library for documents is not installed."""
-    if importlib.util.find_spec(module) is None:
-        raise UserError(
-            f"Documents need {package}, which is not installed. Install it "
-            f"with pip install {package}."
-        )
-
-
 def make_segmenter(language):
     """Returns a function that divides a line into sentences, a list."""
     if not _LANGUAGE.fullmatch(language):
@@ -267,7 +259,8 @@ def make_segmenter(language):
         )
     # The library knows no regions.
     language = re.split("[-_]", language.lower())[0]
-    check_package("sentencex", "sentencex")
+    name = "sentencex"
+    require_package(name, f"Documents need {name}, which", name)
     # Imported here because it is an optional dependency.
     import sentencex
 

@@ -1,12 +1,12 @@
 """What exported models have in common: files, records and input errors."""
 
 import dataclasses
-import importlib.util
 import os
 from collections.abc import Iterable
 
 from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
+from keras_transformer.errors import require_package
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import read_record
 from keras_transformer.files.versions import CTRANSLATE2_FILE
@@ -240,15 +240,6 @@ def is_ctranslate2(path):
 
 def require_ctranslate2():
     require_package("ctranslate2", "CTranslate2", "ctranslate2")
-
-
-def require_package(module, name, requirement, more=""):
-    """Raises a `UserError` unless a package of Python is installed."""
-    if importlib.util.find_spec(module) is None:
-        raise UserError(
-            f"{name} is not installed. Install it with pip install "
-            f"{requirement}{more}."
-        )
 
 
 def require_tensorflow_text(more):

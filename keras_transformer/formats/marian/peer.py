@@ -8,7 +8,7 @@ for a batch, which forces the end, and here each sentence has a limit.
 import numpy as np
 
 from keras_transformer.data.batches.padding import pad
-from keras_transformer.formats.exported import require_package
+from keras_transformer.errors import require_package
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import FIRST_SYMBOL_ID
 from keras_transformer.token_ids import NEVER_WRITTEN

@@ -2,12 +2,12 @@
 
 import os
 
+from keras_transformer.errors import require_package
 from keras_transformer.files.records import write_record
 from keras_transformer.formats import versions
 from keras_transformer.formats.exported import allow_any
 from keras_transformer.formats.exported import check_translates
 from keras_transformer.formats.exported import check_understood
-from keras_transformer.formats.exported import require_package
 from keras_transformer.formats.marian import config as marian_config
 from keras_transformer.formats.onnx import tokenizer
 from keras_transformer.runs.weights import check_checkpoint

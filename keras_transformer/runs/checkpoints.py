@@ -28,7 +28,7 @@ CONVERTED_NAME = re.compile(
     r"ckpt-(?P<step>[0-9]{1,18})\.converted-(?P<key>[0-9a-f]{16})"
     rf"(?P<incomplete>{re.escape(writing.INCOMPLETE)})?"
 )
-_EVALUATIONS = [{"step": WHOLE, "seconds?": float, "score?": (float, None)}]
+_EVALUATION = {"step": WHOLE, "seconds?": float, "score?": (float, None)}
 _EVALUATIONS_REMEDY = (
     "Delete it. Every checkpoint then counts as made at an evaluation, and "
     "none as the best."
@@ -92,29 +92,35 @@ class Checkpoints:
         0.1 wrote no such file. Evaluations newer than all checkpoints are
         ignored: a killed process did not complete their checkpoints.
         """
-        # Read anew each time, since a trainer may be adding to the file.
-        path, steps = self._evaluations_path, self.steps
-        # `exists` would overlook a link to nothing.
-        if not os.path.lexists(path):
-            return [Evaluation(step) for step in steps]
-        evaluations = [
+        entries = self._read_entries(
+            self._evaluations_path, _EVALUATION, _EVALUATIONS_REMEDY
+        )
+        if entries is None:
+            return [Evaluation(step) for step in self.steps]
+        return [
             Evaluation(
                 entry["step"], entry.get("seconds", 0.0), entry.get("score")
             )
-            for entry in read_record(path, _EVALUATIONS, _EVALUATIONS_REMEDY)
+            for entry in entries
         ]
-        _check_order([e.step for e in evaluations], path, _EVALUATIONS_REMEDY)
-        return [e for e in evaluations if steps and e.step <= steps[-1]]
 
     @property
     def timed_steps(self):
         """Steps of all timed checkpoints, including deleted ones."""
-        path, steps = self._timed_path, self.steps
+        return self._read_entries(self._timed_path, WHOLE, _TIMED_REMEDY) or []
+
+    def _read_entries(self, path, shape, remedy):
+        """Reads records of steps up to the newest checkpoint, or None."""
+        # Read anew each time, since a trainer may be adding to the file.
+        newest = max(self.steps, default=-1)
+        # `exists` would overlook a link to nothing.
         if not os.path.lexists(path):
-            return []
-        timed_steps = read_record(path, [WHOLE], _TIMED_REMEDY)
-        _check_order(timed_steps, path, _TIMED_REMEDY)
-        return [step for step in timed_steps if steps and step <= steps[-1]]
+            return None
+        entries = read_record(path, [shape], remedy)
+        by_step = {e if shape is WHOLE else e["step"]: e for e in entries}
+        if len(by_step) < len(entries) or list(by_step) != sorted(by_step):
+            raise file_error(path, "where the steps do not ascend", remedy)
+        return [by_step[step] for step in by_step if step <= newest]
 
     @property
     def best_step(self):
@@ -123,10 +129,7 @@ class Checkpoints:
 
     def save(self, step, arrays):
         """Writes a checkpoint to the disk completely; returns its path."""
-        os.makedirs(self.directory, exist_ok=True)
-        path = self.path(step)
-        checkpoint_file.write_arrays(path, arrays)
-        return path
+        return self._write(self.path(step), arrays)
 
     def add_evaluations(self, *evaluations):
         """Records evaluations; each replaces an earlier one of its step.
@@ -204,9 +207,12 @@ class Checkpoints:
 
     def save_base(self, arrays):
         """Writes the weights that do not change in a run with adapters."""
+        self._write(os.path.join(self.directory, adapters.BASE_FILE), arrays)
+
+    def _write(self, path, arrays):
         os.makedirs(self.directory, exist_ok=True)
-        path = os.path.join(self.directory, adapters.BASE_FILE)
         checkpoint_file.write_arrays(path, arrays)
+        return path
 
     def _read(self, step, read, *options):
         """Returns what `read` finds in the one or two files of a checkpoint."""
@@ -332,11 +338,6 @@ class CheckpointWriter:
         self.checkpoints.remove_outdated(self.keep_max, self.keep_every_n_hours)
 
 
-def _check_order(steps, path, remedy):
-    if steps != sorted(set(steps)):
-        raise file_error(path, "where the steps do not ascend", remedy)
-
-
 def select_kept(
     steps, evaluations, keep_max=None, keep_every_n_hours=0.0, timed_steps=()
 ):
@@ -359,7 +360,10 @@ def select_kept(
     kept.update(evaluation.step for evaluation in evaluations[newest])
     kept.update(timed_steps[newest])
     kept.add(find_best_step(steps, evaluations))
-    kept.update(_find_first_of_periods(evaluations, 3600 * keep_every_n_hours))
+    if period := 3600 * keep_every_n_hours:
+        # In period 0 training has just started, so none is kept from it.
+        firsts = {e.seconds // period: e.step for e in reversed(evaluations)}
+        kept.update(step for number, step in firsts.items() if number)
     return [step for step in steps if step in kept]
 
 
@@ -383,13 +387,3 @@ def find_newest_without_gap(steps, recorded_steps):
     )
     return sorted(newest_first)
 
-
-def _find_first_of_periods(evaluations, period):
-    """Yields the first step evaluated in each period after the first one."""
-    before = 0
-    for evaluation in evaluations if period else ():
-        # In period 0 training has just started, so none is kept from it.
-        number = evaluation.seconds // period
-        if number > before:
-            yield evaluation.step
-        before = number

@@ -213,17 +213,17 @@ class RunDirectory(vocabularies.HasVocabularies):
         `train_steps` may differ. So may `batch_tokens` if
         `effective_batch_tokens` is set, since updates do not depend on it.
         """
+        kind = None
         if self.averaged_steps:
+            kind = "an average of checkpoints"
+            way_out = "Resume the run whose checkpoints were averaged."
+        elif self.imported_from:
+            kind = "an imported model"
+            way_out = f"Begin another run with --warm_start_from={self.path}."
+        if kind:
             raise UserError(
-                "`output_dir` must not be an average of checkpoints, which has "
-                f"no optimizer state. Received: output_dir={self.path!r}. "
-                "Resume the run whose checkpoints were averaged."
-            )
-        if self.imported_from:
-            raise UserError(
-                "`output_dir` must not be an imported model, which has no "
-                f"optimizer state. Received: output_dir={self.path!r}. Begin "
-                f"another run with --warm_start_from={self.path}."
+                f"`output_dir` must not be {kind}, which has no optimizer "
+                f"state. Received: output_dir={self.path!r}. {way_out}"
             )
         # The earliest runs record neither. Their precision was float32.
         earlier = {"precision": "float32", "corpus_weights": [], **self.record}

@@ -163,9 +163,8 @@ def main(argv):
         hub.check_upload(FLAGS.push_to_hub)
     # Each format has its own directory, since a server takes all folders of one
     # directory as versions of the same model.
-    folder = FLAGS.format.replace("saved_model", "export")
-    folder = folder if folder.startswith("export") else f"export_{folder}"
-    export_dir = os.path.normpath(FLAGS.export_dir or run.file(folder))
+    export_dir = FLAGS.export_dir or run.file(_name_directory())
+    export_dir = os.path.normpath(export_dir)
     if FLAGS.format == "ctranslate2":
         # Before a shortlist is learnt, which can take a minute.
         exported.require_ctranslate2()
@@ -191,6 +190,11 @@ def main(argv):
             files = [*marian.FILES, FILE_NAME]
         address = hub.upload(path, FLAGS.push_to_hub, card, files)
         print(f"The model is at {address}.", file=sys.stderr)
+
+
+def _name_directory():
+    name = FLAGS.format.replace("saved_model", "export")
+    return name if name.startswith("export") else f"export_{name}"
 
 
 def _check_flags():

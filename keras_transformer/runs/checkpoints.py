@@ -386,4 +386,3 @@ def find_newest_without_gap(steps, recorded_steps):
         lambda step: step in steps, reversed(recorded_steps)
     )
     return sorted(newest_first)
-

@@ -50,7 +50,7 @@ class Graph:
     def has(self, name):
         return name in self.arrays
 
-    def embed(self, name, ids):
+    def gather(self, name, ids):
         """Returns the rows of a matrix that ids name."""
         if not self.quantizes:
             return self.add("Gather", self.weight(name), ids)

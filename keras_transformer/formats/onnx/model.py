@@ -27,19 +27,18 @@ def make_encoder(config, arrays, sizes, quantizes=False):
     `sizes` those of the vocabularies of targets and of inputs.
     """
     stack = Stack(config, arrays, "encoder", quantizes)
-    graph = stack.graph
     is_shared = config.tied_embeddings == "all"
     matrix = "embeddings" if is_shared else "input_embeddings"
     # A tokenizer may have pieces that the model lacks.
-    is_known = graph.add("Less", "input_ids", sizes[1])
-    ids = graph.add("Where", is_known, "input_ids", UNKNOWN_ID)
+    is_known = stack.add("Less", "input_ids", sizes[1])
+    ids = stack.add("Where", is_known, "input_ids", UNKNOWN_ID)
     x = stack.embed(f"model/embedding/{matrix}", ids)
     positions = stack.count(x)
     x = stack.add_positions(x, "input", positions)
     hidden = stack.hide("attention_mask")
     if config.neighbourhood_size:
         near = stack.find_near(positions, positions)
-        hidden = graph.add("Add", hidden, stack.score_hidden(near))
+        hidden = stack.add("Add", hidden, stack.score_hidden(near))
 
     def attend(query, name):
         memory = (stack.split(query, name, part) for part in PARTS)
@@ -48,9 +47,9 @@ def make_encoder(config, arrays, sizes, quantizes=False):
     for place in stack.places:
         x = stack.residual(x, f"{place}/self_attention", attend)
         x = stack.residual(x, f"{place}/feed_forward", stack.feed_forward)
-    graph.name(stack.finish(x), "last_hidden_state")
+    stack.name(stack.finish(x), "last_hidden_state")
     axes = ["batch", "source"]
-    return graph.make_model(
+    return stack.make_model(
         {"input_ids": (INT, axes), "attention_mask": (INT, axes)},
         {"last_hidden_state": (FLOAT, [*axes, config.d_model])},
     )
@@ -74,7 +73,7 @@ def make_decoder(config, arrays, quantizes=False):
         }
         for prefix in ("past_key_values", "present")
     )
-    return decoder.graph.make_model(
+    return decoder.make_model(
         {
             "encoder_attention_mask": (INT, ["batch", "source"]),
             "input_ids": (INT, ["batch", "target"]),
@@ -93,24 +92,24 @@ class _Decoder(Stack):
     """Adds a decoder, which reads a cache and writes the next one."""
 
     def add_all(self):
-        config, graph = self.config, self.graph
+        config = self.config
         self._read_cache()
         embeddings = "model/embedding/embeddings"
         x = self.embed(embeddings, "input_ids")
-        queries = graph.add("Add", self.count(x), self.past_length)
+        queries = self.add("Add", self.count(x), self.past_length)
         start = np.zeros((1, 1), "float32")
         if config.decoder_start == "padding":
             start = self.embed(embeddings, [[0]])
-        is_first = graph.add("Equal", graph.add("Unsqueeze", queries, [1]), 0)
-        x = graph.add("Where", is_first, start, x)
+        is_first = self.add("Equal", self.add("Unsqueeze", queries, [1]), 0)
+        x = self.add("Where", is_first, start, x)
         x = self.add_positions(x, "target", queries)
-        length = graph.add("Add", self.past_length, self.measure(x))
-        self.positions = queries, graph.add("Range", 0, length, 1)
+        length = self.add("Add", self.past_length, self.measure(x))
+        self.positions = queries, self.add("Range", 0, length, 1)
         distances = self.subtract(*self.positions)
-        visible = graph.add("LessOrEqual", distances, 0)
+        visible = self.add("LessOrEqual", distances, 0)
         if config.neighbourhood_size:
             near = self.find_near(*self.positions)
-            visible = graph.add("And", visible, near)
+            visible = self.add("And", visible, near)
         self.hidden = {
             "decoder": self.score_hidden(visible),
             "encoder": self.hide("encoder_attention_mask"),
@@ -125,30 +124,29 @@ class _Decoder(Stack):
             x = self.residual(x, f"{place}/feed_forward", self.feed_forward)
         is_tied = config.tied_embeddings != "none"
         matrix = embeddings if is_tied else "model/embedding/softmax_weights"
-        logits = graph.multiply(self.finish(x), matrix, transposed=False)
+        logits = self.multiply(self.finish(x), matrix, transposed=False)
         logits = self.add_bias(logits, "model/embedding/output_bias")
-        graph.name(logits, "logits")
+        self.name(logits, "logits")
 
     def _read_cache(self):
         """Cuts what the first step, or any other one, does not use."""
-        graph = self.graph
-        is_cached = graph.add("Cast", "use_cache_branch", to=INT)
-        length = graph.add("Mul", is_cached, FAR)
+        is_cached = self.add("Cast", "use_cache_branch", to=INT)
+        length = self.add("Mul", is_cached, FAR)
         self.cache = {}
         for number in range(self.config.decoder_depth):
             for kind in ("decoder", "encoder"):
                 for part, width in zip(PARTS, self.config.head_widths):
                     name = f"{number}.{kind}.{part}"
-                    ends = graph.add("Concat", length, [width], axis=0)
+                    ends = self.add("Concat", length, [width], axis=0)
                     past = f"past_key_values.{name}"
-                    past = graph.add("Slice", past, [0, 0], ends, [2, 3])
+                    past = self.add("Slice", past, [0, 0], ends, [2, 3])
                     self.cache[name] = past
-        length = graph.add("Sub", [FAR], length)
-        self.encoded = graph.add(
+        length = self.add("Sub", [FAR], length)
+        self.encoded = self.add(
             "Slice", "encoder_hidden_states", [0], length, [1]
         )
-        shape = graph.add("Shape", self.cache["0.decoder.key"], start=2, end=3)
-        self.past_length = graph.add("Squeeze", shape)
+        shape = self.add("Shape", self.cache["0.decoder.key"], start=2, end=3)
+        self.past_length = self.add("Squeeze", shape)
 
     def remember(self, query, name, number):
         """Attends to all earlier tokens."""
@@ -166,6 +164,6 @@ class _Decoder(Stack):
         for part in PARTS:
             past = self.cache[f"{place}.{part}"]
             new = self.split(vectors, name, part)
-            joined = self.graph.add("Concat", past, new, axis=2)
-            self.graph.name(joined, f"present.{place}.{part}")
+            joined = self.add("Concat", past, new, axis=2)
+            self.name(joined, f"present.{place}.{part}")
             yield joined

@@ -143,7 +143,6 @@ def main(argv):
     _check_flags()
     from keras_transformer.formats import exported
     from keras_transformer.formats import hub
-    from keras_transformer.formats import versions
     from keras_transformer.runs.model_card.card import FILE_NAME
     from keras_transformer.runs.model_card.card import make_model_card
 
@@ -161,23 +160,7 @@ def main(argv):
     make_model_card(run, FLAGS.checkpoint_step)
     if FLAGS.push_to_hub:
         hub.check_upload(FLAGS.push_to_hub)
-    # Each format has its own directory, since a server takes all folders of one
-    # directory as versions of the same model.
-    export_dir = FLAGS.export_dir or run.file(_name_directory())
-    export_dir = os.path.normpath(export_dir)
-    if FLAGS.format == "ctranslate2":
-        # Before a shortlist is learnt, which can take a minute.
-        exported.require_ctranslate2()
-        versions.check_export_dir(export_dir, "ctranslate2")
-    elif FLAGS.format.startswith("saved_model"):
-        versions.check_saved_model(
-            model_flags.export_precision(FLAGS),
-            read_backend(),
-            of_text=FLAGS.format == "saved_model",
-        )
-        versions.check_export_dir(export_dir, "saved_model")
-    elif FLAGS.format == "litert":
-        versions.check_backend(read_backend(), "A model of LiteRT")
+    export_dir = _find_export_dir(run)
     path = _export(run, export_dir, options, _plan_certificate(run, options))
     print(path)
     if FLAGS.push_to_hub:
@@ -192,9 +175,30 @@ def main(argv):
         print(f"The model is at {address}.", file=sys.stderr)
 
 
-def _name_directory():
+def _find_export_dir(run):
+    """Returns the directory to write to, after a first check of it."""
+    from keras_transformer.formats import exported
+    from keras_transformer.formats import versions
+
+    # Each format has its own directory, since a server takes all folders of one
+    # directory as versions of the same model.
     name = FLAGS.format.replace("saved_model", "export")
-    return name if name.startswith("export") else f"export_{name}"
+    name = name if name.startswith("export") else f"export_{name}"
+    export_dir = os.path.normpath(FLAGS.export_dir or run.file(name))
+    if FLAGS.format == "ctranslate2":
+        # Before a shortlist is learnt, which can take a minute.
+        exported.require_ctranslate2()
+        versions.check_export_dir(export_dir, "ctranslate2")
+    elif FLAGS.format.startswith("saved_model"):
+        versions.check_saved_model(
+            model_flags.export_precision(FLAGS),
+            read_backend(),
+            of_text=FLAGS.format == "saved_model",
+        )
+        versions.check_export_dir(export_dir, "saved_model")
+    elif FLAGS.format == "litert":
+        versions.check_backend(read_backend(), "A model of LiteRT")
+    return export_dir
 
 
 def _check_flags():

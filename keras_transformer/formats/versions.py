@@ -16,6 +16,7 @@ from keras_transformer.formats import exported
 from keras_transformer.runs import data_record
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.scoring.quality import QualityEstimate
 
 PRECISIONS = ("float32", "bfloat16")  # those that a SavedModel computes in
@@ -40,15 +41,23 @@ def make_version(export_dir):
             writing.move(aside, path)
 
 
-def write_version(run, step, export_dir, export, packages, write, certify):
+def write_version(
+    run, step, export_dir, export, packages, write, num_bytes, certify
+):
     """Writes a checkpoint as the next version of an export; returns its path.
 
-    `write` fills a directory and returns further entries of `export.json`. The
-    dictionary `export` is as for `write_model_card`. `certify` takes the
+    `write` takes a directory and the step, fills the directory and returns
+    further entries of `export.json`. The dictionary `export` is as for
+    `write_model_card`. A weight takes `num_bytes` or more. `certify` takes the
     directory before it appears, and returns a text for the card, or is None.
     """
+    step = run.checkpoints.find(step)
+    check_checkpoint(run, step)
+    num_bytes *= run.count_parameters(step)
+    format = export["format"].removesuffix("_ids")
+    check_export_dir(export_dir, format, num_bytes)
     with make_version(export_dir) as (aside, path):
-        more = write(aside)
+        more = write(aside, step)
         extra = os.path.join(aside, exported.EXTRA)  # of a SavedModel
         place = extra if os.path.isdir(extra) else aside
         _write_record(place, run, step, export["decode"], packages, more)

@@ -5,7 +5,6 @@ from keras_transformer.formats.ctranslate2.conversion import convert_run
 from keras_transformer.formats.ctranslate2.conversion import find_understood
 from keras_transformer.formats.exported import check_understood
 from keras_transformer.formats.exported import require_ctranslate2
-from keras_transformer.runs.weights import check_checkpoint
 
 FORMAT = "ctranslate2"
 QUANTIZATIONS = ("float32", "float16", "bfloat16", "int16", "int8")
@@ -48,10 +47,6 @@ def export_ctranslate2(
         "in a model for CTranslate2",
         "Export it with --format=saved_model.",
     )
-    step = run.checkpoints.find(step)
-    check_checkpoint(run, step)
-    # A weight takes a byte or more.
-    versions.check_export_dir(export_dir, FORMAT, run.count_parameters(step))
     export = {
         "format": FORMAT,
         "decode": options,
@@ -59,7 +54,7 @@ def export_ctranslate2(
         "shortlist": shortlist is not None,
     }
 
-    def write(directory):
+    def write(directory, step):
         facts = {
             "format": FORMAT,
             "precision": quantization,
@@ -73,5 +68,5 @@ def export_ctranslate2(
         return facts
 
     return versions.write_version(
-        run, step, export_dir, export, PACKAGES, write, certify
+        run, step, export_dir, export, PACKAGES, write, 1, certify
     )

@@ -36,18 +36,14 @@ def export_litert(
     matrices are stored in 8 bits. `certify` is as for `export_ctranslate2`.
     """
     check_model(run, options, quantization)
-    step = run.checkpoints.find(step)
-    versions.check_export_dir(
-        export_dir, FORMAT, 4 * run.count_parameters(step)
-    )
-    model = load_model(run, step)
     facts = {
         "format": FORMAT,
         "quantization": quantization,
         "max_tokens": find_max_tokens(run.hparams),
     }
 
-    def write(directory):
+    def write(directory, step):
+        model = load_model(run, step)
         content = _convert(model, run.vocabularies, options, quantization)
         path = os.path.join(directory, exported.FILES[FORMAT])
         with open(path, "wb") as file:
@@ -57,7 +53,7 @@ def export_litert(
 
     return versions.write_version(
         *(run, step, export_dir, {**facts, "decode": options}),
-        *(PACKAGES, write, certify),
+        *(PACKAGES, write, 4, certify),
     )
 
 

@@ -10,7 +10,6 @@ from keras_transformer.formats.exported import check_translates
 from keras_transformer.formats.exported import check_understood
 from keras_transformer.formats.marian import config as marian_config
 from keras_transformer.formats.onnx import tokenizer
-from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import NEVER_WRITTEN
@@ -39,21 +38,16 @@ def export_onnx(run, export_dir, options, step=None, certify=None):
     `certify` is as for `export_ctranslate2`.
     """
     check_model(run)
-    step = run.checkpoints.find(step)
-    check_checkpoint(run, step)
-    # Weights take four bytes, and one more in the graphs of 8 bits.
-    versions.check_export_dir(
-        export_dir, FORMAT, 5 * run.count_parameters(step)
-    )
 
-    def write(directory):
+    def write(directory, step):
         _write_graphs(run, step, os.path.join(directory, FOLDER))
         _write_settings(run, options, directory)
         return {"format": FORMAT}
 
     export = {"format": FORMAT, "decode": options}
+    # Weights take four bytes, and one more in the graphs of 8 bits.
     return versions.write_version(
-        run, step, export_dir, export, PACKAGES, write, certify
+        run, step, export_dir, export, PACKAGES, write, 5, certify
     )
 
 

@@ -42,11 +42,7 @@ def export_saved_model(
     default those of the run. The model computes in float32 or bfloat16; its
     weights are stored in float32. `certify` is as for `export_ctranslate2`.
     """
-    step = run.checkpoints.find(step)
-    num_bytes = 4 * run.count_parameters(step)  # its weights are in float32
-    versions.check_export_dir(export_dir, "saved_model", num_bytes)
     options = options or DecodeOptions.from_hparams(run.hparams)
-    model = load_model(run, step, precision)
     format = "saved_model" if of_text else "saved_model_ids"
     export = {"format": format, "decode": options, "precision": precision}
     facts = {
@@ -58,20 +54,20 @@ def export_saved_model(
         "language_codes": run.source_vocabulary.language_codes,
     }
     packages = [*PACKAGES, "tensorflow-text"] if of_text else PACKAGES
-    save = functools.partial(_save, model, run, options, facts)
+    save = functools.partial(_save, run, options, facts)
     return versions.write_version(
-        run, step, export_dir, export, packages, save, certify
+        run, step, export_dir, export, packages, save, 4, certify
     )
 
 
-def _save(model, run, options, facts, directory):
+def _save(run, options, facts, directory, step):
     """Fills a directory; returns the facts about the model for its record."""
     import tensorflow as tf
 
     from keras_transformer.formats.saved_model.text_module import TextModule
 
     module = TextModule(
-        model,
+        load_model(run, step, facts["precision"]),
         run.source_vocabulary,
         run.vocabulary,
         options,

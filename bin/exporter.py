@@ -224,7 +224,6 @@ def _check_flags():
 
 
 def _learn_shortlist(run):
-    """Returns the `Shortlist` that the flags ask for, or None."""
     if not FLAGS.shortlist:
         return None
     from keras_transformer.formats.ctranslate2 import shortlist
@@ -243,7 +242,6 @@ def _learn_shortlist(run):
 
 
 def _plan_certificate(run, options):
-    """Returns the function that certifies the export, or None."""
     if FLAGS.verify == "":
         return None
     # From the A100 on, products of float32 would have 10 bits otherwise.

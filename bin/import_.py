@@ -106,7 +106,6 @@ def _import_adapter():
 
 
 def _choose_importer(source):
-    """Returns the function that imports what a directory holds."""
     from keras_transformer.formats.marian import reader as marian
     from keras_transformer.formats.tensor2tensor import reader as tensor2tensor
     from keras_transformer.formats.tensor2tensor import training_files

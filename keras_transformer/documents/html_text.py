@@ -6,11 +6,7 @@ import html
 import re
 from html.parser import HTMLParser
 
-from keras_transformer.documents.markup import Kind
-from keras_transformer.documents.markup import Piece
-from keras_transformer.documents.markup import Value
-from keras_transformer.documents.markup import split_pieces
-from keras_transformer.documents.markup import text_pieces
+from keras_transformer.documents import markup
 
 # Elements that stand within a sentence. All others separate sentences.
 INLINE = frozenset(
@@ -102,7 +98,7 @@ class _Reader(HTMLParser):
         # Browsers show neither it nor anything after it. `HTMLParser.close`
         # would look for its end again after each of its characters.
         if re.match(r"<[A-Za-z/!?]", self.rawdata):
-            self._note(Kind.OUTER)
+            self._note(markup.Kind.OUTER)
         else:
             self.close()
 
@@ -114,8 +110,8 @@ class _Reader(HTMLParser):
             raw = self._text[start:stop]
             pieces += (
                 _make_text_pieces(raw)
-                if kind == Kind.TEXT
-                else [Piece(kind, raw)]
+                if kind == markup.Kind.TEXT
+                else [markup.Piece(kind, raw)]
             )
         return [piece for piece in pieces if piece.raw]
 
@@ -135,19 +131,19 @@ class _Reader(HTMLParser):
         if not is_kept:
             self._note_values(tag, dict(attributes))
         if tag in VOID:
-            self._note(_choose_kind(tag, Kind.ATOM))
+            self._note(_choose_kind(tag, markup.Kind.ATOM))
         elif is_kept or tag in KEPT | KEPT_INLINE:
-            self._note(_choose_kind(tag, Kind.ATOM))
+            self._note(_choose_kind(tag, markup.Kind.ATOM))
             self._kept, self._open = tag, []
             self._num_open.clear()
             self._num_nested = 0
         else:
-            self._note(_choose_kind(tag, Kind.OPEN))
+            self._note(_choose_kind(tag, markup.Kind.OPEN))
 
     def handle_startendtag(self, tag, attributes):
         if not (self._kept or is_untranslated(tag, dict(attributes))):
             self._note_values(tag, dict(attributes))
-        self._note(_choose_kind(tag, Kind.ATOM))
+        self._note(_choose_kind(tag, markup.Kind.ATOM))
 
     def handle_endtag(self, tag):
         # The end of an outer element, such as </ul>, also ends a last <li>.
@@ -155,7 +151,7 @@ class _Reader(HTMLParser):
         if self._kept in SELF_ENDING and is_outer:
             self._kept = None
         if not self._kept:
-            return self._note(_choose_kind(tag, Kind.CLOSE))
+            return self._note(_choose_kind(tag, markup.Kind.CLOSE))
         if self._num_open[tag]:
             # Elements within it whose end tags are left out end with it.
             ended = None
@@ -171,15 +167,15 @@ class _Reader(HTMLParser):
             self._num_nested += change
 
     def handle_data(self, data):
-        self._note(Kind.TEXT)
+        self._note(markup.Kind.TEXT)
 
     handle_entityref = handle_charref = handle_data
 
     def handle_comment(self, data):
-        self._note(Kind.ATOM)
+        self._note(markup.Kind.ATOM)
 
     def handle_decl(self, declaration):
-        self._note(Kind.OUTER)
+        self._note(markup.Kind.OUTER)
 
     handle_pi = unknown_decl = handle_decl
 
@@ -201,11 +197,11 @@ class _Reader(HTMLParser):
             is_quoted = match[2][0] in "\"'"
             quote = match[2][0] if is_quoted else '"'
             escape_value = functools.partial(_escape_attribute, quote)
-            value = Value(
+            value = markup.Value(
                 start + is_quoted,
                 stop - is_quoted,
                 functools.partial(
-                    split_pieces, f"({ENTITY.pattern})", read_reference
+                    markup.split_pieces, f"({ENTITY.pattern})", read_reference
                 ),
                 escape_value,
                 str if is_quoted else _quote_value,
@@ -218,7 +214,7 @@ def _quote_value(spelling):
 
 
 def _choose_kind(tag, kind_in_sentences):
-    return kind_in_sentences if tag in IN_SENTENCES else Kind.OUTER
+    return kind_in_sentences if tag in IN_SENTENCES else markup.Kind.OUTER
 
 
 def read_attributes(tag):
@@ -241,7 +237,6 @@ def is_untranslated(tag, attributes):
 
 
 def _is_read(tag, name, attributes):
-    """Returns whether an attribute of an element is text for readers."""
     if name == "content":
         kind = attributes.get("name") or attributes.get("property") or ""
         return tag == "meta" and kind.lower() in _DESCRIPTIONS
@@ -255,7 +250,7 @@ def _is_read(tag, name, attributes):
 
 def read_reference(raw):
     """Returns the piece of a character reference."""
-    return Piece(Kind.TEXT, raw, html.unescape(raw))
+    return markup.Piece(markup.Kind.TEXT, raw, html.unescape(raw))
 
 
 def _escape_attribute(quote, word, spellings, begins_line=False):
@@ -264,8 +259,7 @@ def _escape_attribute(quote, word, spellings, begins_line=False):
 
 
 def _make_text_pieces(raw):
-    """Returns the pieces of text, which may be a character reference."""
     text = html.unescape(raw)
     if text == raw or not raw.startswith("&"):
-        return text_pieces(raw)
-    return [Piece(Kind.TEXT, raw, text)]
+        return markup.text_pieces(raw)
+    return [markup.Piece(markup.Kind.TEXT, raw, text)]

@@ -129,7 +129,6 @@ def _join_kept(pieces):
 
 
 def _parse_description(environment, raw):
-    """Returns the pieces of the description of an image, which is Markdown."""
     (token,) = PARSER.parseInline(raw, environment)
     pieces, _ = read_inline(token, environment)
     return [Piece(Kind.ATOM, raw)] if pieces is None else pieces

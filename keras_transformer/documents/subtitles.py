@@ -4,8 +4,6 @@ import re
 
 from keras_transformer.documents import html_text
 from keras_transformer.documents import markup
-from keras_transformer.documents.markup import Kind
-from keras_transformer.documents.markup import Piece
 from keras_transformer.documents.plain_text import escape
 from keras_transformer.errors import UserError
 
@@ -45,11 +43,11 @@ def parse(text):
         start, stop = match.end(), following.start() if following else len(text)
         if is_webvtt and (blank := text.find("\n\n", start, stop)) >= 0:
             stop = blank
-        pieces.append(Piece(Kind.OUTER, text[done:start]))
+        pieces.append(markup.Piece(markup.Kind.OUTER, text[done:start]))
         inner = markup.split_pieces(pattern, _read_markup, text[start:stop])
         pieces += [piece._replace(is_html=is_webvtt) for piece in inner]
         done = stop
-    pieces.append(Piece(Kind.OUTER, text[done:]))
+    pieces.append(markup.Piece(markup.Kind.OUTER, text[done:]))
     return [piece for piece in pieces if piece.raw], []
 
 
@@ -58,8 +56,8 @@ def _read_markup(raw):
     if raw[0] == "&":
         return html_text.read_reference(raw)
     if raw[0] not in "<{" or (tag and tag[2] == "v"):
-        return Piece(Kind.OUTER, raw)
+        return markup.Piece(markup.Kind.OUTER, raw)
     if not tag:
-        return Piece(Kind.ATOM, raw)
-    kind = Kind.CLOSE if tag[1] else Kind.OPEN
-    return Piece(kind, raw, name=tag[2].lower())
+        return markup.Piece(markup.Kind.ATOM, raw)
+    kind = markup.Kind.CLOSE if tag[1] else markup.Kind.OPEN
+    return markup.Piece(kind, raw, name=tag[2].lower())

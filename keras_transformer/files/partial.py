@@ -8,9 +8,8 @@ import pathlib
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import locks
+from keras_transformer.files import records
 from keras_transformer.files import writing
-from keras_transformer.files.records import read_record
-from keras_transformer.files.records import write_record
 
 PARTIAL = ".partial"  # the suffix of an output that is not complete
 
@@ -155,7 +154,6 @@ class PartialFile:
             error.add_note("No lines were complete, so none are kept.")
 
     def _check(self, settings, added):
-        """Checks that lines of an earlier process can be continued."""
         earlier = self._record["settings"]
         if not earlier.keys() & set(added):
             settings = {n: settings[n] for n in settings if n not in added}
@@ -189,7 +187,7 @@ class PartialFile:
         path = _record_path(self._partial)
         if not os.fstat(self._file.fileno()).st_size:
             if os.path.lexists(path):  # it is replaced only if it is ours
-                read_record(path, _RECORD_SHAPE, "Move it elsewhere.")
+                records.read_record(path, _RECORD_SHAPE, "Move it elsewhere.")
             return {"lines": 0, "bytes": 0}
         if not os.path.exists(path):
             raise UserError(
@@ -197,7 +195,7 @@ class PartialFile:
                 f"Restore the record, or remove {self._partial} to start again."
             )
         remedy = f"Remove {self._partial} to start again."
-        record = read_record(path, _RECORD_SHAPE, remedy)
+        record = records.read_record(path, _RECORD_SHAPE, remedy)
         return record if record["lines"] > 0 else {"lines": 0, "bytes": 0}
 
     def _write_record(self):
@@ -208,7 +206,7 @@ class PartialFile:
             alarms=self.num_alarms,
             sha256=self._hash.hexdigest(),
         )
-        write_record(_record_path(self._partial), self._record)
+        records.write_record(_record_path(self._partial), self._record)
 
 
 def _record_path(partial):

@@ -12,8 +12,7 @@ import os
 
 from keras_transformer import fields
 from keras_transformer.errors import UserError
-from keras_transformer.files.reading import file_error
-from keras_transformer.files.reading import read_bytes
+from keras_transformer.files import reading
 from keras_transformer.files.writing import atomic_write
 
 MAX_BYTES = 8 * 2**20  # far more than any of our JSON files has
@@ -83,10 +82,10 @@ def read_record(path, shape, remedy=None):
     >>> read_record(path, [{"step": int, "score?": float}])[0]
     {'step': 7}
     """
-    fault, content = _parse(read_bytes(path, remedy, MAX_BYTES))
+    fault, content = _parse(reading.read_bytes(path, remedy, MAX_BYTES))
     fault = fault or find_fault(content, shape)
     if fault:
-        raise file_error(path, fault, remedy)
+        raise reading.file_error(path, fault, remedy)
     return content
 
 

@@ -9,9 +9,8 @@ from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files import locks
 from keras_transformer.files import records
+from keras_transformer.files import versions
 from keras_transformer.files import writing
-from keras_transformer.files.versions import is_version
-from keras_transformer.files.versions import list_versions
 from keras_transformer.formats import exported
 from keras_transformer.runs import data_record
 from keras_transformer.runs.model_card.card import write_model_card
@@ -32,7 +31,7 @@ def make_version(export_dir):
     """
     _check_content(export_dir)
     with locks.lock_directory(export_dir, wait=False):
-        number = max(list_versions(export_dir), default=0) + 1
+        number = max(versions.list_versions(export_dir), default=0) + 1
         path = os.path.join(export_dir, str(number))
         # The name is not a number, so no server loads the directory early.
         with directories.stage_directory(export_dir) as aside:
@@ -160,5 +159,5 @@ def _check_content(export_dir):
         "export_dir",
         "new, empty or hold earlier versions",
         # One version suffices: a model card or notes may lie beside it.
-        lambda names: any(map(is_version, names)),
+        lambda names: any(map(versions.is_version, names)),
     )

@@ -105,7 +105,6 @@ def read_rows(path):
 
 
 def _find_fault(row, number):
-    """Returns what is wrong with a row, or None."""
     # `DictReader` gives superfluous values this name, and missing ones None.
     if None in row or None in row.values():
         return (

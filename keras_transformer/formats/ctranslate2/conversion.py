@@ -77,7 +77,6 @@ def _locate(run, step):
 
 
 def _compute_key(run, step):
-    """Returns a hash of everything that a converted model depends on."""
     # Imported here because Keras translates without it.
     import ctranslate2
 

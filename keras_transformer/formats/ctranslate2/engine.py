@@ -7,9 +7,8 @@ import typing
 
 from keras_transformer import fields
 from keras_transformer.data.text.text_files import sha256
+from keras_transformer.data.vocabulary import subwords
 from keras_transformer.data.vocabulary import vocabularies
-from keras_transformer.data.vocabulary.subwords import SOURCE_VOCABULARY_FILE
-from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.decoding.engines import batching
 from keras_transformer.decoding.engines.attention import link_words
 from keras_transformer.decoding.engines.attention import split_batches
@@ -21,9 +20,7 @@ from keras_transformer.decoding.engines.engine import count_cores
 from keras_transformer.decoding.engines.engine import length_limit
 from keras_transformer.errors import UserError
 from keras_transformer.errors import is_out_of_memory
-from keras_transformer.files.reading import check_file
-from keras_transformer.files.reading import check_files
-from keras_transformer.files.reading import file_error
+from keras_transformer.files import reading
 from keras_transformer.files.records import read_record
 from keras_transformer.formats import exported
 from keras_transformer.formats.ctranslate2 import search as ctranslate2_search
@@ -70,7 +67,7 @@ def read_export(path):
         raise UserError(
             f"{path} holds no CTranslate2 model of kt-exporter: "
             f"{exported.CTRANSLATE2_FILE}, {exported.EXPORT_FILE} or "
-            f"{VOCABULARY_FILE} is missing. Export the run again with "
+            f"{subwords.VOCABULARY_FILE} is missing. Export the run again with "
             "--format=ctranslate2."
         )
     record, options = exported.read_export(
@@ -224,7 +221,7 @@ class CTranslate2Engine(AttentiveEngine):
                 **placement,
             )
         except Exception as error:  # a damaged model raises many kinds
-            check_files(self._path)
+            reading.check_files(self._path)
             if is_out_of_memory(error):
                 raise
             message = " ".join(str(error).split())
@@ -245,16 +242,16 @@ class CTranslate2Engine(AttentiveEngine):
             vocabulary.all_pieces() for vocabulary in self.codec.vocabularies
         ]
         names = [
-            ("source", SOURCE_VOCABULARY_FILE),
-            ("target", VOCABULARY_FILE),
+            ("source", subwords.SOURCE_VOCABULARY_FILE),
+            ("target", subwords.VOCABULARY_FILE),
         ]
         if both[0] == both[1]:
-            names = [("shared", VOCABULARY_FILE)]
+            names = [("shared", subwords.VOCABULARY_FILE)]
         for (name, vocabulary_file), pieces in zip(names, both):
             path = os.path.join(self._path, TOKENS_FILE.format(name))
             if read_record(path, [str], exported.REMEDY) != pieces:
                 fault = f"which differs from {vocabulary_file}"
-                raise file_error(path, fault, exported.REMEDY)
+                raise reading.file_error(path, fault, exported.REMEDY)
         return both
 
     def _check_shortlist(self):
@@ -263,11 +260,11 @@ class CTranslate2Engine(AttentiveEngine):
         if expected is None:
             return False
         path = os.path.join(self._path, exported.SHORTLIST_FILE)
-        check_file(path, exported.REMEDY)
+        reading.check_file(path, exported.REMEDY)
         # A partial shortlist would silently exclude good translations.
         if sha256(path) != expected:
             fault = f"whose SHA-256 is not the one in {exported.EXPORT_FILE}"
-            raise file_error(path, fault, exported.REMEDY)
+            raise reading.file_error(path, fault, exported.REMEDY)
         return True
 
 
@@ -287,7 +284,6 @@ def may_overflow():
 
 
 def _placement(device):
-    """Returns the devices and threads of a `ctranslate2.Translator`."""
     # Each GPU has a copy of the model and translates one batch at a time. On a
     # processor, one batch on each core is faster than one on all cores.
     num_gpus = _count_gpus(device)
@@ -312,5 +308,5 @@ def _read_settings(path):
     for name in settings:
         if f"{name}?" not in _SETTINGS:
             fault = f"where {fields.quote(name)} is unknown"
-            raise file_error(path, fault, exported.REMEDY)
+            raise reading.file_error(path, fault, exported.REMEDY)
     return settings

@@ -221,7 +221,6 @@ class CTranslate2Search:
         return list(zip(attended, log_probs))
 
     def _score_tokens(self, pairs):
-        """Returns the log-probabilities of the tokens of each translation."""
         results = self.engine.score_batch(
             *zip(*((self._source(a), self._tokens(b)) for a, b in pairs)),
             # CTranslate2 adds the end to a target, and scores it.
@@ -325,7 +324,6 @@ class CTranslate2Search:
         return [self.pieces[id_] for id_ in ids]
 
     def _split(self, requests):
-        """Yields batches of requests that are sorted by limit."""
         # A few sentences are shared by all threads.
         share = math.ceil(len(requests) / self.engine.num_translators)
         max_rows = min(self.batch_rows, share)

@@ -105,7 +105,6 @@ class RunConverter:
             spec.decoder.projection.bias = bias
 
     def _fill_stack(self, spec, name, positions):
-        """Fills in the layers of the encoder or the decoder."""
         # The factor is sqrt(d_model), as in section 3.4 of the paper.
         spec.scale_embeddings = self.config.scale_embeddings
         if not self.config.max_relative_position:

@@ -1,10 +1,9 @@
 """Writes a run's model for CTranslate2, a fast inference engine."""
 
+from keras_transformer.formats import exported
 from keras_transformer.formats import versions
 from keras_transformer.formats.ctranslate2.conversion import convert_run
 from keras_transformer.formats.ctranslate2.conversion import find_understood
-from keras_transformer.formats.exported import check_understood
-from keras_transformer.formats.exported import require_ctranslate2
 
 FORMAT = "ctranslate2"
 QUANTIZATIONS = ("float32", "float16", "bfloat16", "int16", "int8")
@@ -40,8 +39,8 @@ def export_ctranslate2(
     if the machine cannot compute in it. `certify` takes the directory before
     it appears, and returns a text for the card.
     """
-    require_ctranslate2()
-    check_understood(
+    exported.require_ctranslate2()
+    exported.check_understood(
         run.hparams.model,
         find_understood(run.hparams.model),
         "in a model for CTranslate2",

@@ -120,7 +120,6 @@ def _check_features(config, path):
 
 
 def _check_values(config, path):
-    """Checks fields whose values depend on each other."""
     pairs = {
         "decoder_ffn_dim": "encoder_ffn_dim",
         "decoder_attention_heads": "encoder_attention_heads",

@@ -36,7 +36,6 @@ def make_texts(vocabulary, number=NUM_TEXTS):
 
 
 def _group(sources):
-    """Returns the places of the sources of each length."""
     groups = {}
     for place, source in enumerate(sources):
         groups.setdefault(len(source), []).append(place)

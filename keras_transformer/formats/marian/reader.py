@@ -13,13 +13,9 @@ from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.formats.imported_run import write_run
 from keras_transformer.formats.marian import config as marian_config
 from keras_transformer.formats.marian import tensor_files
+from keras_transformer.formats.marian import vocabulary_files
 from keras_transformer.formats.marian import weights as marian_weights
-from keras_transformer.formats.marian.vocabulary_files import CONFIG_FILE
-from keras_transformer.formats.marian.vocabulary_files import (
-    read_marian_vocabularies,
-)
-from keras_transformer.runs.checkpoint_file import check_finite
-from keras_transformer.runs.checkpoint_file import check_shapes
+from keras_transformer.runs import checkpoint_file
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import NEVER_WRITTEN
 from keras_transformer.token_ids import PAD_ID
@@ -37,7 +33,7 @@ def is_marian(directory):
     """Returns whether a directory holds a model in the format of Marian."""
     path = os.path.join(directory, marian_config.CONFIG_FILE)
     # A CTranslate2 model also has a config.json, but no such vocabulary.
-    tokenizer = os.path.join(directory, CONFIG_FILE)
+    tokenizer = os.path.join(directory, vocabulary_files.CONFIG_FILE)
     return os.path.isfile(path) and os.path.isfile(tokenizer)
 
 
@@ -60,7 +56,7 @@ def import_marian(source, output_dir, origin=None, problem="translate_files"):
     check_output_dir(output_dir)
     refuse_foreign(source)  # which has the same names of files
     config = marian_config.read_config(source)
-    vocabularies = read_marian_vocabularies(source)
+    vocabularies = vocabulary_files.read_marian_vocabularies(source)
     _check_ids(config, vocabularies, source)
     path = _find_weights(source)
     headers = tensor_files.read_headers(path)
@@ -75,7 +71,7 @@ def import_marian(source, output_dir, origin=None, problem="translate_files"):
         name: place.import_array(_read(headers, place.name))
         for name, place in places.items()
     }
-    check_finite(arrays, path, _REMEDY)
+    checkpoint_file.check_finite(arrays, path, _REMEDY)
     if _has_start(config, arrays, vocabularies, source):
         hparams = marian_config.make_hparams(config, "padding")
     record = {
@@ -129,7 +125,6 @@ def _check_ids(config, vocabularies, source):
 
 
 def _check_headers(headers, places, config, path):
-    """Checks the names and the shapes of all arrays by their headers."""
     expected = {place.name: place.shape for place in places.values()}
     if marian_weights.LOGITS_BIAS not in headers:
         del expected[marian_weights.LOGITS_BIAS]  # it is zero
@@ -145,7 +140,7 @@ def _check_headers(headers, places, config, path):
         # Any number of positions will do.
         expected[name] = (*headers[name].shape[:1], config.d_model)
     shapes = {name: header.shape for name, header in headers.items()}
-    check_shapes(expected, shapes, path, _REMEDY)
+    checkpoint_file.check_shapes(expected, shapes, path, _REMEDY)
     for name, other in copies.items():
         # Bitwise, since a model with untied copies would be a different one.
         if not np.array_equal(_read(headers, name), _read(headers, other)):
@@ -168,7 +163,6 @@ def _read(headers, name):
 
 
 def _find_dtype(headers):
-    """Returns the type that an export gives all arrays."""
     dtypes = {header.dtype for header in headers.values()}
     names = {"F16": "float16", "BF16": "bfloat16"}
     return names.get(dtypes.pop(), "float32") if len(dtypes) == 1 else "float32"
@@ -193,12 +187,13 @@ def _has_start(config, arrays, vocabularies, source):
 def _read_languages(source):
     sides = ("source", "target")
     shape = {f"{side}_lang?": (str, None) for side in sides}
-    config = read_record(os.path.join(source, CONFIG_FILE), shape, _REMEDY)
+    config = read_record(
+        os.path.join(source, vocabulary_files.CONFIG_FILE), shape, _REMEDY
+    )
     return [config.get(f"{side}_lang") or side for side in sides]
 
 
 def _read_licence(source):
-    """Returns the licence in the header of a model's card, or None."""
     path = os.path.join(source, "README.md")
     if not os.path.isfile(path):
         return None

@@ -14,16 +14,12 @@ the table lacks have the ids after it and are read as unknown.
 import os
 import re
 
-from keras_transformer.data.vocabulary.subwords import CLEAN_UP
-from keras_transformer.data.vocabulary.subwords import MARIAN
-from keras_transformer.data.vocabulary.subwords import Subwords
+from keras_transformer.data.vocabulary import subwords
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.errors import UserError
+from keras_transformer.files import records
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.reading import read_bytes
-from keras_transformer.files.records import WHOLE
-from keras_transformer.files.records import read_record
-from keras_transformer.files.records import write_record
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.token_ids import END_ID
@@ -67,13 +63,13 @@ def read_marian_vocabularies(directory):
     the tokenizer has a feature that a vocabulary here lacks.
     """
     config_path = os.path.join(directory, CONFIG_FILE)
-    config = read_record(config_path, _CONFIG, _REMEDY)
+    config = records.read_record(config_path, _CONFIG, _REMEDY)
     _check_features(config, config_path)
     tables = [TABLE_FILE, TABLE_FILE]
     if config.get("separate_vocabs"):
         tables[0] = TARGET_TABLE_FILE
     targets, sources = (
-        Subwords.from_bytes(
+        subwords.Subwords.from_bytes(
             _convert(
                 os.path.join(directory, model),
                 os.path.join(directory, table),
@@ -146,7 +142,7 @@ def _convert(model_path, table_path, cleans_up):
             converted.pieces.add(piece=text, score=0.0, type=kinds.UNUSED)
         else:
             converted.pieces.append(known[text])
-    for text in [MARIAN, *[CLEAN_UP] * cleans_up]:
+    for text in [subwords.MARIAN, *[subwords.CLEAN_UP] * cleans_up]:
         converted.pieces.add(piece=text, score=0.0, type=kinds.CONTROL)
     converted.pieces.extend(
         piece
@@ -165,7 +161,7 @@ def _convert(model_path, table_path, cleans_up):
 
 def _read_table(path):
     """Returns the ordinary pieces of a table in order, and the table."""
-    table = read_record(path, {str: WHOLE}, _REMEDY)
+    table = records.read_record(path, {str: records.WHOLE}, _REMEDY)
     if sorted(table.values()) != list(range(len(table))):
         raise file_error(path, "whose ids do not count up from 0", _REMEDY)
     for text in _SPECIAL.values():
@@ -174,7 +170,7 @@ def _read_table(path):
     if len(max(table, key=len)) > MAX_PIECE:
         fault = f"which has a piece of more than {MAX_PIECE:,} characters"
         raise file_error(path, fault, _REMEDY)
-    for text in ("", MARIAN, CLEAN_UP):
+    for text in ("", subwords.MARIAN, subwords.CLEAN_UP):
         if text in table:
             raise unsupported(path, f"which has the piece {text!r}")
     pieces = sorted(set(table) - set(_SPECIAL.values()), key=table.get)
@@ -231,7 +227,7 @@ def write_marian_vocabularies(
         pieces = dict(zip(ids, vocabulary.all_pieces()))
         table = {pieces[id_]: id_ for id_ in range(len(ids))}
         path = os.path.join(directory, table_file)
-        write_record(path, table, ensure_ascii=False)
+        records.write_record(path, table, ensure_ascii=False)
     config = {
         "tokenizer_class": "MarianTokenizer",
         "source_lang": languages[0],
@@ -242,4 +238,4 @@ def write_marian_vocabularies(
         **_SPECIAL,
     }
     path = os.path.join(directory, CONFIG_FILE)
-    write_record(path, config, ensure_ascii=False)
+    records.write_record(path, config, ensure_ascii=False)

@@ -14,10 +14,9 @@ from keras_transformer.formats.marian import tensor_files
 from keras_transformer.formats.marian import vocabulary_files as marian_files
 from keras_transformer.formats.marian import weights as marian_weights
 from keras_transformer.formats.marian.reader import WEIGHTS_FILE
+from keras_transformer.runs import weights
 from keras_transformer.runs.data_record import find_languages
 from keras_transformer.runs.model_card.card import write_model_card
-from keras_transformer.runs.weights import check_checkpoint
-from keras_transformer.runs.weights import read_weights
 from keras_transformer.token_ids import PAD_ID
 
 FORMAT = "marian"
@@ -54,10 +53,10 @@ def export_marian(run, export_dir, options, step=None, certify=None):
     check_model(run)
     check_export_dir(export_dir)
     step = run.checkpoints.find(step)
-    check_checkpoint(run, step)
+    weights.check_checkpoint(run, step)
     config = run.hparams.model
     arrays = make_arrays(
-        config, run.vocabularies, read_weights(run.checkpoints, step)
+        config, run.vocabularies, weights.read_weights(run.checkpoints, step)
     )
     imported = run.record.get("imported", {})
     contents = marian_config.make_configs(

@@ -123,7 +123,6 @@ def _list_special(texts):
 
 
 def _end_text(end):
-    """Returns the step that adds the end to a text."""
     first, second = ({"Sequence": {"id": i, "type_id": 0}} for i in "AB")
     return {
         "type": "TemplateProcessing",
@@ -189,7 +188,6 @@ def _isolate(symbols):
 
 
 def _list_steps(vocabulary, model):
-    """Returns the steps that normalise a text."""
     spec = model.normalizer_spec
     if vocabulary.is_marian and spec.precompiled_charsmap:
         charsmap = base64.b64encode(spec.precompiled_charsmap).decode()

@@ -4,10 +4,8 @@ import os
 
 from keras_transformer.errors import require_package
 from keras_transformer.files.records import write_record
+from keras_transformer.formats import exported
 from keras_transformer.formats import versions
-from keras_transformer.formats.exported import allow_any
-from keras_transformer.formats.exported import check_translates
-from keras_transformer.formats.exported import check_understood
 from keras_transformer.formats.marian import config as marian_config
 from keras_transformer.formats.onnx import tokenizer
 from keras_transformer.runs.weights import read_weights
@@ -21,7 +19,7 @@ FOLDER = "onnx"  # that of the graphs, as transformers.js has it
 ENCODER, DECODER = "encoder_model", "decoder_model_merged"
 QUANTIZED = "_quantized"  # ends the names of the graphs in 8 bits
 # The fields of a model that the graphs lay out; see `check_understood`.
-UNDERSTOOD = allow_any(
+UNDERSTOOD = exported.allow_any(
     *("d_k", "d_v", "norm", "activation", "positional_encoding"),
     *("neighbourhood_size", "max_relative_position", "decoder_start"),
 )
@@ -55,10 +53,10 @@ def check_model(run):
     """Raises a `UserError` if a run cannot be written in this format."""
     require_package("onnx", "onnx", "'.[onnx]'")
     advice = "Export it with --format=saved_model."
-    check_understood(
+    exported.check_understood(
         run.hparams.model, UNDERSTOOD, "in a model of ONNX", advice
     )
-    check_translates(run, "A model of ONNX", advice)
+    exported.check_translates(run, "A model of ONNX", advice)
     for vocabulary in run.vocabularies:
         tokenizer.check_vocabulary(vocabulary)
 
@@ -83,7 +81,6 @@ def _write_graphs(run, step, directory):
 
 
 def _write_settings(run, options, directory):
-    """Writes the configs and the tokenizers."""
     config, search = marian_config.make_configs(
         run.hparams, run.vocabularies, options, imported={}
     )

@@ -6,11 +6,7 @@ import os
 
 from keras_transformer.data.text import normalization
 from keras_transformer.decoding.engines import batching
-from keras_transformer.decoding.engines.engine import EXPORT_LENGTH
-from keras_transformer.decoding.engines.engine import Capabilities
-from keras_transformer.decoding.engines.engine import Engine
-from keras_transformer.decoding.engines.engine import Hypothesis
-from keras_transformer.decoding.engines.engine import check_lengths
+from keras_transformer.decoding.engines import engine
 from keras_transformer.errors import UserError
 from keras_transformer.errors import is_out_of_memory
 from keras_transformer.files.quiet import silence
@@ -36,7 +32,7 @@ class CountedText:
         return self.num_tokens
 
 
-class SavedModelEngine(Engine):
+class SavedModelEngine(engine.Engine):
     """Searches with a model that was exported as a SavedModel.
 
     It gives the translations of its run, with the options of the export. It
@@ -45,7 +41,7 @@ class SavedModelEngine(Engine):
     """
 
     max_length = None
-    trained_length = EXPORT_LENGTH
+    trained_length = engine.EXPORT_LENGTH
 
     def __init__(self, path):
         self.path = exported.find_newest_version(path)
@@ -81,7 +77,7 @@ class SavedModelEngine(Engine):
             # A score of -inf marks a missing hypothesis.
             return [
                 [
-                    Hypothesis(text.decode(), score)
+                    engine.Hypothesis(text.decode(), score)
                     for text, score in zip(*row)
                     if score > float("-inf")
                 ][: options.num_hypotheses]
@@ -141,7 +137,7 @@ class SavedModelCodec:
 
     def encode(self, texts, start=0, name="sentence", of_targets=False):
         lengths = self.count_tokens(texts, of_targets)
-        check_lengths(texts, lengths, self.max_tokens, start, name)
+        engine.check_lengths(texts, lengths, self.max_tokens, start, name)
         counted = []
         for number, (text, length) in enumerate(zip(texts, lengths), start + 1):
             is_blank = not text.strip() or length < 2
@@ -177,7 +173,7 @@ class SavedModelCodec:
 
 def make_capabilities(path, options):
     """Returns the `Capabilities` of a SavedModel with these options."""
-    return Capabilities(
+    return engine.Capabilities(
         f"The SavedModel in {path}",
         "the run's directory",
         ("glossary", "samples"),

@@ -6,11 +6,7 @@ import sys
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.data.vocabulary.imported_text import BLANK
-from keras_transformer.data.vocabulary.imported_text import CLEANED
-from keras_transformer.data.vocabulary.imported_text import ESCAPES
-from keras_transformer.data.vocabulary.imported_text import NO_CHARACTER
-from keras_transformer.data.vocabulary.imported_text import is_alphanumeric
+from keras_transformer.data.vocabulary import imported_text
 from keras_transformer.formats import exported
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import UNKNOWN_ID
@@ -76,7 +72,7 @@ class _MarianTokenizer:
         for end in ("^" + _SPACES, _SPACES + "$"):
             texts = tf.strings.regex_replace(texts, end, "")
         if self._vocabulary.cleans_up:
-            for old, new in CLEANED.items():
+            for old, new in imported_text.CLEANED.items():
                 texts = tf.strings.regex_replace(texts, re.escape(old), new)
         return texts
 
@@ -89,7 +85,7 @@ class _Tensor2TensorTokenizer:
 
     def __init__(self, vocabulary):
         self._pieces = _make_sentencepiece(vocabulary, add_eos=True)
-        self._word_bounds = _find_bounds(is_alphanumeric)
+        self._word_bounds = _find_bounds(imported_text.is_alphanumeric)
         self._known_bounds = _find_bounds(
             lambda character: character in vocabulary.alphabet - {"\n"}
         )
@@ -119,14 +115,14 @@ class _Tensor2TensorTokenizer:
         escapes = "\\" + tf.strings.as_string(codes) + ";"
         is_known = _is_inside(self._known_bounds, codes)
         spelled = tf.where(is_known, characters, escapes)
-        for character, escape in ESCAPES.items():
+        for character, escape in imported_text.ESCAPES.items():
             spelled = tf.where(tf.equal(characters, character), escape, spelled)
         return spelled
 
     def detokenize(self, ids):
         ids = tf.ragged.boolean_mask(ids, tf.not_equal(ids, UNKNOWN_ID))
         pieces = self._pieces.id_to_string(ids.flat_values)
-        pieces = tf.strings.regex_replace(pieces, BLANK, "")
+        pieces = tf.strings.regex_replace(pieces, imported_text.BLANK, "")
         spellings = tf.strings.reduce_join(ids.with_flat_values(pieces), axis=1)
         tokens = tf.strings.split(spellings, "_")
         tokens = tokens.with_values(_read_escapes(tokens.values))
@@ -176,9 +172,9 @@ def _read_escapes(tokens):
     numbers = tf.strings.to_number(tf.where(is_short, digits, "0"), tf.int32)
     is_character = is_short & (numbers <= sys.maxunicode)
     is_character &= (numbers < 0xD800) | (numbers >= 0xE000)
-    codes = tf.where(is_character, numbers, ord(NO_CHARACTER))
+    codes = tf.where(is_character, numbers, ord(imported_text.NO_CHARACTER))
     characters = tf.strings.unicode_encode(codes[:, None], "UTF-8")
-    for character, escape in ESCAPES.items():
+    for character, escape in imported_text.ESCAPES.items():
         texts = tf.where(tf.equal(texts, escape), character, texts)
     texts = tf.where(is_number, characters, texts)
     return tf.strings.reduce_join(parts.with_values(texts), axis=1)

@@ -15,8 +15,7 @@ from keras_transformer.parsing.target_text import find_linearization
 from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.options import find_max_tokens
-from keras_transformer.serving.messages import PredictionLog
-from keras_transformer.serving.messages import to_proto
+from keras_transformer.serving import messages
 
 _log = logging.getLogger(__name__)
 WARMUP_FILE = "tf_serving_warmup_requests"
@@ -118,7 +117,7 @@ def _write_warmup(directory, signatures, run, max_tokens):
         for name, inputs in _list_warmup_requests(run, max_tokens):
             if "score" not in signatures and name != "ids":
                 continue  # an export of ids has no signature of texts
-            log = PredictionLog()
+            log = messages.PredictionLog()
             request = log.predict_log.request
             request.model_spec.signature_name = name
             response = log.predict_log.response
@@ -131,7 +130,7 @@ def _write_warmup(directory, signatures, run, max_tokens):
                 (response.outputs, outputs),
             ):
                 for key, tensor in tensors.items():
-                    protos[key].CopyFrom(to_proto(tensor.numpy()))
+                    protos[key].CopyFrom(messages.to_proto(tensor.numpy()))
             writer.write(log.SerializeToString())
 
 

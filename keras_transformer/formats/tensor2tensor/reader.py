@@ -127,7 +127,6 @@ def _find_vocabulary(source):
 
 
 def _make_hparams(checkpoint, values, flags):
-    """Returns the `HParams` that variables and settings describe."""
     layer = "body/encoder/layer_0"
     attention = "self_attention/multihead_attention"
     query, value, inner = (

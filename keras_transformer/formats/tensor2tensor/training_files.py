@@ -12,13 +12,9 @@ import re
 import numpy as np
 
 from keras_transformer import registry
+from keras_transformer.files import reading
+from keras_transformer.files import records
 from keras_transformer.files.quiet import silence
-from keras_transformer.files.reading import check_file
-from keras_transformer.files.reading import file_error
-from keras_transformer.files.reading import read_text
-from keras_transformer.files.records import WHOLE
-from keras_transformer.files.records import find_fault
-from keras_transformer.files.records import read_record
 from keras_transformer.formats.imported_run import unsupported
 
 REMEDY = "Copy the files of the model again."
@@ -32,7 +28,7 @@ RATES = {
     "label_smoothing": "label_smoothing",
 }
 _HPARAMS = {
-    "num_heads?": WHOLE,
+    "num_heads?": records.WHOLE,
     "norm_epsilon?": float,
     "multiply_embedding_mode?": str,
     "layer_preprocess_sequence?": str,
@@ -58,7 +54,7 @@ def read_flags(source):
     path = os.path.join(source, FLAGS_FILE)
     if not os.path.lexists(path):
         return {}
-    text = read_text(path, REMEDY)
+    text = reading.read_text(path, REMEDY)
     return dict(re.findall(r"^--(\w+)=([ -~]*?)\s*$", text, re.MULTILINE))
 
 
@@ -69,14 +65,14 @@ def read_hparams(source, flags):
     """
     path = os.path.join(source, HPARAMS_FILE)
     if os.path.lexists(path):
-        values = read_record(path, _HPARAMS, REMEDY)
+        values = records.read_record(path, _HPARAMS, REMEDY)
     else:
         path = os.path.join(source, FLAGS_FILE)
         changes = re.findall(r"(\w+)=([^,]*)", flags.get("hparams", ""))
         values = {name: _parse(value) for name, value in changes}
-        fault = find_fault(values, _HPARAMS)
+        fault = records.find_fault(values, _HPARAMS)
         if fault:
-            raise file_error(path, fault, REMEDY)
+            raise reading.file_error(path, fault, REMEDY)
     required = dict(_REQUIRED)
     kind = values.get("self_attention_type")
     is_set = flags.get("hparams_set", "").startswith("transformer_relative")
@@ -144,9 +140,9 @@ class Checkpoint:
         self.prefix = find_checkpoint(source)
         if self.prefix is None:
             path = os.path.join(source, "model.ckpt-*.index")
-            raise file_error(path, "which does not exist", REMEDY)
+            raise reading.file_error(path, "which does not exist", REMEDY)
         for path in glob.glob(glob.escape(self.prefix) + ".*"):
-            check_file(path, REMEDY)
+            reading.check_file(path, REMEDY)
         if os.path.getsize(f"{self.prefix}.index") > MAX_INDEX_BYTES:
             raise self.error("whose list of variables is too long")
         self._errors = (tf.errors.OpError, ValueError, IndexError, RuntimeError)
@@ -183,7 +179,7 @@ class Checkpoint:
         return len(set(numbers))
 
     def error(self, fault, remedy=REMEDY):
-        return file_error(self.prefix, fault, remedy)
+        return reading.file_error(self.prefix, fault, remedy)
 
     def _read(self, function, name):
         try:

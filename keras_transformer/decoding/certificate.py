@@ -17,7 +17,7 @@ from keras_transformer.decoding.loading import load
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.errors import UserError
 from keras_transformer.formats.html import node
-from keras_transformer.formats.litert import decoder as litert
+from keras_transformer.formats.litert import writer as litert
 from keras_transformer.formats.onnx.session import OnnxSession
 from keras_transformer.formats.onnx.writer import QUANTIZED
 from keras_transformer.parsing.target_text import find_linearization

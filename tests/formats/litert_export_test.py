@@ -21,7 +21,7 @@ from small_translators import make_vocabulary
 from keras_transformer import load
 from keras_transformer.bin import exporter
 from keras_transformer.errors import UserError
-from keras_transformer.formats.litert.decoder import decode
+from keras_transformer.formats.litert.writer import decode
 from keras_transformer.formats.litert.writer import export_litert
 from keras_transformer.formats.onnx.tokenizer import read_tokenizers
 from keras_transformer.search.options import DecodeOptions

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import json
 import os
 import sys
 
@@ -11,6 +10,7 @@ from keras_transformer.files import writing
 from keras_transformer.files.directories import stage_directory
 from keras_transformer.files.quiet import hide_module
 from keras_transformer.files.records import hash_record
+from keras_transformer.files.records import write_record
 from keras_transformer.formats import exported
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.search.options import DecodeOptions
@@ -72,16 +72,13 @@ def is_converted(run, step):
 
 
 def _locate(run, step):
-    key = _compute_key(run, step)
-    return run.checkpoints.converted_path(step, key), key
-
-
-def _compute_key(run, step):
+    """Returns the path of a converted checkpoint, and the hash in it."""
     # Imported here because Keras translates without it.
     import ctranslate2
 
     version = [VERSION, ctranslate2.__version__]
-    return hash_record({"version": version, **run.describe_content(step)})
+    key = hash_record({"version": version, **run.describe_content(step)})
+    return run.checkpoints.converted_path(step, key), key
 
 
 def write_converted(run, step, directory):
@@ -93,9 +90,7 @@ def write_converted(run, step, directory):
         "max_tokens": max_tokens,
         "averages_heads": True,
     }
-    path = os.path.join(directory, exported.EXPORT_FILE)
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(record, file, indent=2)
+    write_record(os.path.join(directory, exported.EXPORT_FILE), record)
 
 
 def convert_run(run, step, directory, quantization="float32"):

@@ -1,5 +1,6 @@
 """Lays out a run's weights as a TransformerSpec of CTranslate2."""
 
+import ml_dtypes  # noqa: F401, teaches NumPy the name bfloat16
 import numpy as np
 from ctranslate2.specs import TransformerSpec
 from ctranslate2.specs import common_spec
@@ -218,18 +219,14 @@ class Weight(model_spec.NumpyVariable):
 
     @property
     def dtype(self):
-        # NumPy has no bfloat16, so its bits are stored as integers.
+        # CTranslate2 reads its bits as integers.
         name = super().dtype
         return "bfloat16" if name == "uint16" else name
 
     def _to(self, dtype):
         if dtype != "bfloat16":
             return super()._to(dtype)
-        # A bfloat16 is the upper half of a float32. Adding almost half of its
-        # last place, and 1 more if that place is odd, rounds on truncation.
-        bits = self.array.view("uint32")
-        half = 0x7FFF + (bits >> 16 & 1)  # rounds to nearest, ties to even
-        self.array = (bits + half >> 16).astype("uint16")
+        self.array = self.array.astype("bfloat16").view("uint16")
         return self
 
 

@@ -2,7 +2,10 @@
 
 import os
 
+import numpy as np
+
 from keras_transformer.errors import UserError
+from keras_transformer.errors import require_package
 from keras_transformer.files.quiet import silence
 from keras_transformer.formats import exported
 from keras_transformer.formats import versions
@@ -16,6 +19,7 @@ from keras_transformer.token_ids import UNKNOWN_ID
 FORMAT = "litert"
 QUANTIZATIONS = ("float32", "int8")
 PACKAGES = ("keras-t2t", "keras", "tensorflow")
+MODULES = ["ai_edge_litert", "tokenizers"]  # that run an export
 
 
 def export_litert(
@@ -111,3 +115,22 @@ def _convert(model, vocabularies, options, quantization):
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
     with silence():  # the converter reports each of its passes
         return converter.convert()
+
+
+def decode(directory, texts):
+    """Returns the translations of texts by an export, and their scores."""
+    for module in MODULES:
+        require_package(module, module, "'.[litert]'")
+    from ai_edge_litert.interpreter import Interpreter
+
+    sources, targets = tokenizer.read_tokenizers(directory)
+    path = os.path.join(directory, exported.FILES[FORMAT])
+    with silence():  # it reports what it computes with
+        translate = Interpreter(path).get_signature_runner()
+    results = [
+        translate(inputs=np.array([encoding.ids], "int32"))
+        for encoding in sources.encode_batch(texts)
+    ]
+    ids = [result["outputs"][0, 0].tolist() for result in results]
+    scores = [float(result["scores"][0, 0]) for result in results]
+    return targets.decode_batch(ids), scores

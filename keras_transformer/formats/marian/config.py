@@ -18,6 +18,7 @@ MAX_LENGTH = 512  # tokens of an output, as in the models of OPUS-MT
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu", "silu": "silu"}
 _REMEDY = "Get the files of the model again."
 
+_RATES = ("dropout", "attention_dropout", "activation_dropout")
 _RATE = (float, None)
 _ID = (WHOLE, None)
 # The fields that are read, with their shapes; see `read_record`. Missing fields
@@ -38,9 +39,7 @@ _READ = {
     "tie_word_embeddings?": bool,
     "forced_eos_token_id?": _ID,
     "architectures?": ([str], None),
-    "dropout?": _RATE,
-    "attention_dropout?": _RATE,
-    "activation_dropout?": _RATE,
+    **{f"{name}?": _RATE for name in _RATES},
 }
 _DEFAULTS = {
     "scale_embedding": False,
@@ -169,7 +168,6 @@ def _make_error(path, name, value, beside=None):
 
 def make_hparams(config, decoder_start):
     """Returns the `HParams` of a model with a config of `read_config`."""
-    rates = ("dropout", "attention_dropout", "activation_dropout")
     is_shared = config["share_encoder_decoder_embeddings"]
     untied = "target" if config["tie_word_embeddings"] else "none"
     depths = config["encoder_layers"], config["decoder_layers"]
@@ -182,7 +180,7 @@ def make_hparams(config, decoder_start):
         d_model=config["d_model"],
         d_ff=config["encoder_ffn_dim"],
         num_heads=config["encoder_attention_heads"],
-        **{name: config.get(name) or 0.0 for name in rates},
+        **{name: config.get(name) or 0.0 for name in _RATES},
         norm="post",
         norm_epsilon=NORM_EPSILON,
         activation=ACTIVATIONS[config["activation_function"]],
@@ -223,9 +221,7 @@ def make_configs(hparams, vocabularies, options, imported):
         **{f"{side}_ffn_dim": hparams.d_ff for side in sides},
         **{f"{side}_attention_heads": hparams.num_heads for side in sides},
         "activation_function": names[hparams.activation],
-        "dropout": hparams.dropout,
-        "attention_dropout": hparams.attention_dropout,
-        "activation_dropout": hparams.activation_dropout,
+        **{name: getattr(hparams, name) for name in _RATES},
         "scale_embedding": hparams.scale_embeddings,
         "share_encoder_decoder_embeddings": hparams.tied_embeddings == "all",
         "tie_word_embeddings": hparams.tied_embeddings != "none",

@@ -89,14 +89,14 @@ def make_places(config, vocabularies):
 
 def _find_matrix(weight, config, vocabularies, model):
     sources, targets = (side.original_ids for side in vocabularies)
-    if weight == "output_bias":
-        return Place(LOGITS_BIAS, (np.arange(1), targets), False)
-    if weight == "input_embeddings":
-        return Place(INPUTS, (sources, model), False)
-    if weight == "softmax_weights":
-        return Place(SOFTMAX, (targets, model), False)
-    name = SHARED if config.tied_embeddings == "all" else TARGETS
-    return Place(name, (targets, model), False)
+    shared = SHARED if config.tied_embeddings == "all" else TARGETS
+    name, *order = {
+        "output_bias": (LOGITS_BIAS, np.arange(1), targets),
+        "input_embeddings": (INPUTS, sources, model),
+        "softmax_weights": (SOFTMAX, targets, model),
+        "embeddings": (shared, targets, model),
+    }[weight]
+    return Place(name, tuple(order), is_kernel=False)
 
 
 def _find_weight(stack, parts, shape, model):

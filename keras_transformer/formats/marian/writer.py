@@ -1,6 +1,7 @@
 """Writes runs as models that transformers opens as Marian models."""
 
 import os
+import re
 
 import numpy as np
 
@@ -134,7 +135,7 @@ def make_arrays(config, vocabularies, arrays):
             size = vocabularies.targets.vocab_size
             arrays[bias] = arrays.get(bias, np.zeros(size)).copy()
             arrays[bias][PAD_ID] = UNLIKELY
-    _match_epsilon(config, arrays)
+    _match_epsilon(config, arrays, places)
     exported = {}
     for name, place in places.items():
         # Biases are all that a run can lack.
@@ -143,7 +144,7 @@ def make_arrays(config, vocabularies, arrays):
     return exported
 
 
-def _match_epsilon(config, arrays):
+def _match_epsilon(config, arrays, names):
     """Makes normalisations with the epsilon of Marian compute the same."""
     # A normalisation with c ** 2 times the epsilon does so if its input is c
     # times as large. Everything between two normalisations is therefore scaled:
@@ -154,17 +155,11 @@ def _match_epsilon(config, arrays):
     scale = (marian_config.NORM_EPSILON / config.norm_epsilon) ** 0.5
     if scale == 1:
         return
-    sublayers = {
-        "encoder": ("self_attention", "feed_forward"),
-        "decoder": ("self_attention", "cross_attention", "feed_forward"),
-    }
-    depths = {"encoder": config.num_layers, "decoder": config.decoder_depth}
-    for stack, names in sublayers.items():
-        places = [
-            f"model/{stack}/layer_{number}/{name}"
-            for number in range(depths[stack])
-            for name in names
-        ]
+    for stack in ("encoder", "decoder"):
+        # The sub-layers of a stack, in order.
+        sublayer = re.compile(rf"(model/{stack}/layer_\d+/[a-z_]+)/\w+")
+        matches = filter(None, map(sublayer.fullmatch, names))
+        places = list(dict.fromkeys(match[1] for match in matches))
         factors = {}
         for place in places[1:]:
             reading = ["query", "inner"]

@@ -123,22 +123,15 @@ class Document:
     translated = replace_sentences  # the name before version 0.2
 
     def _join(self, parts, pairs, value=None):
-        return "".join(
-            part
-            if isinstance(part, str)
-            else place_markup(
-                part,
-                *next(pairs),
-                value.escape if value else self._escape(part),
-                self._normalize,
-            )
-            for part in parts
-        )
-
-    def _escape(self, pieces):
-        if any(piece.is_html for piece in pieces):
-            return html_text.escape
-        return self._parser.escape
+        text = ""
+        for part in parts:
+            if not isinstance(part, str):
+                escape = value.escape if value else self._parser.escape
+                if any(piece.is_html for piece in part):
+                    escape = html_text.escape
+                part = place_markup(part, *next(pairs), escape, self._normalize)
+            text += part
+        return text
 
 
 # Stands for a value in the markup around it: characters that Unicode will never

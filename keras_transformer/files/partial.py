@@ -59,7 +59,7 @@ def open_resumable(path, settings, resume=False, added=()):
             if os.path.exists(partial) and not os.path.getsize(partial):
                 os.remove(partial)
             if output and not os.path.exists(partial):
-                pathlib.Path(_record_path(partial)).unlink(missing_ok=True)
+                pathlib.Path(f"{partial}.json").unlink(missing_ok=True)
 
 
 class PartialFile:
@@ -73,6 +73,7 @@ class PartialFile:
     def __init__(self, path, file, settings, resume, added=()):
         self._path = path
         self._partial = path + PARTIAL
+        self._record_path = f"{self._partial}.json"
         self._file = file
         self._hash = hashlib.sha256()
         self._hashes_of_inputs = {}
@@ -184,7 +185,7 @@ class PartialFile:
         self._file.seek(0, os.SEEK_END)
 
     def _read_record(self):
-        path = _record_path(self._partial)
+        path = self._record_path
         if not os.fstat(self._file.fileno()).st_size:
             if os.path.lexists(path):  # it is replaced only if it is ours
                 records.read_record(path, _RECORD_SHAPE, "Move it elsewhere.")
@@ -206,8 +207,4 @@ class PartialFile:
             alarms=self.num_alarms,
             sha256=self._hash.hexdigest(),
         )
-        records.write_record(_record_path(self._partial), self._record)
-
-
-def _record_path(partial):
-    return f"{partial}.json"
+        records.write_record(self._record_path, self._record)

@@ -113,10 +113,8 @@ def find_format(paths):
 def find_export_format(path):
     """Returns the name in `FILES` of an exported model, or None."""
     newest = find_newest_version(path)
-    for format, name in FILES.items():
-        if os.path.isfile(os.path.join(newest, name)):
-            return format
-    return None
+    paths = {name: os.path.join(newest, FILES[name]) for name in FILES}
+    return next((name for name in paths if os.path.isfile(paths[name])), None)
 
 
 def refuse_foreign(path):

@@ -70,8 +70,7 @@ def check_upload(name):
     Raises a `UserError` if the client or a token is missing, if `name` cannot
     be the name of a model, or if the hub does not answer.
     """
-    huggingface_hub = _load_client()
-    with _explain(name):
+    with _explain(name) as huggingface_hub:
         huggingface_hub.utils.validate_repo_id(name)
         huggingface_hub.HfApi().whoami()
 
@@ -85,10 +84,9 @@ def upload(directory, name, card, files=None):
     are the names of those to upload, by default all. Raises a `UserError` if
     the hub refuses the model or does not answer.
     """
-    huggingface_hub = _load_client()
-    api = huggingface_hub.HfApi()
     print(f"Uploading {directory} with huggingface_hub ...", file=sys.stderr)
-    with _explain(name, f" {directory} is complete."):
+    with _explain(name, f" {directory} is complete.") as huggingface_hub:
+        api = huggingface_hub.HfApi()
         address = api.create_repo(name, exist_ok=True)
         if not os.path.exists(os.path.join(directory, "README.md")):
             api.upload_file(
@@ -132,11 +130,11 @@ def _shorten(error):
 
 @contextlib.contextmanager
 def _explain(name, ending=""):
-    """Turns errors of an upload into a `UserError` that says what to do."""
+    """Yields the client, and says what to do about errors of an upload."""
     huggingface_hub = _load_client()
     errors = huggingface_hub.errors
     try:
-        yield
+        yield huggingface_hub
     except _list_errors(errors) as error:
         response = getattr(error, "response", None)
         status = getattr(response, "status_code", None)

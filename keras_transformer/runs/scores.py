@@ -76,16 +76,15 @@ def read_scores(run):
     such as `bleu`, and the `lines` of the report with their signatures.
     """
     directory = run.file(DIRECTORY)
-    if not os.path.isdir(directory):
-        return {}
-    scores = {}
-    # Sorted, so that the same scores give the same card.
-    for name in sorted(os.listdir(directory)):
-        split, ending = os.path.splitext(name)
-        if ending == ".json":
-            path = run.file(DIRECTORY, name)
-            scores[split] = read_record(path, [_ENTRY], _REMEDY)
-    return scores
+    names = os.listdir(directory) if os.path.isdir(directory) else ()
+    return {
+        name.removesuffix(".json"): read_record(
+            os.path.join(directory, name), [_ENTRY], _REMEDY
+        )
+        # Sorted, so that the same scores give the same card.
+        for name in sorted(names)
+        if name.endswith(".json")
+    }
 
 
 def list_entries(run, step=None):

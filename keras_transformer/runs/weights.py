@@ -189,17 +189,15 @@ def _spell(piece, ids):
     """
     spelling = []
     while piece:
-        # A character that the earlier vocabulary lacks is spelled in bytes.
-        size = max(
-            (size for size in range(1, len(piece) + 1) if piece[:size] in ids),
-            default=0,
-        )
-        if size:
-            spelling.append(ids[piece[:size]])
+        prefixes = (piece[:size] for size in range(len(piece), 0, -1))
+        prefix = next((prefix for prefix in prefixes if prefix in ids), None)
+        if prefix:
+            spelling.append(ids[prefix])
         else:
-            size = 1
+            # A character that the earlier vocabulary lacks is spelled in bytes.
+            prefix = piece[0]
             names = (f"<0x{byte:02X}>" for byte in piece[0].encode())
             # A vocabulary of given symbols has no bytes.
             spelling += [ids.get(name, UNKNOWN_ID) for name in names]
-        piece = piece[size:]
+        piece = piece.removeprefix(prefix)
     return spelling

@@ -57,9 +57,7 @@ def find_or_convert(run, step):
                 writing.move(aside, path)
             # They were converted from an earlier content of the checkpoint.
             run.checkpoints.remove_converted(
-                lambda other_step, other_key: (
-                    other_step == step and other_key != key
-                )
+                lambda other, its_key: other == step and its_key != key
             )
         with contextlib.suppress(OSError):  # another process may need it
             os.rmdir(outer)

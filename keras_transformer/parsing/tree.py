@@ -26,7 +26,6 @@ _ESCAPES = {
     "{": "-LCB-",
     "}": "-RCB-",
 }
-_UNESCAPES = {escaped: bracket for bracket, escaped in _ESCAPES.items()}
 
 
 class Tree(typing.NamedTuple):
@@ -244,15 +243,10 @@ def join_spaces(word):
 def escape(word):
     """Returns a word with its brackets written as in the Penn Treebank.
 
-    >>> escape("("), escape("f(x)"), unescape("-LRB-")
-    ('-LRB-', 'f-LRB-x-RRB-', '(')
+    >>> escape("("), escape("f(x)")
+    ('-LRB-', 'f-LRB-x-RRB-')
     """
     return "".join(_ESCAPES.get(character, character) for character in word)
-
-
-def unescape(word):
-    """Returns a word with brackets in place of their escapes."""
-    return re.sub("-[LR][RSC]B-", lambda match: _UNESCAPES[match.group()], word)
 
 
 def find_smallest_constituents(tree):

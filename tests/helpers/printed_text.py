@@ -2,8 +2,11 @@
 
 import re
 
-from keras_transformer.parsing.tree import unescape
-
+BRACKETS = {
+    f"-{side}{kind}B-": bracket
+    for kind, brackets in (("R", "()"), ("S", "[]"), ("C", "{}"))
+    for side, bracket in zip("LR", brackets)
+}
 # Spaces that a newspaper leaves out, before and after a word.
 SPACE_BEFORE = re.compile(
     r" (?=(?:[,.;:?!%'\x01)\]}]|'(?:s|m|d|ll|re|ve)|n't)(?:[ \x01]|$))", re.I
@@ -18,6 +21,11 @@ TYPESET = {
     "--": "—",
     "...": "…",
 }
+
+
+def unescape(word):
+    """Returns a word with brackets in place of the treebank's escapes."""
+    return re.sub("-[LR][RSC]B-", lambda match: BRACKETS[match[0]], word)
 
 
 def printed(words, signs=TYPEWRITER):

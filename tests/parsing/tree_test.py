@@ -6,6 +6,7 @@ import re
 import pytest
 import tree_examples
 from hypothesis import given
+from printed_text import unescape
 
 from keras_transformer.parsing.tree import Tree
 from keras_transformer.parsing.tree import build_trees
@@ -14,7 +15,6 @@ from keras_transformer.parsing.tree import cut
 from keras_transformer.parsing.tree import escape
 from keras_transformer.parsing.tree import find_smallest_constituents
 from keras_transformer.parsing.tree import parse_tree
-from keras_transformer.parsing.tree import unescape
 from keras_transformer.parsing.tree import walk
 
 

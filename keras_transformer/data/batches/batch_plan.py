@@ -1,5 +1,6 @@
 """The plan of an epoch: which sentence pairs make up which padded batch."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -21,6 +22,7 @@ LENGTH_MULTIPLE = 8
 TAIL = 1.35
 
 
+@dataclasses.dataclass(frozen=True)
 class BatchPlan:
     """Lists the sentence pairs and the padded shape of each batch.
 
@@ -29,38 +31,33 @@ class BatchPlan:
     In a packed batch, where several pairs share a row, it has shape `(rows,
     pairs_per_row)`, and -1 fills the end of each row. `shape` is `(rows,
     input_len, target_len)`. `pad_batch` fills a batch.
-
-    `batches` lists these tuples, and `shapes` their distinct shapes.
-    `num_tokens`, of shape `(2,)`, counts source and target tokens of all
-    batches, and `num_dropped` pairs that are too long.
     """
 
-    def __init__(self, batches, shapes, num_tokens, num_dropped):
-        self.shapes = shapes
-        self.num_dropped = num_dropped
-        self._batches = batches
-        self._num_tokens = num_tokens
+    batches: list  # of these tuples
+    shapes: list  # that are distinct
+    num_tokens: np.ndarray  # of all batches, source and target, shape (2,)
+    num_dropped: int  # pairs that are too long
 
     def __len__(self):
-        return len(self._batches)
+        return len(self.batches)
 
     def __getitem__(self, index):
-        return self._batches[index]
+        return self.batches[index]
 
     @property
     def padding_share(self):
         """Share of the source and target positions that hold no token."""
         positions = sum(
             rows * (input_len + target_len)
-            for _, (rows, input_len, target_len) in self._batches
+            for _, (rows, input_len, target_len) in self.batches
         )
-        num_tokens = int(self._num_tokens.sum())
+        num_tokens = int(self.num_tokens.sum())
         return 1 - num_tokens / positions if positions else 0.0
 
     @property
     def tokens_per_batch(self):
         """Mean number of source and of target tokens of a batch, a tuple."""
-        return tuple((self._num_tokens / len(self)).tolist())
+        return tuple((self.num_tokens / len(self)).tolist())
 
 
 def plan_batches(
@@ -74,6 +71,7 @@ def plan_batches(
     fixed_shapes=False,
     pair_numbers=None,
     reference=None,
+    pack=None,
 ):
     """Sorts the sentence pairs of an epoch into batches of similar lengths.
 
@@ -101,6 +99,8 @@ def plan_batches(
     so would the shapes. They follow from the `reference` alone instead, an
     array of `make_reference`, which no length may exceed. A batch then holds
     about as many tokens.
+
+    `pack` is that of `packing.plan_packed`, and makes the batches instead.
     """
     kept, lengths, num_dropped = select_pairs(
         input_lengths, target_lengths, max_length, pair_numbers
@@ -113,19 +113,21 @@ def plan_batches(
     if shuffle:
         shuffled = generator.permutation(len(kept))
         kept, lengths = kept[shuffled], lengths[shuffled]
-    if reference is None:
+    steady_shapes = []
+    if pack:
+        shuffle_rows = generator.shuffle if shuffle else list
+        batches = pack(kept, lengths, batch_tokens, reference, shuffle_rows)
+    elif reference is None:
         batches = _fill_buckets(kept, lengths, batch_tokens, fixed_shapes)
     else:
         steady_shapes = _choose_shapes(reference, batch_tokens)
         batches = _fill_shapes(kept, lengths, steady_shapes)
     shapes = list(dict.fromkeys(shape for _, shape in batches))
-    if shuffle:
+    if shuffle and not pack:
         generator.shuffle(batches)
         if epoch == 0:
             _move_biggest_first(batches, shapes)
-    if reference is not None:
-        shapes = steady_shapes
-    return BatchPlan(batches, shapes, num_tokens, num_dropped)
+    return BatchPlan(batches, steady_shapes or shapes, num_tokens, num_dropped)
 
 
 def _fill_buckets(pairs, lengths, batch_tokens, fixed_shapes):

@@ -1,5 +1,6 @@
 """The plan of packed batches, in which several sentence pairs share a row."""
 
+import functools
 import math
 
 import numpy as np
@@ -16,55 +17,30 @@ MAX_CHOICE = 2048  # largest number of cells searched for the best pair
 NUM_DRAWN = 64  # number of pairs drawn at a time
 
 
-def plan_packed(
-    input_lengths,
-    target_lengths,
-    batch_tokens,
-    max_length=None,
-    seed=0,
-    epoch=0,
-    shuffle=True,
-    pair_numbers=None,
-    reference=None,
-):
-    """Packs the sentence pairs of an epoch into rows of one length.
-
-    Several pairs share a row, one after another on either side, so nearly every
-    position holds a token and all batches have one shape. Choose it where a
-    compilation is expensive, or where lengths differ so much that
-    `plan_batches` pads a lot. The arguments are those of `plan_batches`.
-    `indices` of the `BatchPlan` have shape `(rows, pairs_per_row)`. With a
-    `reference`, as `plan_batches` takes it, the shape follows from it alone.
-
-    In every epoch of the same pairs, the same lengths share a row, and the
-    shape and the number of the batches are the same. The choice of pairs of
-    these lengths, and the order of the rows, depend only on the arguments.
-    """
-    kept, lengths, num_dropped = batch_plan.select_pairs(
-        input_lengths, target_lengths, max_length, pair_numbers
-    )
-    batch_plan.check_longest(lengths, batch_tokens)
-    num_tokens = lengths.sum(axis=0)
-    if not len(kept):
-        return batch_plan.BatchPlan([], [], num_tokens, num_dropped)
+def _pack_pairs(pairs, lengths, batch_tokens, reference, shuffle_rows):
+    """Returns the batches of an epoch, which all have one shape."""
     has_reference = reference is not None
     typical = reference if has_reference else lengths
     capacity = _choose_capacity(typical, batch_tokens)
     cells, cell_of_pair = batch_plan.count_cells(lengths)
     rows = _choose_rows(cells, capacity)  # (all_rows, pairs_per_row)
-
-    generator = np.random.default_rng([seed, epoch])
-    if shuffle:
-        shuffled = generator.permutation(len(kept))
-        kept, cell_of_pair = kept[shuffled], cell_of_pair[shuffled]
-    rows = _put_pairs(rows, kept, cell_of_pair)
-    if shuffle:
-        generator.shuffle(rows)
+    rows = _put_pairs(rows, pairs, cell_of_pair)
+    shuffle_rows(rows)
     max_rows = batch_tokens // max(capacity)
     laid_out = batch_plan.lay_out(rows, max_rows, has_reference)
     shape = (laid_out.shape[1], *capacity)
-    batches = [(indices, shape) for indices in laid_out]
-    return batch_plan.BatchPlan(batches, [shape], num_tokens, num_dropped)
+    return [(indices, shape) for indices in laid_out]
+
+
+# Packs the sentence pairs of an epoch into rows of one length. Several pairs
+# share a row, one after another on either side, so nearly every position holds
+# a token and all batches have one shape. Choose it where a compilation is
+# expensive, or where lengths differ so much that `plan_batches` pads a lot.
+# `indices` of the `BatchPlan` have shape `(rows, pairs_per_row)`. In every
+# epoch of the same pairs, the same lengths share a row, and the shape and the
+# number of the batches are the same. With a `reference` the shape follows from
+# it alone. `fixed_shapes` has no effect.
+plan_packed = functools.partial(batch_plan.plan_batches, pack=_pack_pairs)
 
 
 def find_packed_positions(lengths, tokens):

@@ -211,10 +211,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         default `token_pairs(split)`.
         """
         pairs = token_pairs or self.token_pairs(split)
-        make_plan, options = packing.plan_packed, {}
-        if not packed:
-            make_plan = batch_plan.plan_batches
-            options = {"fixed_shapes": fixed_shapes}
+        make_plan = packing.plan_packed if packed else batch_plan.plan_batches
         plan = make_plan(
             pairs.inputs.lengths,
             pairs.targets.lengths,
@@ -224,8 +221,8 @@ class GeneratedData(vocabularies.HasVocabularies):
             epoch=epoch,
             shuffle=split == "train" if shuffle is None else shuffle,
             pair_numbers=self.choose_epoch_pairs(split, seed, epoch),
+            fixed_shapes=fixed_shapes,
             reference=reference,
-            **options,
         )
         if not len(plan) and not plan.num_dropped:
             raise UserError(

@@ -7,7 +7,6 @@ from keras_transformer.parsing.linearization import WITH_WORDS
 from keras_transformer.parsing.linearization import identify_linearization
 from keras_transformer.parsing.linearization import read_symbol
 from keras_transformer.parsing.target_text import find_symbol_ids
-from keras_transformer.token_ids import WORD_START
 
 
 def find_labels(vocabulary):
@@ -35,8 +34,8 @@ class SpanTargets:
                 f"trees. Received: span_labels={num_labels}, while the trees "
                 f"have {len(labels)}. Use --hparams=span_labels={len(labels)}."
             )
-        self._begins_word = _find_starts(source_vocabulary)
-        self._is_leaf = _find_starts(vocabulary)
+        self._begins_word = source_vocabulary.starts_word
+        self._is_leaf = vocabulary.starts_word.copy()
         self._brackets = {}  # of each id: step and number of the label
         symbols = find_symbol_ids(vocabulary)
         for id_, symbol in symbols.items():
@@ -94,9 +93,3 @@ class SpanTargets:
                 else:
                     child = opened.pop()
                     yield child, num_words - 1, label
-
-
-def _find_starts(vocabulary):
-    """Returns for each id whether it begins a word."""
-    pieces = vocabulary.all_pieces()
-    return np.array([piece.startswith(WORD_START) for piece in pieces])

@@ -14,7 +14,6 @@ from keras_transformer.search.beams import NEVER
 from keras_transformer.search.beams import gather_beams
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import UNKNOWN_ID
-from keras_transformer.token_ids import WORD_START
 
 MAX_DEPTH = 64  # brackets open at once; at most 28 in 3,669 sentences of WSJ
 MAX_OPENED = 10  # brackets opened between two leaves; at most 6 in them
@@ -220,8 +219,7 @@ class TreeConstraint:
         symbols = find_symbol_ids(vocabulary)
         if not symbols:
             return None
-        pieces = (source_vocabulary or vocabulary).all_pieces()
-        return cls(symbols, [piece.startswith(WORD_START) for piece in pieces])
+        return cls(symbols, (source_vocabulary or vocabulary).starts_word)
 
     def count_leaves(self, inputs):
         """Counts the words of sentences, or the pieces of words, `(batch,)`."""

@@ -7,5 +7,5 @@ from keras_transformer.data.vocabulary import subwords
 
 @pytest.fixture(autouse=True)
 def train_each_vocabulary(monkeypatch, vocabulary_sharing):
-    train = subwords._train
-    monkeypatch.setattr(subwords, "_train", train.__wrapped__)
+    train = subwords.train_model
+    monkeypatch.setattr(subwords, "train_model", train.__wrapped__)

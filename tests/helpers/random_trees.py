@@ -48,8 +48,9 @@ class Pieces:
             return "close"
         return "open" if symbol else None
 
-    def starts_word(self, id_):
-        return self.all[id_].startswith("▁")
+    @property
+    def starts_word(self):
+        return [piece.startswith("▁") for piece in self.all]
 
     def label(self, id_):
         return self.symbols[id_].strip("()<>/")
@@ -78,7 +79,7 @@ class Pieces:
     def words_of(self, source):
         """Splits the ids of a source into words, a list of lists."""
         ids = [id_ for id_ in source.tolist() if id_ > END]
-        starts = [i for i, id_ in enumerate(ids) if self.starts_word(id_)]
+        starts = [i for i, id_ in enumerate(ids) if self.starts_word[id_]]
         return [ids[a:b] for a, b in zip(starts, [*starts[1:], None])]
 
     def with_words(self, ids, words):

@@ -15,7 +15,6 @@ from keras_transformer.data.text.text_files import read_lines
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import file_error
 from keras_transformer.token_ids import END_ID
-from keras_transformer.token_ids import WORD_START
 
 FILE = "train.links"  # without suffix
 SETTING = "train_alignments"  # of the manifest, if there are links
@@ -54,10 +53,7 @@ def write_links(directory, vocabularies, alignments):
             "begin. Received: one of Tensor2Tensor. Leave the alignments out."
         )
     sides = token_arrays.read_ids(directory, "train").values()
-    starts = [
-        np.array([piece.startswith(WORD_START) for piece in v.all_pieces()])
-        for v in vocabularies
-    ]
+    starts = [vocabulary.starts_word for vocabulary in vocabularies]
     path = os.path.join(directory, FILE)
     with token_arrays.TokenArrayWriter(path, _MOST_POSITIONS) as writer:
         for *pair, (origin, links) in zip(*sides, alignments, strict=True):

@@ -30,7 +30,6 @@ class BpeDropout:
             for id_, piece in enumerate(model.pieces)
             if piece.type == piece.NORMAL
         }
-        _check_pieces(ids)
         # Merges are ranked by the scores of the pieces that they make.
         by_rank = sorted(ids.values(), key=lambda i: -model.pieces[i].score)
         self._by_rank = np.array([*by_rank, PAD_ID], np.int32)
@@ -44,9 +43,7 @@ class BpeDropout:
                 for id_, text in enumerate(texts)
             ]
         )
-        self.starts_word = np.array(
-            [text.startswith(WORD_START) for text in texts]
-        )
+        self.starts_word = vocabulary.starts_word.copy()
         self.starts_word[END_ID] = True
 
     def spell(self, words):
@@ -142,31 +139,29 @@ def _read_model(vocabulary):
         vocabulary.model_bytes
     )
     spec = model.trainer_spec
-    rule = None
+    # The words of a sentence are segmented one by one.
+    across_words = [
+        piece.piece
+        for piece in model.pieces
+        if piece.type == piece.NORMAL and WORD_START in piece.piece[1:]
+    ]
+    way_out = "use another problem"
     if vocabulary.is_imported:
-        rule, received = "was trained here", "one of an imported model"
+        rule, received = "that was trained here", "one of an imported model"
     elif spec.model_type != spec.BPE:
         name = spec.ModelType.Name(spec.model_type).lower()
+        rule = "that is a byte-pair encoding"
         received = f"a SentencePiece model of type {name}"
-        rule = "is a byte-pair encoding"
-    if rule:
-        raise UserError(
-            f"`subword_dropout` needs a vocabulary that {rule}. Received: "
-            f"{received}. Leave subword_dropout at 0, or use another problem."
-        )
-    return model
-
-
-def _check_pieces(texts):
-    # The words of a sentence are segmented one by one.
-    for text in texts:
-        if WORD_START in text[1:]:
-            raise UserError(
-                "`subword_dropout` needs a vocabulary whose pieces are within "
-                f"words. Received: a SentencePiece model with {text[:40]!r}. "
-                "Leave subword_dropout at 0, or train the vocabulary with "
-                "--split_by_whitespace=true."
-            )
+    elif across_words:
+        rule = "whose pieces are within words"
+        received = f"a SentencePiece model with {across_words[0][:40]!r}"
+        way_out = "train the vocabulary with --split_by_whitespace=true"
+    else:
+        return model
+    raise UserError(
+        f"`subword_dropout` needs a vocabulary {rule}. Received: {received}. "
+        f"Leave subword_dropout at 0, or {way_out}."
+    )
 
 
 class PairTable:

@@ -156,6 +156,12 @@ class Subwords:
         return self._has_piece(FIRST_BYTE)
 
     @functools.cached_property
+    def starts_word(self):
+        """Whether the piece of each id starts a word, `(vocab_size,)`."""
+        pieces = self.all_pieces()
+        return np.array([piece.startswith(WORD_START) for piece in pieces])
+
+    @functools.cached_property
     def has_capitals(self):
         """Whether any piece consists of capitals."""
         pieces = [piece.lstrip(WORD_START) for piece in self.all_pieces()]
@@ -290,25 +296,17 @@ def train_subwords(
     Raises a `UserError` if `vocab_size` needs more text, or is too small for
     the characters.
     """
+    texts, has_bytes = tuple(texts), vocabulary_type == "subwords"
+    usual_coverage = 0.9999 if has_bytes else 1.0
     # The mark lets a symbol be recognised only where a word begins.
     marked_symbols = [WORD_START + word for word in symbols]
-    all_symbols = *marked_symbols, *user_symbols
-    options = normalize_text, vocabulary_type, character_coverage, size_name
-    model = _train(tuple(texts), vocab_size, all_symbols, *options)
-    return save(model, model_path)
-
-
-def _train(
-    texts, vocab_size, symbols, normalize_text, kind, coverage, size_name
-):
-    has_bytes = kind == "subwords"
     options = {
-        "model_type": _MODEL_TYPES[kind],
+        "model_type": _MODEL_TYPES[vocabulary_type],
         "byte_fallback": has_bytes,  # so any text can be encoded
         "hard_vocab_limit": has_bytes,
-        "character_coverage": coverage or (0.9999 if has_bytes else 1.0),
+        "character_coverage": character_coverage or usual_coverage,
         "max_sentence_length": 1 << 16,  # bytes; longer ones are skipped
-        "user_defined_symbols": list(symbols),
+        "user_defined_symbols": [*marked_symbols, *user_symbols],
         "normalization_rule_name": "identity",
     }
     if not has_bytes:
@@ -323,7 +321,7 @@ def _train(
             path = normalization.write_rules(directory, "decode", decoding)
             options["denormalization_rule_tsv"] = path
         try:
-            return train_model(texts, vocab_size, **options)
+            model = train_model(texts, vocab_size, **options)
         except RuntimeError as error:
             message = str(error)
             if "too high" in message:
@@ -333,6 +331,7 @@ def _train(
                 except RuntimeError as other:
                     message += str(other)
             raise _vocab_size_error(size_name, vocab_size, message) from error
+    return save(model, model_path)
 
 
 def _make_rules(texts, normalize_text, kind):

@@ -252,7 +252,9 @@ def _check_lengths(checker, *names):
 def _load(plan):
     # Loading the backend takes seconds, so everything else is checked first.
     load_backend()
-    return plan.load()
+    from keras_transformer.decoding.loading import load_plan
+
+    return load_plan(plan)
 
 
 def _words(checker, text):

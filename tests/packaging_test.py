@@ -32,7 +32,8 @@ MAY_IMPORT = {
     "decoding": "data decoding.engines decoding.steps documents fields files "
     "formats memory parsing runs scoring search serving token_ids",
     "decoding.engines": "data parsing runs search token_ids",
-    "decoding.steps": "data decoding.engines documents fields search token_ids",
+    "decoding.steps": "data decoding.engines documents fields parsing search "
+    "token_ids",
     "documents": "",
     "errors": "",
     "fields": "",

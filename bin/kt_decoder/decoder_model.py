@@ -140,6 +140,9 @@ def report_settings(plan, changes):
 
 def load_model(plan):
     """Loads what `plan_decoding` has planned, and the backend that it needs."""
+    # Imported here because it needs NumPy; bad flags fail sooner.
+    from keras_transformer.decoding.loading import load_plan
+
     if plan.engine == "saved_model":
         load_backend("tensorflow")
     elif plan.engine == "ctranslate2":
@@ -158,7 +161,7 @@ def load_model(plan):
         # A single sentence is faster when one batch uses all cores.
         if not FLAGS.decode_interactive:
             batching.give_each_a_core()
-    return plan.load()
+    return load_plan(plan)
 
 
 def make_extras(translator, quality=None):

@@ -14,6 +14,7 @@ from keras_transformer.data.text.letter_case import restore_case
 from keras_transformer.data.text.parallel_files import TAB
 from keras_transformer.data.text.text_files import read_lines
 from keras_transformer.decoding.loading import load
+from keras_transformer.decoding.loading import load_plan
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.errors import UserError
 from keras_transformer.formats.html import node
@@ -142,7 +143,7 @@ def plan_certificate(
         plan = plan_model(run.path, step, engine)
         if plan.engine == "keras" or format.startswith("saved_model"):
             load_backend()
-        translator = plan.load()
+        translator = load_plan(plan)
         sentences = []
         for ours, theirs, is_float in _list_forms(
             path, format, translator, options

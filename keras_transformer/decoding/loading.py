@@ -3,7 +3,12 @@
 import os
 import tempfile
 
+from keras_transformer.decoding.parser import Parser
+from keras_transformer.decoding.plan import Plan
 from keras_transformer.decoding.plan import plan_model
+from keras_transformer.decoding.remembering_translator import (
+    RememberingTranslator,
+)
 from keras_transformer.decoding.translation_model import Reranker
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.formats import exported
@@ -74,7 +79,23 @@ def load(
         temporary=temporary,
         memory=None if memory is None else TranslationMemory(memory),
     )
-    return plan.load(reranker)
+    return load_plan(plan, reranker)
+
+
+def load_plan(plan: Plan, reranker: Reranker | None = None) -> Translator:
+    """Loads what was planned, as a `Parser` if it parses.
+
+    The `reranker` defaults to one of the plan's `reverse` model.
+    """
+    if plan.reverse and not reranker:
+        reranker = Reranker(load_plan(plan.reverse), plan.rerank_weight)
+    engine = plan.open_engine()
+    steps = plan.make_steps(engine.codec)
+    if plan.linearization and not reranker:
+        return Parser(engine, plan.tokenized, steps)
+    if plan.memory:
+        return RememberingTranslator(plan.memory, engine, steps, reranker)
+    return Translator(engine, steps, reranker)
 
 
 def _find_directory(path, temporary):

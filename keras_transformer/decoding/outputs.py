@@ -5,6 +5,7 @@ import sys
 
 from keras_transformer.data.text import text_files
 from keras_transformer.decoding.engines import batching
+from keras_transformer.decoding.loading import load_plan
 from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.progress import Progress
@@ -51,7 +52,7 @@ def load_translator(plan):
     """Loads what a `Plan` states, for many sentences."""
     if plan.engine == "keras":
         batching.give_each_a_core()
-    return plan.load()
+    return load_plan(plan)
 
 
 def decode(translator, problem, sources, **options):

@@ -1,131 +1,16 @@
 """Parses sentences with a translator whose model writes trees."""
 
-import math
-import re
-import typing
 from collections.abc import Sequence
 
-from keras_transformer.decoding.engine_plan import EnginePlan
 from keras_transformer.decoding.engines.engine import Engine
-from keras_transformer.decoding.engines.engine import Hypothesis
+from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.preparation import Call
 from keras_transformer.decoding.steps import Step
+from keras_transformer.decoding.steps.trees import Consensus
+from keras_transformer.decoding.steps.trees import Trees
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
-from keras_transformer.parsing.consensus import estimate_f1
-from keras_transformer.parsing.consensus import find_consensus
-from keras_transformer.parsing.target_text import is_tree
-from keras_transformer.parsing.target_text import read_tree
-from keras_transformer.parsing.target_text import write_tree
-from keras_transformer.parsing.tokenizer import tokenize
-from keras_transformer.parsing.tree import escape
-from keras_transformer.parsing.tree import join_spaces
-from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.token_ids import WORD_START
-
-if typing.TYPE_CHECKING:
-    from keras_transformer.parsing.chart import Chart
-
-
-class Trees(Step):
-    """Turns sentences into words, and symbols into trees over these words.
-
-    `num_outputs` counts the outputs so far, samples and all hypotheses of a
-    beam among them, and `num_malformed` those that were not trees.
-    """
-
-    def __init__(self, codec, tokenized=False):
-        self._linearization = codec.linearization
-        self._normalize = codec.normalize
-        self._tokenized = tokenized
-        self.num_outputs = self.num_malformed = 0
-
-    def prepare(self, texts):
-        words = list(map(self.split, texts))
-        # As in the training data, spaces separate the words.
-        return list(map(" ".join, words)), words
-
-    def prepare_targets(self, texts):
-        return list(map(self.write, texts))
-
-    def check_target(self, text, name, line):
-        self.write(text, name, line)
-
-    def finish(self, hypotheses, memory):
-        return [
-            [one._replace(text=self._read(one.text, words)) for one in each]
-            for each, words in zip(hypotheses, memory)
-        ]
-
-    def split(self, text):
-        """Returns the words of a sentence as a treebank spells them."""
-        # SentencePiece writes this character for a space.
-        text = text.replace(WORD_START, " ")
-        if self._tokenized:
-            words = map(escape, map(join_spaces, re.split(r"[ \t-\r]+", text)))
-            # The model reads no word that consists of invisible marks.
-            return [word for word in words if self._normalize(word).strip()]
-        return tokenize(self._normalize(text))
-
-    def write(self, tree, name="the text", line=1):
-        """Returns the symbols that the model writes for a tree in brackets.
-
-        Error messages call the tree `name` and its line `line`.
-        """
-        return write_tree(parse_tree(tree, name, line), self._linearization)
-
-    def _read(self, symbols, words):
-        """Returns the tree that the model wrote, repaired if necessary."""
-        if not words:  # a blank text has no tree
-            return ""
-        self.num_outputs += 1
-        self.num_malformed += not is_tree(symbols, words, self._linearization)
-        return str(read_tree(symbols, words, self._linearization))
-
-
-class Consensus(Step):
-    """Joins the trees of each sentence, and the chart if the run has one.
-
-    The trees are samples, which count the same, or hypotheses of a beam, which
-    count by their probabilities. The score of the result, from 0 to 100, is its
-    expected F1; see `estimate_f1`.
-    """
-
-    def __init__(self, parser, options):
-        self._parser = parser
-        self._options = options
-
-    def finish(self, hypotheses, memory):
-        trees = [
-            [parse_tree(one.text) for one in each if one.text]
-            for each in hypotheses
-        ]
-        charts = [()] * len(trees)
-        if chart := self._parser.chart:
-            charts = chart([each[0].words() if each else [] for each in trees])
-        return [
-            [self._join(parses, each, chart)] if parses else each
-            for parses, each, chart in zip(trees, hypotheses, charts)
-        ]
-
-    def _join(self, trees, hypotheses, chart):
-        weights = self._weigh(hypotheses)
-        tree = find_consensus(trees, weights, chart)
-        score = estimate_f1(tree, trees, weights, chart)
-        (ids,) = self._parser.encode_targets([str(tree)])
-        return Hypothesis(str(tree), score, ids)
-
-    def _weigh(self, hypotheses):
-        if self._options.mbr_samples:
-            return [1] * len(hypotheses)
-        # Their probabilities, without the length penalty.
-        logarithms = [
-            one.score * ((5 + len(one.ids)) / 6) ** self._options.alpha
-            for one in hypotheses
-        ]
-        # Relative to the largest, those of a long sentence do not vanish.
-        return [math.exp(one - max(logarithms)) for one in logarithms]
 
 
 class Parser(Translator):
@@ -144,7 +29,6 @@ class Parser(Translator):
         tokenized: Whether the sentences are words with spaces between them, as
             in a treebank, instead of raw text. Defaults to False.
         steps: List of `Step` that come before parsing. Defaults to none.
-        chart: The `Chart` that finds the constituents. Defaults to None.
 
     Example:
 
@@ -160,7 +44,6 @@ class Parser(Translator):
         engine: Engine,
         tokenized: bool = False,
         steps: Sequence[Step] = (),
-        chart: "Chart | None" = None,
     ):
         if engine.codec.linearization is None:
             raise UserError(
@@ -168,14 +51,15 @@ class Parser(Translator):
                 "Received: one without brackets in its vocabulary. Use it as "
                 "a `Translator`."
             )
-        self.chart = chart
+        self.chart = None  # finds the constituents, if a run can classify them
+        if isinstance(engine, KerasEngine):
+            # Imported here because it loads Keras.
+            from keras_transformer.parsing.chart import make_chart
+
+            models = engine.model.list_models()
+            self.chart = make_chart(models, engine.codec.vocabularies)
         self.trees = Trees(engine.codec, tokenized)
         super().__init__(engine, [*steps, self.trees])
-
-    @classmethod
-    def from_plan(cls, plan: EnginePlan, **options) -> typing.Self:
-        engine = plan.open_engine()
-        return cls(engine, chart=plan.open_chart(engine), **options)
 
     def combine_steps(self, call: Call) -> list[Step]:
         steps = super().combine_steps(call)

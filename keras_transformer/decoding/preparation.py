@@ -147,7 +147,7 @@ class Preparation:
     base class of translators.
 
     Args:
-        model: The `Engine`, or the `EnginePlan` of a model that is not loaded.
+        model: The `Engine`, or the `Plan` of a model that is not loaded.
         codec: The `Codec` of the model.
         steps: List of `Step`. Defaults to none.
         reverse: The `Preparation` of the model that reranks. Defaults to None.

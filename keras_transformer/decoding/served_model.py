@@ -68,7 +68,7 @@ class CTranslate2Model:
     def __init__(self, path):
         plan = plan_model(path)
         # A server returns the symbols of a parsing model, not its trees.
-        self._translator = Translator.from_plan(plan, steps=[FinalEmoji()])
+        self._translator = Translator(plan.open_engine(), [FinalEmoji()])
         if self._translator.linearization and (
             self._translator.options.constrained
         ):

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_transformer.decoding.engine_plan import EnginePlan
-from keras_transformer.decoding.engine_plan import plan_engine
 from keras_transformer.decoding.engines.engine import Engine
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.engines.engine import Sentences
 from keras_transformer.decoding.engines.engine import check_capabilities
+from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.preparation import Call
 from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.preparation import finish_hypotheses
@@ -94,12 +93,7 @@ class Translator(TranslationModel):
         `load`, there are no steps but those that are passed, so emoji are not
         kept. An ensemble has the decoding options of its first run.
         """
-        plan = plan_engine(path, step, engine, precision)
-        return cls.from_plan(plan, **options)
-
-    @classmethod
-    def from_plan(cls, plan: EnginePlan, **options) -> typing.Self:
-        """Loads what was planned; the options are the arguments of `load`."""
+        plan = plan_model(path, step, engine, precision)
         return cls(plan.open_engine(), **options)
 
     @typing.overload

@@ -5,6 +5,7 @@ import dataclasses
 import os
 import typing
 
+from keras_transformer.decoding.loading import load_plan
 from keras_transformer.decoding.plan import plan_runs
 from keras_transformer.errors import UserError
 from keras_transformer.parsing.target_text import find_linearization
@@ -110,9 +111,9 @@ class Studio:
         if key not in self._models:
             plan = plan_runs(self.runs[run].path, key[1])
             plan = dataclasses.replace(plan, memory=self.get_memory(run))
-            fast = exact = plan.load()
+            fast = exact = load_plan(plan)
             if plan.engine != "keras":
-                exact = dataclasses.replace(plan, engine="keras").load()
+                exact = load_plan(dataclasses.replace(plan, engine="keras"))
             self._models[key] = Model(fast, exact)
             if len(self._models) > MAX_MODELS:
                 self._models.popitem(last=False)

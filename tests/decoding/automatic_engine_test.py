@@ -18,7 +18,7 @@ from small_translators import make_tree_vocabulary
 from keras_transformer.decoding import Glossary
 from keras_transformer.decoding import Placeholders
 from keras_transformer.decoding import load
-from keras_transformer.decoding.engine_plan import AutomaticEngine
+from keras_transformer.decoding.automatic_engine import AutomaticEngine
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.plan import plan_model

@@ -49,7 +49,6 @@ class AutomaticEngine(AttentiveEngine):
         self.codec = Codec(fast.codec.vocabularies)
 
     def search(self, sentences, options, scored=True):
-        """Searches for hypotheses of sentences, see `KerasEngine.search`."""
         request = {
             "glossary": sentences.terms,
             "temperature": options.temperature,
@@ -73,22 +72,18 @@ class AutomaticEngine(AttentiveEngine):
         )
 
     def search_near(self, sources, pairs, options):
-        """Searches near translations, see `KerasEngine.search_near`."""
         return self._keras_engine.search_near(sources, pairs, options)
 
     def score(self, sources, targets, options):
-        """Scores translations of sentences, see `KerasEngine.score`."""
         return itertools.chain.from_iterable(
             engine.score(_keep(sources, numbers), targets, options)
             for engine, numbers in self._divide_pairs(sources, targets)
         )
 
     def attend(self, sources, target_ids):
-        """Returns the `Attention` of each sentence and its translation."""
         return self._keras_engine.attend(sources, target_ids)
 
     def link_words(self, sources, target_ids, pattern, scored=True):
-        """Returns the `WordLinks`, see `AttentiveEngine.link_words`."""
         links = [None] * len(sources)
         for engine, numbers in self._divide_pairs(sources, target_ids):
             of_engine = engine.link_words(

@@ -110,11 +110,11 @@ def compare(ours, theirs, texts, references=()):
         is_equal = [e or d < TIE for e, d in zip(is_equal, differences)]
         of_equal = [d for e, d in zip(is_equal, differences) if e]
         largest = max(of_equal, default=0.0)
+    tokenize = choose_tokenizer(None, references)
     bleu = [
-        bleu_report(each, references, choose_tokenizer(None, references))
+        bleu_report(each, references, tokenize).scores["bleu"]
         for each in (translations if references else ())
     ]
-    bleu = [report.scores["bleu"] for report in bleu]
     return Certificate(len(texts), sum(is_equal), largest, seconds, bleu)
 
 
@@ -144,15 +144,14 @@ def plan_certificate(
         if plan.engine == "keras" or format.startswith("saved_model"):
             load_backend()
         translator = load_plan(plan)
+        is_marian = format == "marian"
+        limit = MAX_DIFFERENCE_OF_MARIAN if is_marian else MAX_DIFFERENCE
         sentences = []
         for ours, theirs, is_float in _list_forms(
             path, format, translator, options
         ):
             certificate = compare(ours, theirs, texts, references)
-            limit = MAX_DIFFERENCE
-            if format == "marian":
-                limit = MAX_DIFFERENCE_OF_MARIAN
-            certificate.check(limit if is_exact and is_float else None)
+            certificate.check(is_exact and is_float and limit)
             sentences.append(str(certificate))
         packages = ["keras-t2t", *PACKAGES.get(format, ())]
         versions = [f"{p} {importlib.metadata.version(p)}" for p in packages]

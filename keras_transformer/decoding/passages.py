@@ -9,8 +9,7 @@ import numpy as np
 from keras_transformer.decoding.engines.attention import SPACED_WORD
 from keras_transformer.decoding.engines.attention import WordLinks
 from keras_transformer.decoding.engines.attention import find_words
-from keras_transformer.decoding.engines.engine import Hypothesis
-from keras_transformer.decoding.translation import Translation
+from keras_transformer.decoding.translation import join_translations
 from keras_transformer.documents.document import make_segmenter
 
 _LINE_END = re.compile(r"(\r\n?|\n)")
@@ -44,10 +43,7 @@ class Passages:
         self.window = window._replace(texts=sentences, prefixes=prefixes)
 
     def join(self, translations):
-        """Returns the `Translation` of each text from those of its sentences.
-
-        Scores are averaged, and the quality is that of the worst sentence.
-        """
+        """Returns the `Translation` of each text, joined of its sentences'."""
         translations = iter(translations)
         joined = []
         for parts in self._all_parts:
@@ -72,7 +68,6 @@ def _make_segmenter(language):
 
 
 def _divide(text, segment):
-    """Returns the sentences of a text, and what is before and after each."""
     parts = [""]
     for line in _LINE_END.split(text):
         for piece in segment(line) if line.strip() else [line]:
@@ -110,21 +105,8 @@ def _join(parts, translations):
         pairs = itertools.zip_longest(between, texts, fillvalue="")
         return "".join(itertools.chain.from_iterable(pairs))
 
-    hypotheses = [
-        Hypothesis(
-            interleave(one.text for one in ranked),
-            sum(one.score for one in ranked) / len(ranked),
-        )
-        for ranked in zip(*(each.hypotheses for each in translations))
-    ]
-    qualities = [one.quality for one in translations if one.quality is not None]
-    return Translation(
-        hypotheses or [Hypothesis(interleave([]), 0.0)],
-        list(dict.fromkeys(w for one in translations for w in one.warnings)),
-        _join_links(between, translations),
-        min(qualities, default=None),
-        [match for one in translations for match in one.matches],
-    )
+    whole = join_translations(translations, interleave)
+    return whole._replace(links=_join_links(between, translations))
 
 
 def _join_links(between, translations):

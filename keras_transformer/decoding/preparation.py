@@ -263,35 +263,24 @@ class Preparation:
             check_term_lengths(call.glossary, self.count_tokens)
         if call.protect:
             # A tag such as <fr> looks like a part that must be kept.
-            tags = {
-                "tag": step.tag
-                for step in self.steps
-                if isinstance(step, TargetTag)
-            }
-            check_protect(
-                call.protect,
-                self.linearization,
-                prefixes=call.prefixes,
-                **tags,
+            tags = [s.tag for s in self.steps if isinstance(s, TargetTag)]
+            others = {"prefixes": call.prefixes, "tag": "".join(tags)}
+            check_protect(call.protect, self.linearization, **others)
+
+    def limit_lengths(
+        self,
+        sources: list[list[int]],
+        prefixes: list[list[int]] | None,
+        options: DecodeOptions,
+    ) -> list[int]:
+        """Returns the maximum lengths of the translations of encoded texts."""
+        limits = [
+            length_limit(
+                len(source) or 1, len(prefix) + 1, options.extra_length
             )
-
-    def length_limit(self, text: str, prefix: str = "", **options) -> int:
-        """Returns the maximum number of tokens of a text's translation."""
-        (source_len,) = self.codec.count_tokens(self.prepare([text]))
-        (prefix_len,) = self.count_tokens([prefix], True) if prefix else (1,)
-        options = self.change_options(**options)
-        return self._limit_length(source_len, prefix_len, options)
-
-    def _limit_lengths(self, sources, prefixes, options):
-        """Returns the limits of the translations of encoded texts."""
-        return [
-            self._limit_length(len(source) or 1, len(prefix) + 1, options)
             for source, prefix in zip(sources, prefixes or itertools.repeat(()))
         ]
-
-    def _limit_length(self, source_len, prefix_len, options):
-        limit = length_limit(source_len, prefix_len, options.extra_length)
-        return min(limit, self.max_length or limit)
+        return [min(limit, self.max_length or limit) for limit in limits]
 
 
 def _check_lengths(encode, texts, name):

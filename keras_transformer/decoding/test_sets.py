@@ -37,10 +37,9 @@ def get_split(problem, split):
     # With both directions, half of the references are in either language.
     if len(problem.directions) > 1:
         return Texts(split, place, sources, references, {})
-    language = problem.targets_language
-    corpora = tuple(problem.corpora(split))
     return Texts(
-        split, place, sources, references, {}, language, corpora=corpora
+        *(split, place, sources, references, {}, problem.targets_language),
+        corpora=tuple(problem.corpora(split)),
     )
 
 
@@ -57,13 +56,15 @@ def get_test_set(problem, test_set):
         )
     pair = f"{problem.inputs_language}-{problem.targets_language}"
     sources, references, *others = read_test_set(test_set, pair)
-    # sacreBLEU names the files of a set in the same way.
-    name = test_set.replace("/", "_")
-    origin = {"test": test_set, "lang": pair}
-    place = f"{test_set}, {pair}"
-    language = problem.targets_language
     return Texts(
-        name, place, sources, references, origin, language, tuple(others)
+        # sacreBLEU names the files of a set in the same way.
+        test_set.replace("/", "_"),
+        f"{test_set}, {pair}",
+        sources,
+        references,
+        {"test": test_set, "lang": pair},
+        problem.targets_language,
+        tuple(others),
     )
 
 

@@ -85,7 +85,6 @@ def limit_part_tokens(translator, max_tokens=None):
 def translate_parts(translator, texts, extras, call):
     """Translates texts in parts of at most `extras.max_tokens` tokens.
 
-    The hypotheses of the parts are joined, and their scores are averaged.
     `call` is the `Call` of the window.
     """
     all_parts = [
@@ -104,24 +103,37 @@ def translate_parts(translator, texts, extras, call):
             **dataclasses.asdict(call.options),
         )
     )
-    return [_join([next(translations) for _ in parts]) for parts in all_parts]
+    joined = []
+    for parts in all_parts:
+        of_text = [next(translations) for _ in parts]
+        whole = join_translations(
+            of_text, lambda texts: " ".join(filter(None, texts))
+        )
+        whole = whole._replace(warnings=[SPLIT, *whole.warnings])
+        joined.append(whole if len(parts) > 1 else of_text[0])
+    return joined
 
 
-def _join(parts):
-    """Returns the translation of a text from those of its parts."""
-    if len(parts) == 1:
-        return parts[0]
+def join_translations(translations, join):
+    """Returns the translation of a text from those of its parts, unlinked.
+
+    `join` makes one text of several. Scores are averaged, and the quality is
+    that of the worst part.
+    """
     hypotheses = [
         Hypothesis(
-            " ".join(one.text for one in ranked if one.text),
+            join([one.text for one in ranked]),
             sum(one.score for one in ranked) / len(ranked),
         )
-        for ranked in zip(*(part.hypotheses for part in parts))
+        for ranked in zip(*(each.hypotheses for each in translations))
     ]
-    warnings = [warning for part in parts for warning in part.warnings]
-    matches = [match for part in parts for match in part.matches]
-    warnings = [SPLIT, *dict.fromkeys(warnings)]
-    return Translation(hypotheses, warnings, matches=matches)
+    qualities = [one.quality for one in translations if one.quality is not None]
+    return Translation(
+        hypotheses or [Hypothesis(join([]), 0.0)],
+        list(dict.fromkeys(w for one in translations for w in one.warnings)),
+        quality=min(qualities, default=None),
+        matches=[match for one in translations for match in one.matches],
+    )
 
 
 def split_long(text, max_tokens, count_tokens):

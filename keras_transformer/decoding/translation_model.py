@@ -20,6 +20,7 @@ from keras_transformer.decoding.translation import REACHED_LIMIT
 from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translation import Translation
 from keras_transformer.scoring import alarms
+from keras_transformer.scoring.quality import measure_features
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 
@@ -95,9 +96,9 @@ class TranslationModel(Preparation):
             )
             qualities = [None] * len(texts)
             if extras.quality:
-                qualities, warnings = extras.quality.judge_best(
-                    self, best, warnings, call.options.alpha
-                )
+                features = measure_features(self, best, call.options.alpha)
+                estimates, warnings = extras.quality.judge(features, warnings)
+                qualities = estimates.tolist()
             lengths = self.count_written(best)
             for i, text in enumerate(texts):
                 if text.strip():

@@ -304,7 +304,7 @@ class Translator(TranslationModel):
         hypotheses = finish_hypotheses(steps, hypotheses, memories)
         if self.reranker:
             hypotheses = self.reranker.reorder(texts, hypotheses, options)
-        limits = self._limit_lengths(sources, prefixes, options)
+        limits = self.limit_lengths(sources, prefixes, options)
         translations = self.describe(texts, hypotheses, limits, call, extras)
         translations = repair_translations(
             self, window, translations, call, extras

@@ -115,15 +115,6 @@ class QualityEstimate:
         """The beginning of the SHA-256 of its fields, in hexadecimal."""
         return hash_record(dataclasses.asdict(self))
 
-    def judge_best(self, translator, hypotheses, alarms, alpha):
-        """Returns the estimates of hypotheses as a list, and their alarms.
-
-        The arguments are those of `measure_features` and of `judge`.
-        """
-        features = measure_features(translator, hypotheses, alpha)
-        estimates, alarms = self.judge(features, alarms)
-        return estimates.tolist(), alarms
-
     def judge(self, features, alarms):
         """Returns the estimates, and the alarms with "low_score" added.
 

@@ -26,10 +26,8 @@ def make_metric(name):
 
 def symbol_score(name, texts, origin=()):
     """Returns the `Score` of outputs, which are the first of the `texts`."""
-    metric = make_metric(name)
-    return translations.make_score(
-        texts, dict(origin), name, SYMBOL_MEASURES[name], metric
-    )
+    title, metric = SYMBOL_MEASURES[name], make_metric(name)
+    return translations.make_score(texts, dict(origin), name, title, metric)
 
 
 def symbol_report(hypotheses, references, more_references=(), origin=()):
@@ -55,11 +53,12 @@ def make_report(measure, hypotheses, references, tokenize):
 
 def further_scores(measure, hypotheses, references, tokenize):
     """Returns the `Score` of a measure that no `bleu_report` has, in a list."""
+    texts = [hypotheses, references]
     if measure == "ter":
-        return [translations.ter_score(hypotheses, references, tokenize)]
-    if measure not in SYMBOL_MEASURES:
-        return []
-    return [symbol_score(measure, [hypotheses, references])]
+        ter = translations.ter_metric(tokenize)
+        return [translations.make_score(texts, {}, measure, "TER", ter)]
+    is_of_symbols = measure in SYMBOL_MEASURES
+    return [symbol_score(measure, texts)] if is_of_symbols else []
 
 
 def count_edits(first, second):

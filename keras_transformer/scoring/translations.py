@@ -64,16 +64,6 @@ def bleu_report(hypotheses, references, tokenize="13a", lowercase=False):
     )
 
 
-def ter_score(hypotheses, references, tokenize="13a"):
-    """Returns the TER of translations, a `Score`; lower is better.
-
-    It takes longer than BLEU and chrF, especially if words have moved far.
-    `tokenize` is that of BLEU.
-    """
-    metric = ter_metric(tokenize)
-    return make_score([hypotheses, references], {}, "ter", "TER", metric)
-
-
 def translation_report(
     hypotheses,
     references,
@@ -105,7 +95,9 @@ def translation_report(
     bleu = bleu_metric(tokenize, lowercase)
     rows = [score("bleu", f"BLEU {tokenize}", bleu)]
     is_tokenized = tokenize == "none"
-    is_spaced = is_tokenized or has_spaces(language, references)
+    # Other tokenizers are those of languages without spaces between words.
+    suitable = _find_tokenizer(language, references)
+    is_spaced = is_tokenized or suitable in ("13a", "ko-mecab")
     for name in USUAL:
         if name != tokenize and is_spaced and not is_tokenized:
             bleu = bleu_metric(name, lowercase)
@@ -125,7 +117,7 @@ def translation_report(
         rows.append(score("ter", "TER", ter_metric(tokenize)))
     if not is_tokenized:
         notes = [left_out] if is_spaced else [_UNSPACED_NOTE]
-        notes += _describe_tokenizer(tokenize, language, references)
+        notes += _describe_tokenizer(tokenize, suitable)
         left_out = "\n".join(filter(None, notes))
     return Report(tuple(rows), left_out)
 
@@ -141,11 +133,6 @@ def choose_tokenizer(language, references=()):
     """
     tokenizer = _find_tokenizer(language, references)
     return _NEEDED[tokenizer][1] if _is_missing(tokenizer) else tokenizer
-
-
-def has_spaces(language, references):
-    """Returns whether a language, or a text, has spaces between its words."""
-    return _find_tokenizer(language, references) in ("13a", "ko-mecab")
 
 
 def _find_tokenizer(language, references):
@@ -176,9 +163,8 @@ def _is_missing(tokenizer):
     return not all(map(importlib.util.find_spec, modules))
 
 
-def _describe_tokenizer(tokenize, language, references):
+def _describe_tokenizer(tokenize, suitable):
     """Yields why the first BLEU says little, and what to do."""
-    suitable = _find_tokenizer(language, references)
     if _is_missing(suitable) and tokenize == _NEEDED[suitable][1]:
         extra, _ = suitable.split("-")
         yield (
@@ -244,9 +230,8 @@ def make_score(texts, origin, name, title, metric):
     for key, value in origin.items():
         signature.update(key, value)
     signature = signature.format()
-    parts = ()
-    if title.startswith("BLEU"):
-        parts = (*score.precisions, score.bp)
+    is_bleu = title.startswith("BLEU")
+    parts = (*score.precisions, score.bp) if is_bleu else ()
     line = score.format(signature=signature)
     return Score(name, title, score.score, signature, line, parts)
 

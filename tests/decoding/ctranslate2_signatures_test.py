@@ -18,6 +18,7 @@ from keras_transformer.decoding.served_model import CTranslate2Model
 from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.scoring.quality import QualityEstimate
+from keras_transformer.scoring.quality import measure_features
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.loaded_model import LoadedModel
@@ -239,7 +240,8 @@ class QualityTest:
         quality, model = ours._quality, ours._translator
         best = [each[0] for each in model.hypotheses(texts[:2])]
         for text, one, estimate in zip(texts, best, (first, second)):
-            (rated,), (alarms,) = quality.judge_best(model, [one], [[]], 0.6)
+            features = measure_features(model, [one], 0.6)
+            (rated,), (alarms,) = quality.judge(features, [[]])
             assert alarms == []
             assert estimate == pytest.approx(rated, abs=1e-4) or estimate == 0
 

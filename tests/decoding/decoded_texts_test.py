@@ -20,6 +20,15 @@ from keras_transformer.decoding.translator import Translator
 from keras_transformer.formats.ctranslate2.engine import CTranslate2Engine
 
 
+def _limit_length(translator, text, prefix="", **changes):
+    (limit,) = translator.limit_lengths(
+        translator.encode([text]),
+        translator.codec.encode_prefixes([prefix]),
+        translator.change_options(**changes),
+    )
+    return limit
+
+
 class LimitsTest:
     """Warnings of cut translations need the lengths of both sides."""
 
@@ -49,17 +58,18 @@ class LimitsTest:
         assert reranker.count_tokens(texts) == reverse.count_tokens(texts)
         lengths = forward.count_tokens(texts)
         assert reranker.count_tokens(texts, of_targets=True) == lengths
-        limit = forward.length_limit(texts[0], extra_length=3)
-        assert limit == lengths[0] + 3
-        assert reranker.length_limit(texts[0], extra_length=3) == limit
+        for translator in (forward, reranker):
+            assert _limit_length(translator, *texts, extra_length=3) == (
+                lengths[0] + 3
+            )
 
     def test_a_prefix_may_be_longer_than_its_text(self, tmp_path):
         translator = make_translator(make_vocabulary(tmp_path / "a.model"))
         text, prefix = "a book", "the man reads a book about dogs and women"
         (prefix_len,) = translator.count_tokens([prefix], of_targets=True)
         for extra_length in (0, 2):
-            limit = translator.length_limit(
-                text, prefix, extra_length=extra_length
+            limit = _limit_length(
+                translator, text, prefix, extra_length=extra_length
             )
             assert limit == prefix_len + extra_length
             for (best,) in translator.hypotheses(
@@ -79,7 +89,7 @@ class LimitsTest:
         text = exported_translators.WORDS[0]
         options = {"extra_length": 99, "min_length": 6}
         ((best,),) = theirs.hypotheses([text], **options)
-        assert len(best.ids) == theirs.length_limit(text, **options) == 6
+        assert len(best.ids) == _limit_length(theirs, text, **options) == 6
 
 
 class CheckedTextsTest:

@@ -118,6 +118,8 @@ class BatchRunner:
                 try:
                     return [(batch, worker(*make_arguments(batch)))]
                 except Exception as error:
+                    if not is_out_of_memory(error):
+                        raise
                     self._note(error, batch, share, describe)
                 finally:
                     idle.put(worker)
@@ -132,9 +134,7 @@ class BatchRunner:
         )
 
     def _note(self, error, batch, share, describe):
-        """Remembers that a batch does not fit; raises any other error."""
-        if not is_out_of_memory(error):
-            raise error
+        """Remembers that a batch does not fit."""
         if len(batch) == 1:
             raise UserError(
                 f"Out of memory: a sentence, {describe(*batch)}, does not fit "
@@ -176,9 +176,8 @@ def count_threads():
     """
     import keras
 
-    if keras.backend.backend() != "tensorflow":
-        return 1
-    return count_tensorflow_threads()
+    is_on_tensorflow = keras.backend.backend() == "tensorflow"
+    return count_tensorflow_threads() if is_on_tensorflow else 1
 
 
 def count_tensorflow_threads():

@@ -24,26 +24,19 @@ from keras_transformer.parsing.target_text import find_linearization
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
 from keras_transformer.search.options import DecodeOptions
 
-# The capability that an argument of a translator or a flag of kt-decoder needs.
-_NEEDS = {
-    "checkpoint_step": "checkpoints",
+# The arguments of a translator and the flags of kt-decoder that need one.
+_NEEDED_BY = {
+    "attention": "return_attention",
+    "checkpoints": "checkpoint_step precision",
+    "choice_of_samples": "mbr_samples",
     "glossary": "glossary",
-    "mbr_samples": "choice_of_samples",
-    "precision": "checkpoints",
-    "prefix_file": "prefixes",
-    "prefixes": "prefixes",
-    "protect": "placeholders",
-    "protected_patterns": "placeholders",
-    "random_seed": "seeds",
-    "rerank_by": "reranking",
-    "return_alignments": "word_links",
-    "return_attention": "attention",
-    "return_word_scores": "word_links",
-    "seed": "seeds",
-    "temperature": "samples",
-    "unknown": "placeholders",
-    "write_alignments": "word_links",
-    "write_word_scores": "word_links",
+    "placeholders": "protect protected_patterns unknown",
+    "prefixes": "prefix_file prefixes",
+    "reranking": "rerank_by",
+    "samples": "temperature",
+    "seeds": "random_seed seed",
+    "word_links": "return_alignments return_word_scores write_alignments "
+    "write_word_scores",
 }
 # Stands for the length that a run was trained with, which no export records.
 EXPORT_LENGTH = 256
@@ -67,7 +60,7 @@ class Sentences(typing.NamedTuple):
         ]
         terms = None
         if self.terms:
-            terms = pad_terms([self.terms[i] for i in batch])
+            terms = _pad_terms([self.terms[i] for i in batch])
         return (
             pad(sources),
             np.array(limits, "int32"),
@@ -190,7 +183,7 @@ class Capabilities:
 
     description: str  # "A CTranslate2 model", the subject of a sentence
     remedy: str  # what to use instead, such as "the run's directory"
-    supports: tuple  # of the capabilities in `_NEEDS`
+    supports: tuple  # of the capabilities in `_NEEDED_BY`
     fixed_options: DecodeOptions | None = None  # the only ones it decodes with
 
 
@@ -275,11 +268,14 @@ def check_capabilities(capabilities, request, prefix=""):
 
 def find_unsupported(capabilities, request):
     """Returns the first name of a request that an engine lacks, or None."""
-    for name, value in request.items():
-        need = _NEEDS.get(name)
-        if value and need and need not in capabilities.supports:
-            return name
-    return None
+    lacking = {
+        name
+        for capability, names in _NEEDED_BY.items()
+        if capability not in capabilities.supports
+        for name in names.split()
+    }
+    used = (name for name, value in request.items() if value)
+    return next((name for name in used if name in lacking), None)
 
 
 def check_lengths(texts, lengths, max_tokens, start=0, name="sentence"):
@@ -304,7 +300,7 @@ def length_limit(source_len, prefix_len, extra_length):
     return max(source_len, prefix_len) + extra_length
 
 
-def pad_terms(terms):
+def _pad_terms(terms):
     """Returns ids of terms as `(batch, num_terms, term_len)`, None for none."""
     num_terms = max(map(len, terms))
     if not num_terms:

@@ -66,9 +66,18 @@ class KerasEngine(AttentiveEngine):
 
         `steps` are integers, the step of each run's checkpoint.
         """
-        replicas = _compiler().load_replicas(
-            lambda: _load_model(runs, steps, precision)
-        )
+        # Imported here because they load Keras.
+        from keras_transformer.runs.weights import load_model
+        from keras_transformer.search.ensemble import Ensemble
+
+        def load():
+            models = [
+                load_model(run, step, precision)
+                for run, step in zip(runs, steps)
+            ]
+            return models[0] if len(models) == 1 else Ensemble(models)
+
+        replicas = _compiler().load_replicas(load)
         return cls(
             replicas[0].model,
             runs[0].vocabulary,
@@ -93,15 +102,14 @@ class KerasEngine(AttentiveEngine):
         costs = batching.estimate_search_costs(
             map(len, sentences.sources), options, linearization
         )
-        budget = self._min_positions(options)
-        found = self._run(
+        batches = self._run(
             searches,
             sentences.sources,
             costs,
-            budget,
+            self._min_positions(options),
             lambda batch: sentences.make_arrays(batch, options.extra_length),
         )
-        return map(_read_batch, found)
+        return ((batch, read_hypotheses(*found)) for batch, found in batches)
 
     def search_near(self, sources, pairs, options):
         """Returns lists of `Hypothesis` near existing translations.
@@ -134,19 +142,18 @@ class KerasEngine(AttentiveEngine):
         The sources and targets are lists of lists of ids with the end id; a
         blank one has none. Only `alpha` of the options counts.
         """
-
-        def pad_pairs(batch):
+        sides = sources, targets
+        return self._run(
+            [each.get_scorer(options.alpha) for each in self.replicas],
+            sources,
+            batching.estimate_scoring_costs(sources, targets),
+            # Encoder and decoder hold all positions at once.
+            max(1, self._min_positions(options) // 2),
             # A blank translation is only the end.
-            return [
-                pad([side[i] or [END_ID] for i in batch])
-                for side in (sources, targets)
-            ]
-
-        scorers = [each.get_scorer(options.alpha) for each in self.replicas]
-        costs = batching.estimate_scoring_costs(sources, targets)
-        # Encoder and decoder hold all positions at once.
-        budget = max(1, self._min_positions(options) // 2)
-        return self._run(scorers, sources, costs, budget, pad_pairs)
+            lambda batch: [
+                pad([side[i] or [END_ID] for i in batch]) for side in sides
+            ],
+        )
 
     def attend(self, sources, target_ids):
         """Returns the `Attention` of each sentence and its translation."""
@@ -162,7 +169,6 @@ class KerasEngine(AttentiveEngine):
         ]
 
     def link_words(self, sources, target_ids, pattern, scored=True):
-        """Returns the `WordLinks`, see `AttentiveEngine.link_words`."""
         # An ensemble links words by the attention of its first model.
         first = self.model.list_models()[0]
         return find_links(
@@ -200,27 +206,9 @@ def read_hypotheses(sequences, scores):
     ]
 
 
-def _read_batch(batch_and_arrays):
-    batch, arrays = batch_and_arrays
-    return batch, read_hypotheses(*arrays)
-
-
 def cut_after_end(ids):
     """Returns the ids up to the first end id, or all without one."""
     return ids[: ids.index(END_ID) + 1] if END_ID in ids else ids
-
-
-def _load_model(runs, steps, precision):
-    """Builds the model of a list of opened runs, an `Ensemble` if several."""
-    # Imported here because they load Keras.
-    from keras_transformer.runs import weights
-    from keras_transformer.search.ensemble import Ensemble
-
-    models = [
-        weights.load_model(run, step, precision)
-        for run, step in zip(runs, steps)
-    ]
-    return models[0] if len(models) == 1 else Ensemble(models)
 
 
 def _compiler():

@@ -91,47 +91,45 @@ FLAGS = flags.define(
         ),
     ),
 )
-# The kinds of drawings, and the flags that apply only to each of them.
+# The flags that apply only to one kind of drawing.
 FLAGS_OF = {
     "all": ("attention", "target_text", "beam_size", "alpha"),
     "figure": ("layer", "heads", "word"),
-    "find": (),
+    "find": ("find",),
 }
 MAX_TOKENS = 256  # per sentence, so that a browser can show the page
 
 
 def main(argv):
-    _check_flags()
-    if FLAGS.find:
-        _rank_heads()
-    elif FLAGS.figure:
-        _draw_figure()
-    else:
-        _draw_all_heads()
+    mode = "find" if FLAGS.find else "figure" if FLAGS.figure else "all"
+    _check_flags(mode)
+    from keras_transformer.decoding.plan import plan_runs
+
+    path = model_flags.single_output_dir(FLAGS, "look into")
+    draw = {"find": _rank_heads, "figure": _draw_figure, "all": _draw_all_heads}
+    draw[mode](plan_runs(path, FLAGS.checkpoint_step, engine="keras"))
     for name, path in (("Page", FLAGS.html), ("Picture", FLAGS.picture)):
         if path:
             print(f"{name}: {path}", file=sys.stderr)
 
 
-def _check_flags():
+def _check_flags(mode):
     """Checks all flags before anything is read."""
     flags.require(FLAGS, "output_dir")
-    mode = "find" if FLAGS.find else "figure" if FLAGS.figure else "all"
     place = "without --figure" if mode == "all" else f"with --{mode}"
     others = [names for key, names in FLAGS_OF.items() if key != mode]
     flags.refuse(FLAGS, sum(others, ()), f"has no effect {place}")
-    if FLAGS.find:
+    html, picture = FLAGS.html, FLAGS.picture
+    if mode == "find":
         flags.refuse(FLAGS, ["text", "figure"], f"has no effect {place}")
     else:
         flags.require(FLAGS, "text")
-        if not FLAGS.html and not FLAGS.picture:
+        if not html and not picture:
             raise UserError(
                 "`--html` or `--picture` must be given. Received: neither. Add "
                 "--html=attention.html."
             )
-    html, picture = FLAGS.html, FLAGS.picture
-    paths = [os.path.realpath(path) for path in (html, picture) if path]
-    if len(paths) > len(set(paths)):
+    if html and picture and os.path.realpath(html) == os.path.realpath(picture):
         raise UserError(
             "`--html` and `--picture` must be two files. Received: "
             f"{picture} for both. Give the page another name."
@@ -149,38 +147,55 @@ def _check_flags():
             )
 
 
-def _draw_all_heads():
-    plan = _plan_run()
-    _check_lengths(plan.checker, "text", "target_text")
-    translation, attention = _attention(_load(plan))
-    if FLAGS.html:
-        from keras_transformer.visualization import attention_page
+def _draw_all_heads(plan):
+    from keras_transformer.visualization import attention_page
+    from keras_transformer.visualization import attention_picture
 
+    _check_lengths(plan.checker)
+    translator = _load(plan)
+    if FLAGS.target_text is None:
+        (target,), (attention,) = translator(
+            [FLAGS.text],
+            beam_size=FLAGS.beam_size,
+            alpha=FLAGS.alpha,
+            return_attention=True,
+        )
+        print(target)
+    else:
+        # One decoder pass over the target replaces the search.
+        target = FLAGS.target_text
+        (attention,) = translator.engine.attend(
+            translator.encode([FLAGS.text]), translator.encode_targets([target])
+        )
+    if FLAGS.html:
         # One line for each text, even if it contains line breaks.
-        texts = [" ".join(text.split()) for text in (FLAGS.text, translation)]
+        texts = [" ".join(text.split()) for text in (FLAGS.text, target)]
         title = "Attention: {}\n→ {}".format(*texts)
         attention_page.write_attention_page(attention, FLAGS.html, title)
     if FLAGS.picture:
-        from keras_transformer.visualization import attention_picture
-
         attention_picture.write_attention_picture(
             attention, FLAGS.picture, FLAGS.attention
         )
 
 
-def _draw_figure():
+def _draw_figure(plan):
     from keras_transformer.visualization import paper_figures
+    from keras_transformer.visualization.words import join_words
 
-    plan = _plan_run()
-    checker = plan.checker
+    checker, hparams = plan.checker, plan.runs[0].hparams
     view = paper_figures.View(
         FLAGS.figure, FLAGS.layer, FLAGS.heads, FLAGS.word
     )
-    _check_lengths(checker, "text")
-    words = _words(checker, FLAGS.text)
-    hparams = plan.runs[0].hparams
+    _check_lengths(checker)
+    # The words of the text, which need no model
+    if checker.linearization:
+        words = checker.prepare([FLAGS.text])[0].split(" ")
+    else:
+        vocabulary = checker.codec.source_vocabulary
+        (ids,) = vocabulary.encode([FLAGS.text])
+        words, _ = join_words(vocabulary.pieces(ids[:-1]))
     paper_figures.check_view(view, words, hparams.num_layers, hparams.num_heads)
-    (attention,) = _word_attention(_load(plan), [FLAGS.text])
+    (attention,) = _attend_between_words(plan, [FLAGS.text])
     figure = paper_figures.paper_figure(view, *attention)
     if FLAGS.html:
         paper_figures.write_paper_page(figure, FLAGS.html)
@@ -189,11 +204,10 @@ def _draw_figure():
     print(f"Figure {figure.number}. {figure.caption}")
 
 
-def _rank_heads():
-    from keras_transformer.visualization import head_report
+def _rank_heads(plan):
     from keras_transformer.visualization import head_scores
 
-    plan, problem = _plan_run(), None
+    problem = None
     if FLAGS.find in head_scores.SPLITS:
         (run,) = plan.runs
         problem = registry.get_problem(
@@ -204,16 +218,16 @@ def _rank_heads():
         plan = dataclasses.replace(plan, tokenized=tokenized)
     sentences, constituents = head_scores.read_sentences(FLAGS.find, problem)
     plan.checker.check_lengths(sentences, FLAGS.find)
-    attention = _word_attention(_load(plan), sentences)
+    attention = _attend_between_words(plan, sentences)
     scores, example = head_scores.score_heads(attention, constituents)
     if FLAGS.html:
-        head_report.write_head_page(scores, *example, FLAGS.html, FLAGS.find)
+        head_scores.write_head_page(scores, *example, FLAGS.html, FLAGS.find)
     if FLAGS.picture:
-        head_report.write_head_picture(scores, FLAGS.picture)
-    print(head_report.head_table(scores))
+        head_scores.write_head_picture(scores, FLAGS.picture)
+    print(head_scores.head_table(scores))
 
 
-def _word_attention(translator, texts):
+def _attend_between_words(plan, texts):
     """Yields the words of each text, and the encoder's attention to them."""
     from keras_transformer.decoding.engines.attention import (
         compute_encoder_attention,
@@ -221,23 +235,15 @@ def _word_attention(translator, texts):
     from keras_transformer.visualization.words import join_weights
     from keras_transformer.visualization.words import join_words
 
+    translator = _load(plan)
     for tokens, weights in compute_encoder_attention(translator, texts):
         words, starts = join_words(tokens, not translator.linearization)
         yield words, join_weights(weights, starts)
 
 
-def _plan_run():
-    """Returns the `Plan` of the run, whose checkpoint is checked."""
-    from keras_transformer.decoding.plan import plan_runs
-
-    path = model_flags.single_output_dir(FLAGS, "look into")
-    return plan_runs(path, FLAGS.checkpoint_step, engine="keras")
-
-
-def _check_lengths(checker, *names):
-    for name in names:
-        text = FLAGS[name].value or ""
-        is_target = name == "target_text"
+def _check_lengths(checker):
+    for name in ("text", "target_text"):
+        text, is_target = FLAGS[name].value or "", name == "target_text"
         if text and is_target and checker.linearization:
             checker.check_translations([text], f"`--{name}`")
             (text,) = checker.prepare_targets([text])
@@ -255,36 +261,6 @@ def _load(plan):
     from keras_transformer.decoding.loading import load_plan
 
     return load_plan(plan)
-
-
-def _words(checker, text):
-    """Returns the words of a text, which need no model."""
-    from keras_transformer.visualization.words import join_words
-
-    if checker.linearization:
-        return checker.prepare([text])[0].split(" ")
-    vocabulary = checker.codec.source_vocabulary
-    ids = vocabulary.encode([text])[0]
-    return join_words(vocabulary.pieces(ids[:-1]))[0]
-
-
-def _attention(translator):
-    """Returns the translation, or the target text, and the attention."""
-    if FLAGS.target_text is None:
-        translations, attentions = translator(
-            [FLAGS.text],
-            beam_size=FLAGS.beam_size,
-            alpha=FLAGS.alpha,
-            return_attention=True,
-        )
-        print(translations[0])
-        return translations[0], attentions[0]
-    # One decoder pass over the target replaces the search for a translation.
-    attention = translator.engine.attend(
-        translator.encode([FLAGS.text]),
-        translator.encode_targets([FLAGS.target_text]),
-    )[0]
-    return FLAGS.target_text, attention
 
 
 run = command.make_script(main, FLAGS)

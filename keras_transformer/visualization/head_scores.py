@@ -17,12 +17,17 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.progress import Progress
 from keras_transformer.parsing.tree import find_smallest_constituents
 from keras_transformer.parsing.tree import parse_tree
+from keras_transformer.visualization import page
+from keras_transformer.visualization import picture
+from keras_transformer.visualization.paper_figures import Panel
+from keras_transformer.visualization.paper_figures import entropy
 
 NEIGHBOURS = ("previous", "itself", "next")  # the word before comes first
 TINY = 1e-12
 SPLITS = ("dev", "test")
 NUM_SENTENCES = 200
 EXAMPLE_WORDS = range(8, 17)  # so that a picture is neither empty nor crowded
+NUM_ROWS = 10  # of the text table
 
 
 class HeadScores(typing.NamedTuple):
@@ -45,29 +50,26 @@ def read_sentences(source, problem=None):
     file. Both lists have at most `NUM_SENTENCES` items. Constituents are those
     of `find_smallest_constituents`, or empty tuples if there are no trees.
     """
+    texts, trees = text_files.read_lines(source), itertools.repeat(None)
     if problem:
-        pairs = _read_split(problem, source)
-    else:
-        pairs = ((text, ()) for text in text_files.read_lines(source))
-    pairs = (pair for pair in pairs if pair[0].strip())
-    pairs = list(itertools.islice(pairs, NUM_SENTENCES))
-    if not pairs:
+        texts, trees = problem.text_split(source)
+    is_treebank = problem and problem.measure == "f1"
+    rows = enumerate(zip(texts, trees), 1)
+    rows = (row for row in rows if row[1][0].strip())
+    sentences, constituents = [], []
+    for number, (text, tree) in itertools.islice(rows, NUM_SENTENCES):
+        spans = ()
+        if is_treebank:
+            path = text_path(problem.directory, source, "target")
+            spans = find_smallest_constituents(parse_tree(tree, path, number))
+        sentences.append(text)
+        constituents.append(spans)
+    if not sentences:
         raise UserError(
             f"{source} has no sentences. Name a split, or a file with one "
             "sentence per line."
         )
-    return tuple(map(list, zip(*pairs)))
-
-
-def _read_split(problem, split):
-    sources, references = problem.text_split(split)
-    if problem.measure != "f1":
-        return ((source, ()) for source in sources)
-    path = text_path(problem.directory, split, "target")
-    return (
-        (source, find_smallest_constituents(parse_tree(tree, path, number)))
-        for number, (source, tree) in enumerate(zip(sources, references), 1)
-    )
+    return sentences, constituents
 
 
 def score_heads(attention, constituents):
@@ -98,8 +100,7 @@ def score_heads(attention, constituents):
             smallest constituent of two words or more around each word except
             the end of the sentence; empty without a tree.
     """
-    sums, example = 0, None
-    num_sentences = num_words = 0
+    sums, lengths, example = 0, [], None
     with Progress("sentences", len(constituents)) as progress:
         for (words, weights), spans in zip(attention, constituents):
             progress.add(1)
@@ -109,26 +110,21 @@ def score_heads(attention, constituents):
             ):
                 example = words, weights
             if length > 1:
-                num_sentences += 1
-                num_words += length
+                lengths.append(length)
                 heads = weights.astype("float64").reshape(-1, length, length)
                 # The last head is uniform attention.
                 evenly = np.full((1, length, length), 1 / length)
                 sums = sums + _sums(np.concatenate([heads, evenly]), spans)
-    if not num_sentences:
+    if not lengths:
         raise UserError(
             "There is no sentence of two words or more to score heads on. "
             "Use other sentences."
         )
     *neighbours, distances, entropies, inside, others = sums
-    # Words that have the neighbour
-    ends = num_words - num_sentences
-    diagonals = np.stack(
-        [
-            (q - q[-1]) / (possible - q[-1])
-            for q, possible in zip(neighbours, (ends, num_words, ends))
-        ]
-    )  # (neighbour, head)
+    num_words = sum(lengths)
+    ends = num_words - len(lengths)  # words that have the neighbour
+    possible = np.array([[ends], [num_words], [ends]])
+    diagonals = _compare(np.array(neighbours) / possible)  # (neighbour, head)
     values = {
         "diagonal": diagonals.max(axis=0),
         "local": 1 - distances / distances[-1],
@@ -136,8 +132,7 @@ def score_heads(attention, constituents):
     }
     if inside[-1] < others[-1]:
         # A head that attends to no other word has no share.
-        share = inside / np.maximum(others, TINY)
-        values["brackets"] = (share - share[-1]) / (1 - share[-1])
+        values["brackets"] = _compare(inside / np.maximum(others, TINY))
     notes = {
         "diagonal": np.take(NEIGHBOURS, diagonals.argmax(axis=0)),
         "local": np.array([f"{d / num_words:.1f} words" for d in distances]),
@@ -146,32 +141,103 @@ def score_heads(attention, constituents):
         {name: x[:-1].reshape(weights.shape[:2]) for name, x in each.items()}
         for each in (values, notes)
     )
-    return HeadScores(values, notes, num_sentences, num_words), example
+    return HeadScores(values, notes, len(lengths), num_words), example
 
 
-def entropy(weights):
-    """Returns the entropy of each row of `(..., queries, keys)`, in nats."""
-    # 0 * ln 0 counts as 0.
-    logarithms = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
-    return -(weights * logarithms).sum(axis=-1)
+def _compare(shares):
+    """Scores shares so that uniform attention, the last, has 0, and 1 has 1."""
+    uniform = shares[..., -1:]
+    return (shares - uniform) / (1 - uniform)
 
 
 def _sums(weights, constituents):
     """Returns the sums of all quantities of heads over a sentence, by rows."""
     places = np.arange(weights.shape[-1])
-    distances = np.abs(places[:, None] - places)
-    is_inside = np.zeros(distances.shape, bool)
+    offsets = places - places[:, None]
+    is_inside = np.zeros(offsets.shape, bool)
     for word, (start, stop) in enumerate(constituents):
         is_inside[word, start:stop] = True
     # The end of the sentence, which no constituent holds, is not counted.
     is_word = places < len(constituents)
-    is_counted = is_word & is_word[:, None] & (distances > 0)
-    factors = [
-        *(places == places[:, None] + offset for offset in (-1, 0, 1)),
-        distances,
-        is_inside & is_counted,
-        is_counted,
-    ]
+    is_counted = is_word & is_word[:, None] & (offsets != 0)
+    neighbours = [offsets == offset for offset in (-1, 0, 1)]
+    factors = [*neighbours, np.abs(offsets), is_inside & is_counted, is_counted]
     sums = [(weights * factor).sum(axis=(-2, -1)) for factor in factors]
     sums.insert(-2, entropy(weights).sum(axis=-1))
     return np.stack(sums)
+
+
+def rank_heads(values):
+    """Returns pairs `(layer, head)` from the highest to the lowest value.
+
+    The values have the shape `(num_layers, num_heads)`.
+    """
+    order = np.argsort(-values, axis=None, kind="stable")
+    return [divmod(int(place), values.shape[1]) for place in order]
+
+
+def _describe(scores, name, head):
+    """Returns the name of a head, such as "5.8", its score and a note."""
+    layer, number = head
+    note = scores.notes[name][head] if name in scores.notes else ""
+    return f"{layer + 1}.{number + 1}", scores.values[name][head], note
+
+
+def head_table(scores):
+    """Returns the `NUM_ROWS` heads with the highest scores of each kind."""
+    columns = []
+    for name, values in scores.values.items():
+        best = rank_heads(values)[:NUM_ROWS]
+        cells = [_describe(scores, name, head) for head in best]
+        columns.append([name, *("{} {:z6.3f} {}".format(*c) for c in cells)])
+    return "\n".join(
+        "  ".join(cell.ljust(22) for cell in line).rstrip()
+        for line in zip(*columns)
+    )
+
+
+def write_head_page(scores, words, weights, path, text_name):
+    """Writes a page that ranks heads and shows each for one sentence.
+
+    A table holds the scores of all heads on the text called `text_name`, and a
+    click sorts it by any of them. Each name in it links to the head's picture,
+    drawn as in figure 5 of the paper. The page is a single HTML file that needs
+    no other file and no network. The weights have the shape `(num_layers,
+    num_heads, num_words, num_words)`.
+    """
+    rows = []
+    for head in rank_heads(scores.values["diagonal"]):
+        cells = {name: _describe(scores, name, head) for name in scores.values}
+        rows.append((cells["diagonal"][0], cells))
+    panels = {
+        (layer + 1, head + 1): Panel(words, [head], weights[layer, [head]])
+        for layer, head in np.ndindex(weights.shape[:2])
+    }
+    parts = {"text_name": text_name, "rows": rows, "panels": panels}
+    page.write_page(path, "head", scores=scores, **parts)
+
+
+def write_head_picture(scores, path):
+    """Draws a map for each score, with a row per layer, a column per head."""
+    # Imported here so that importing this module does not load matplotlib.
+    from matplotlib.figure import Figure
+
+    num_layers, num_heads = scores.values["diagonal"].shape
+    # In inches: a cell has 0.45, and the rest is for labels.
+    width = (0.45 * max(4, num_heads) + 0.6) * len(scores.values)
+    figure = Figure(
+        (width, 0.45 * num_layers + 1.2), dpi=150, layout="constrained"
+    )
+    axes = figure.subplots(1, len(scores.values), squeeze=False)[0]
+    for axis, (name, values) in zip(axes, scores.values.items()):
+        axis.imshow(values, "Blues", vmin=0, vmax=1)
+        axis.set(title=name, xlabel="head", ylabel="layer")
+        axis.set_xticks(range(num_heads), range(1, num_heads + 1))
+        axis.set_yticks(range(num_layers), range(1, num_layers + 1))
+        axis.tick_params(length=0)
+        axis.spines[:].set_visible(False)
+        for (layer, head), value in np.ndenumerate(values):
+            colour = "white" if value > 0.5 else "0.2"
+            options = {"ha": "center", "va": "center", "fontsize": 7}
+            axis.text(head, layer, f"{value:z.2f}", color=colour, **options)
+    picture.write_picture(figure, path)

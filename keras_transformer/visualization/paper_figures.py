@@ -5,16 +5,15 @@ the paper. Figure 3 follows one word in many heads. Figure 4 shows one head in
 full, and one word in two heads. Figure 5 shows two heads in full.
 """
 
-import difflib
 import typing
 
 import numpy as np
 
 from keras_transformer.errors import UserError
+from keras_transformer.fields import did_you_mean
 from keras_transformer.token_ids import END_LABEL
 from keras_transformer.visualization import page
 from keras_transformer.visualization import picture
-from keras_transformer.visualization.head_scores import entropy
 
 MIN_WEIGHT = 0.01  # of a line that is drawn
 # The paper's colours for heads 1 to 10, then lighter ones for 11 to 20.
@@ -31,11 +30,8 @@ CHARACTER = 9.5  # length of a character of a word
 SPACE = 6  # between words and lines
 TEXT_WIDTH = 736  # of the caption
 MAX_SCALE = 2  # of the drawing of a short sentence
-# The others are of a picture.
-INCH = 120  # so that words of Matplotlib's size fit
-HEADING = 56  # height of the line that names the heads
-FIRST_HEAD = 60  # from the start of that line to its first number
-HEAD_PITCH = 26  # from one number to the next
+INCH = 120  # of a picture, so that words of Matplotlib's size fit
+HEADING = 56  # height of the line of a picture that names the heads
 
 
 class View(typing.NamedTuple):
@@ -73,10 +69,9 @@ class Panel:
     def __init__(self, words, heads, weights, query=None):
         texts = [picture.shorten_label(word) for word in words]
         self.heads, self.query = heads, query
-        self.colours = [head_colour(head) for head in heads]
-        self.labels = [
-            (PITCH * (n + 0.5), text) for n, text in enumerate(texts)
-        ]
+        self.colours = [PALETTE[head % len(PALETTE)] for head in heads]
+        middles = PITCH * (np.arange(len(texts)) + 0.5)
+        self.labels = list(zip(middles.tolist(), texts))
         self.stripe = PITCH / len(heads)  # each head has a slot below a word
         self.room = CHARACTER * max(map(picture.num_columns, texts)) + SPACE
         self.width = PITCH * len(words)
@@ -103,7 +98,7 @@ class PaperFigure(typing.NamedTuple):
 
 def check_view(view, words, num_layers, num_heads):
     """Checks a `View` of a sentence, before its attention is computed."""
-    heads = view.heads or []
+    heads, word = view.heads or [], view.word
     shown = ",".join(map(str, heads))
     for name, value, numbers, maximum in (
         ("layer", view.layer, [view.layer or 1], num_layers),
@@ -114,22 +109,21 @@ def check_view(view, words, num_layers, num_heads):
                 f"`{name}` must be in the model. Received: {name}={value}. Use "
                 f"1 to {maximum}."
             )
-    if heads and view.figure != "3" and len(heads) != 2:
+    if view.figure != "3" and len(heads) not in (0, 2):
         raise UserError(
             f"`heads` must be two heads for figure {view.figure}. Received: "
             f"heads={shown}. Name two, such as 1,2."
         )
-    if view.word is not None and view.figure == "5":
+    if word is not None and view.figure == "5":
         raise UserError(
-            "`word` needs figure 3 or 4. Received: a word for figure 5, "
-            "which shows all words. Leave it out."
+            f"`word` needs figure 3 or 4. Received: word={word!r} for figure "
+            "5, which shows all words. Leave it out."
         )
-    if view.word is not None and view.word not in words:
-        close = difflib.get_close_matches(view.word, words) or words
+    if word is not None and word not in words:
+        close = did_you_mean(word, words)
         raise UserError(
-            "`word` must be a word of the sentence. Received: "
-            f"word={view.word!r}. Use one as it is written there, such as "
-            f"{close[0]}."
+            f"`word` must be a word of the sentence. Received: word={word!r}. "
+            f"{close}Write it as it is there, such as {words[0]}."
         )
 
 
@@ -182,9 +176,11 @@ def paper_figure(view, words, weights):
     return PaperFigure(view.figure, caption, panels)
 
 
-def head_colour(head):
-    """Returns the colour of a head, which counts from 0."""
-    return PALETTE[head % len(PALETTE)]
+def entropy(weights):
+    """Returns the entropy of each row of `(..., queries, keys)`, in nats."""
+    # 0 * ln 0 counts as 0.
+    logarithms = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
+    return -(weights * logarithms).sum(axis=-1)
 
 
 def write_paper_page(figure, path):
@@ -210,21 +206,20 @@ def write_paper_picture(figure, path):
     # Imported here so that importing this module does not load matplotlib.
     from matplotlib.figure import Figure
 
-    panels, width = figure.panels, figure.panels[0].width
-    panel_height = HEADING + panels[0].height
-    size = width, panel_height * len(panels)
-    drawn = Figure([length / INCH for length in size], dpi=200)
-    axis = drawn.add_axes((0, 0, 1, 1), xlim=(0, size[0]), ylim=(size[1], 0))
+    width = figure.panels[0].width
+    step = HEADING + figure.panels[0].height
+    height = step * len(figure.panels)
+    drawn = Figure((width / INCH, height / INCH), dpi=200)
+    axis = drawn.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
     axis.set_axis_off()
-    for number, panel in enumerate(panels):
-        top = number * panel_height
-        # The names of the heads in their colours
-        text, y = "head" if len(panel.heads) == 1 else "heads", top + 32
-        axis.text(0, y, text, color="0.35")
+    for number, panel in enumerate(figure.panels):
+        y = step * number + 32
+        name = "head" if len(panel.heads) == 1 else "heads"
+        axis.text(0, y, name, color="0.35")
         for place, head in enumerate(panel.heads):
-            x, colour = FIRST_HEAD + HEAD_PITCH * place, panel.colours[place]
-            axis.text(x, y, head + 1, color=colour, fontweight="bold")
-        _draw(axis, panel, top + HEADING)
+            style = {"color": panel.colours[place], "fontweight": "bold"}
+            axis.text(60 + 26 * place, y, head + 1, **style)
+        _draw(axis, panel, step * number + HEADING)
     # Names of many heads are wider than a short sentence.
     picture.write_picture(drawn, path, bbox_inches="tight")
 
@@ -252,9 +247,8 @@ def _draw(axis, panel, top):
 
 def _strongest(weights, words, distance):
     """Returns the largest weight from each word to one that is far enough."""
-    # The weights `(num_heads, num_words, num_words)` become an array of shape
-    # `(num_heads, num_words)`.
     places = np.arange(len(words))
     is_far = np.abs(places[:, None] - places) >= distance
     is_word = np.array([word != END_LABEL for word in words])
-    return (weights * (is_far & is_word & is_word[:, None])).max(axis=-1)
+    allowed = is_far & is_word & is_word[:, None]
+    return (weights * allowed).max(axis=-1)  # (num_heads, num_words)

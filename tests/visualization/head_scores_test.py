@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from attention_examples import Page
 
-from keras_transformer.visualization.head_report import head_table
-from keras_transformer.visualization.head_report import rank_heads
-from keras_transformer.visualization.head_report import write_head_page
-from keras_transformer.visualization.head_report import write_head_picture
-from keras_transformer.visualization.head_scores import entropy
+from keras_transformer.visualization.head_scores import head_table
+from keras_transformer.visualization.head_scores import rank_heads
 from keras_transformer.visualization.head_scores import score_heads
+from keras_transformer.visualization.head_scores import write_head_page
+from keras_transformer.visualization.head_scores import write_head_picture
+from keras_transformer.visualization.paper_figures import entropy
 
 # The words of ((a b) (c d e)), and the end of the sentence.
 SPANS = [(0, 2), (0, 2), (2, 5), (2, 5), (2, 5)]

@@ -6,7 +6,6 @@ from keras_transformer.visualization.paper_figures import HEADING
 from keras_transformer.visualization.paper_figures import INCH
 from keras_transformer.visualization.paper_figures import View
 from keras_transformer.visualization.paper_figures import check_view
-from keras_transformer.visualization.paper_figures import head_colour
 from keras_transformer.visualization.paper_figures import paper_figure
 from keras_transformer.visualization.paper_figures import write_paper_page
 from keras_transformer.visualization.paper_figures import write_paper_picture
@@ -168,7 +167,8 @@ class WritePaperPictureTest:
             View("3"), ["Yes", "(end)"], np.full((2, 16, 2, 2), 0.5)
         )
         write_paper_picture(figure, str(path))
+        (colours,) = (panel.colours for panel in figure.panels)
         heading = imread(path)[: int(200 * HEADING / INCH), :, :3]
         for head in range(16):
-            colour = to_rgb(head_colour(head))
+            colour = to_rgb(colours[head])
             assert np.isclose(heading, colour, atol=0.01).all(-1).any(), head

@@ -20,6 +20,7 @@ CLASSES = {
         "Residual",
         "SharedEmbedding",
         "SinusoidalPositionalEncoding",
+        "SpanClassifier",
         "TokenEmbeddings",
     ),
     "keras_transformer.losses": ("SmoothedCrossEntropy",),
@@ -30,7 +31,6 @@ CLASSES = {
         "InverseSquareRootSchedule",
     ),
     "keras_transformer.parsing.parsing_transformer": ("ParsingTransformer",),
-    "keras_transformer.parsing.span_classifier": ("SpanClassifier",),
     "keras_transformer.transformer": ("Transformer",),
 }
 

@@ -66,7 +66,7 @@ MAY_IMPORT = {
     "runs scoring search serving token_ids visualization",
     "token_ids": "",
     "training": "data decoding decoding.engines fields files formats hparam "
-    "hparams layers losses masks metrics model_config optimizers parsing "
+    "hparams layers losses masks metrics model_config optimizers "
     "processor registry runs runs.model_card scoring search visualization",
     "transformer": "layers masks serialization",
     "visualization": "data fields files parsing runs scoring token_ids",

@@ -1,8 +1,5 @@
 """Keras layers of the Transformer, which use only `keras.ops`."""
 
-import importlib
-import typing
-
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.decoder import Decoder
 from keras_transformer.layers.decoder import DecoderLayer
@@ -21,11 +18,7 @@ from keras_transformer.layers.positional_encoding import (
     SinusoidalPositionalEncoding,
 )
 from keras_transformer.layers.residual import Residual
-
-if typing.TYPE_CHECKING:  # Editors and type checkers run no `__getattr__`.
-    from keras_transformer.parsing.span_classifier import (
-        SpanClassifier as SpanClassifier,
-    )
+from keras_transformer.layers.span_classifier import SpanClassifier
 
 __all__ = [
     "Decoder",
@@ -44,13 +37,3 @@ __all__ = [
     "TokenEmbeddings",
     "dropout_noise",
 ]
-
-
-def __getattr__(name):
-    if name != "SpanClassifier":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Its module imports this package, so it is imported at its first use.
-    module = importlib.import_module(
-        "keras_transformer.parsing.span_classifier"
-    )
-    return module.SpanClassifier

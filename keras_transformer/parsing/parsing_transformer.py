@@ -1,6 +1,6 @@
 """A Transformer with a classifier of spans, for parsing."""
 
-from keras_transformer.parsing.span_classifier import SpanClassifier
+from keras_transformer.layers import SpanClassifier
 from keras_transformer.serialization import serializable
 from keras_transformer.transformer.transformer import Transformer
 

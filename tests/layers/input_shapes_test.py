@@ -5,7 +5,7 @@ import pytest
 from layer_checks import random_array
 
 from keras_transformer import layers
-from keras_transformer.parsing.span_classifier import SpanClassifier
+from keras_transformer.layers import SpanClassifier
 
 X = random_array(2, 3, 8)
 SIZES = {"d_model": 8, "num_heads": 2, "d_ff": 16}

@@ -12,7 +12,7 @@ from layer_checks import to_numpy
 from small_transformer import make_transformer
 
 from keras_transformer.hparam import HParams
-from keras_transformer.parsing.span_classifier import span_loss
+from keras_transformer.losses import span_loss
 from keras_transformer.training.backends.objective import SPAN_WEIGHT
 from keras_transformer.training.backends.objective import _keep_tokens
 from keras_transformer.training.backends.objective import objective

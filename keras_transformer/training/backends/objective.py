@@ -10,8 +10,8 @@ from keras_transformer.layers.random_bits import derive_seeds
 from keras_transformer.losses import alignment_loss
 from keras_transformer.losses import projected_consistency
 from keras_transformer.losses import projected_cross_entropy
+from keras_transformer.losses import span_loss
 from keras_transformer.masks import padding_mask
-from keras_transformer.parsing.span_classifier import span_loss
 
 # Number of target positions whose logits are in memory at once. Smaller chunks
 # are slower, since each one adds to the gradient of the whole softmax matrix.

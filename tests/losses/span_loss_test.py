@@ -8,7 +8,7 @@ from layer_checks import gradient
 from layer_checks import random_array
 from layer_checks import to_numpy
 
-from keras_transformer.parsing.span_classifier import span_loss
+from keras_transformer.losses import span_loss
 
 LENGTHS = [4, 2]
 MASK = np.arange(4) < np.array(LENGTHS)[:, None]

@@ -14,8 +14,8 @@ from layer_checks import randomize
 from layer_checks import to_numpy
 from layer_checks import weights_by_path
 
-from keras_transformer.parsing.span_classifier import SpanClassifier
-from keras_transformer.parsing.span_classifier import span_loss
+from keras_transformer.layers import SpanClassifier
+from keras_transformer.losses import span_loss
 
 X = random_array(2, 4, 8)
 PURE = tuple(name.removeprefix("mixed_") for name in PRECISIONS)

@@ -1,10 +1,12 @@
 """Imported models compute what transformers computes, and so do exports."""
 
 import functools
+import pathlib
 
 import keras
 import numpy as np
 import pytest
+from commands import call_apart
 from layer_checks import to_numpy
 from tiny_marian import write_tiny_marian
 
@@ -72,8 +74,7 @@ def pair(request, tmp_path_factory):
     peer = marian_peer.Peer(str(source), run.vocabularies)
     texts = marian_peer.make_texts(run.source_vocabulary, NUM_TEXTS)
     sources = run.source_vocabulary.encode(texts)
-    # Here, the end is always forced at the limit.
-    targets = [[*ids[:-1], END_ID] for ids in peer.search(sources, beam_size=1)]
+    targets = peer.search(sources, beam_size=1)
     return run, peer, texts, sources, targets
 
 
@@ -149,3 +150,18 @@ def test_a_run_trained_here_opens_there(tied_embeddings, tmp_path):
     translator = Translator.load(run.path, engine="keras")
     greedy = translator.translate_ids(sources, **vars(GREEDY))
     assert [best.ids for best, *_ in greedy] == peer.search(sources, 1)
+
+
+def test_the_commands_report_what_they_compare(tmp_path):
+    source, run, texts = tmp_path / "marian", tmp_path / "run", tmp_path / "en"
+    write_tiny_marian(source)
+    flags = [f"--source={source}", f"--output_dir={run}", "--verify"]
+    imported = call_apart("import_", *flags, text=True)
+    assert imported.stdout == f"{run}\n"
+    assert imported.stderr.startswith("100 of 100 translations are equal")
+    assert imported.stderr.count("\n") == 1
+    texts.write_text("the cat sees a dog\ntwo women read\n")
+    flags = ["--format=marian", f"--output_dir={run}", f"--verify={texts}"]
+    exported = call_apart("exporter", *flags, text=True)
+    card = pathlib.Path(exported.stdout.strip(), "README.md").read_text()
+    assert "2 of 2 translations are equal" in card

@@ -1,8 +1,9 @@
 """The equivalent of a run in transformers, to compare the run with it.
 
 It searches with the sum of log-probabilities as the score, because its length
-penalty differs. Batches have sources of one length: transformers has one limit
-for a batch, which forces the end, and here each sentence has a limit.
+penalty differs. With a beam, batches have sources of one length: transformers
+has one limit for a batch, which forces the end, and here each sentence has a
+limit. What is written greedily does not depend on it.
 """
 
 import numpy as np
@@ -17,6 +18,7 @@ from keras_transformer.token_ids import PAD_ID
 NUM_TEXTS = 100
 MAX_TOKENS = 20  # of a random text
 EXTRA_LENGTH = 20  # tokens that a translation may be longer than its source
+SCORED_AT_ONCE = 10  # pairs, whose logits take hundreds of megabytes
 
 
 def require_transformers():
@@ -51,6 +53,8 @@ class Peer:
         import torch
         import transformers
 
+        transformers.logging.set_verbosity_error()
+        transformers.logging.disable_progress_bar()
         self._torch = torch
         self._model = transformers.MarianMTModel.from_pretrained(
             directory, dtype=torch.float32
@@ -84,27 +88,37 @@ class Peer:
     def translate(self, texts):
         """Returns greedy translations and their log-probabilities."""
         sources = self.encode(texts)
-        # The end is always forced at the limit, as it is here.
-        targets = [
-            [*ids[:-1], END_ID] for ids in self.search(sources, beam_size=1)
-        ]
+        targets = self.search(sources, beam_size=1)
         scores = [
-            self.score(source, target)
-            for source, target in zip(sources, targets)
+            score
+            for i in range(0, len(texts), SCORED_AT_ONCE)
+            for score in self.score(
+                *(rows[i : i + SCORED_AT_ONCE] for rows in (sources, targets))
+            )
         ]
         return self._vocabulary.decode(targets), scores
 
-    def score(self, source, target):
-        """Returns the log-probability of one list of ids."""
-        logits = self(np.array([source]), np.array([target]))[0]
-        totals = np.logaddexp.reduce(logits.astype("float64"), axis=-1)
-        return float((logits[np.arange(len(target)), target] - totals).sum())
+    def score(self, sources, targets):
+        """Returns the log-probabilities of lists of ids."""
+        torch, targets = self._torch, pad(targets)
+        logits = torch.tensor(self(pad(sources), targets), dtype=torch.float64)
+        losses = torch.nn.functional.cross_entropy(
+            logits.flatten(0, 1),
+            torch.tensor(targets).long().flatten(),
+            ignore_index=PAD_ID,
+            reduction="none",
+        )
+        return (-losses.reshape(targets.shape).sum(axis=1)).tolist()
 
     def search(self, sources, beam_size):
-        """Returns the ids of the best translation of each source."""
+        """Returns the ids of the best translation of each source.
+
+        Without a beam, the end is always forced at the limit, as it is here.
+        """
         ours = np.argsort(self._ids)
         results = [None] * len(sources)
-        for rows in _group(sources):
+        is_greedy = beam_size == 1
+        for rows in [range(len(sources))] if is_greedy else _group(sources):
             inputs = pad([sources[i] for i in rows])
             with self._torch.no_grad():
                 sequences = self._model.generate(
@@ -119,7 +133,11 @@ class Peer:
                 )
             # The first id is the start.
             for i, row in zip(rows, ours[sequences.numpy()[:, 1:]]):
-                results[i] = [int(id_) for id_ in row if id_ != PAD_ID]
+                ids = [int(id_) for id_ in row if id_ != PAD_ID]
+                if is_greedy:
+                    limit = len(sources[i]) + EXTRA_LENGTH
+                    ids = [*ids[:limit][:-1], END_ID]
+                results[i] = ids
         return results
 
     def _make_inputs(self, inputs):

@@ -25,7 +25,7 @@ import time
 import history
 
 from keras_transformer import load
-from keras_transformer.bin.kt_sweep.row_process import RowProcess
+from keras_transformer.bin.sweep import run_command
 from keras_transformer.files import markdown
 
 ABSOLUTE = {"positional_encoding": "sinusoidal", "max_relative_position": 0}
@@ -193,7 +193,7 @@ def make_trainings():
         )
 
 
-def train(training, data_dir, work, processes):
+def train(training, data_dir, work):
     """Trains all seeds, decodes test, and returns the result."""
     folder = work / re.sub(r"\W+", "_", training.name)
     data = folder / "data"
@@ -212,7 +212,7 @@ def train(training, data_dir, work, processes):
         hparams = {**training.hparams}
         if steps := hparams.get("train_steps"):
             hparams["decay_steps"] = steps
-        failure = processes.run(
+        failure = run_command(
             "trainer",
             str(run),
             [
@@ -347,9 +347,8 @@ def main(arguments, trainings=None):
             f" {minutes / 60:.1f} hours on one core.",
             file=sys.stderr,
         )
-        processes = RowProcess()
         for training in missing:
-            result = train(training, options.data_dir, options.work, processes)
+            result = train(training, options.data_dir, options.work)
             results[training.name] = result
             name = re.sub(r"\W+", "_", training.name)
             (results_dir / f"{name}.json").write_text(
@@ -357,7 +356,6 @@ def main(arguments, trainings=None):
                 encoding="utf-8",
             )
             print(f"{training.name}: {result['scores']}", file=sys.stderr)
-        processes.close()
     print(make_table(trainings, results))
 
 

@@ -1,6 +1,6 @@
 """Trains several models one after another and compares them in one table.
 
-    kt-sweep --table=3 --scale=tiny --train_steps=2000 --base_seeds=3 \\
+    kt-sweep --table=3 --scale=tiny --train_steps=2000 \\
         --problem=translate_files --data_dir=data --output_dir=sweep
 
 --table=3 trains the rows of the paper's Table 3, and --table=4 its parser.
@@ -12,21 +12,23 @@
         --ranges='learning_rate=0.3..3.0 log;dropout=0.0..0.3' ...
 
 Each row is a run in a directory below --output_dir. kt-trainer and kt-evaluate
-make it in another process, and their messages are in its log.txt. After each
-row the command writes table.md and plot.png, with the paper's figures beside
-ours. A row that fails is skipped, and the exit status is 1.
+make it in other processes, and their messages are in its log.txt. After each
+row the command writes table.md, with the paper's figures beside ours. A row
+that fails is skipped, and the exit status is 1.
 
 The same command continues a sweep that was stopped. Finished rows are not
 trained again, and an interrupted row continues from its newest checkpoint.
 """
 
-import contextlib
+import collections
+import importlib
+import multiprocessing
 import os
 import shlex
+import signal
 
 from keras_transformer import fields
 from keras_transformer import registry
-from keras_transformer.bin.kt_sweep.row_process import RowProcess
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.errors import UserError
@@ -41,7 +43,7 @@ from keras_transformer.training.sweep import spaces
 SETTINGS = ("problem", "train_steps", "table", "hparams_sets", "hparams_set")
 SETTINGS += ("grid", "ranges", "scale", "hparams", "random_seed", "precision")
 # Settings that may change, and are shown above the table.
-CHANGEABLE = ("random", "seeds", "base_seeds", "splits")
+CHANGEABLE = ("random", "seeds", "splits")
 FLAGS = flags.define(
     flags.group(
         "Getting started",
@@ -53,8 +55,7 @@ FLAGS = flags.define(
             "Directory of the generated data, with one folder for each problem."
         ),
         output_dir=flags.path(
-            "Directory of the sweep: its table, its picture, and a run for "
-            "each row."
+            "Directory of the sweep: its table, and a run for each row."
         ),
         train_steps=flags.count(
             "Number of updates of each row. Default: train_steps of its "
@@ -111,11 +112,6 @@ FLAGS = flags.define(
         seeds=flags.count(
             "Number of seeds for each row.", default=1, maximum=100
         ),
-        base_seeds=flags.count(
-            "Number of seeds for the row base of Table 3.",
-            default=1,
-            maximum=100,
-        ),
         random_seed=flags.seed(
             "First seed of each row, and the seed that --random draws with.",
             default=0,
@@ -145,7 +141,6 @@ KINDS = ("table", "hparams_sets", "grid", "random")
 GOES_WITH = {
     "hparams_set": ("grid", "random", "table=4"),
     "ranges": ("random",),
-    "base_seeds": ("table=3",),
     "semi_data_dir": ("table=4",),
 }
 
@@ -160,16 +155,15 @@ def main(argv):
         FLAGS.scale,
         FLAGS.hparams,
         FLAGS.train_steps,
-        _seeds,
+        range(FLAGS.random_seed, FLAGS.random_seed + FLAGS.seeds),
     )
-    row_names = _select(
-        "rows", "rows of the sweep", [row.name for row in all_rows]
-    )
+    names = [row.name for row in all_rows]
+    row_names = _select("rows", "rows of the sweep", names)
     text_splits = [name for name in rows.SPLITS if name in problem.splits]
     rule = "splits of the problem that kt-evaluate takes"
     splits = _select("splits", rule, text_splits)
     check_directory(FLAGS.output_dir, "`--output_dir`")
-    # Imported here because it imports NumPy, which would slow --help down.
+    # Imported here because they import NumPy, which would slow --help down.
     from keras_transformer.training.sweep.sweep import MARKDOWN_FILE
     from keras_transformer.training.sweep.sweep import RECORD_FILE
     from keras_transformer.training.sweep.sweep import Sweep
@@ -182,19 +176,17 @@ def main(argv):
         all_rows,
         splits,
         problem.measure,
-        quoted=rows.quote_table4() if FLAGS.table == "4" else (),
-        base="base" if FLAGS.table == "3" else None,
+        quoted=rows.TABLE_4 if FLAGS.table == "4" else {},
     )
     with lock_directory(FLAGS.output_dir, wait=False):
         settings = {name: FLAGS[name].value for name in SETTINGS}
         keep_settings(sweep.file(RECORD_FILE), settings)
-        with contextlib.closing(RowProcess()) as process:
-            failures = sweep.run(
-                [row for row in all_rows if row.name in row_names],
-                process.run,
-                _show_changed("usr_dir"),
-                _show_changed("precision"),
-            )
+        failures = sweep.run(
+            [row for row in all_rows if row.name in row_names],
+            run_command,
+            _show_changed("usr_dir"),
+            _show_changed("precision"),
+        )
     with open(sweep.file(MARKDOWN_FILE), encoding="utf-8") as file:
         print(file.read(), end="")
     return 1 if failures else 0
@@ -216,6 +208,45 @@ def _check_runs(all_rows):
         start.check_data(row.problem, row.hparams)
 
 
+def run_command(name, path, arguments):
+    """Runs a command, such as "trainer", on a run in a process of its own.
+
+    A crash or a lack of memory thus ends only one row, and frees its memory.
+    Returns None, or a line on why the command failed.
+    """
+    log = os.path.join(path, rows.LOG_FILE)
+    arguments = [f"--output_dir={path}", *arguments]
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=_call, args=(name, arguments, log))
+    process.start()
+    try:
+        process.join()
+    except KeyboardInterrupt as error:
+        # Control-C on a terminal also reaches the process itself. A second
+        # signal does no harm while it trains and saves.
+        os.kill(process.pid, signal.SIGINT)
+        process.join()
+        error.add_note("The same command continues the sweep.")
+        raise
+    status = process.exitcode
+    if status == 0:
+        return None
+    reason = f"ended with status {status}"
+    if status < 0:
+        reason = f"was ended by signal {-status}"
+    with open(log, encoding="utf-8", errors="replace") as file:
+        last_line = collections.deque(filter(str.strip, file), maxlen=1)
+    return f"kt-{name} {reason}. {''.join(last_line).strip()}"
+
+
+def _call(name, arguments, log):
+    with open(log, "ab") as file:
+        for descriptor in (1, 2):
+            os.dup2(file.fileno(), descriptor)
+    module = importlib.import_module(f"keras_transformer.bin.{name}")
+    module.run([name, *arguments])
+
+
 def _make_models(problem):
     """Returns the models that the flags name; checks that the flags agree."""
     kinds = [name for name in KINDS if FLAGS[name].value]
@@ -233,44 +264,27 @@ def _make_models(problem):
             flags.refuse(FLAGS, [name], f"needs --{' or --'.join(kinds)}")
         elif kind in ("grid", "random"):
             flags.require(FLAGS, name, by=kind)
+    hparams_set = FLAGS.hparams_set
     if kind == "hparams_sets":
         names = FLAGS.hparams_sets.split(",")
         return [rows.Row(name, problem, name) for name in names]
     if kind == "table=3":
         return rows.make_table3(problem)
     if kind == "table=4":
-        return _make_table4(problem)
+        data_dir = FLAGS.semi_data_dir and os.path.abspath(FLAGS.semi_data_dir)
+        hparams_set = hparams_set or "transformer_parsing"
+        return rows.make_table4(problem, data_dir, hparams_set)
     if kind == "grid":
         points = spaces.list_grid(FLAGS.grid)
     else:
         points = spaces.draw_points(
             FLAGS.ranges, FLAGS.random, FLAGS.random_seed
         )
-    return rows.make_points(problem, FLAGS.hparams_set, points)
-
-
-def _make_table4(problem):
-    if problem.measure != "f1":
-        raise UserError(
-            "`--table=4` needs a parsing problem. Received: "
-            f"--problem={problem.name}. Use parsing_wsj or parsing_files."
-        )
-    semi_problem = None
-    if FLAGS.semi_data_dir:
-        # Its name ends with `_semi`, or it is the same problem with other data,
-        # which kt-datagen made from parsed text as well.
-        name = f"{FLAGS.problem}_semi"
-        if name not in registry.problems.names():
-            name = FLAGS.problem
-        data_dir = os.path.abspath(FLAGS.semi_data_dir)
-        semi_problem = registry.get_problem(name, data_dir)
-    hparams_set = FLAGS.hparams_set or "transformer_parsing"
-    return rows.make_table4(problem, semi_problem, hparams_set)
-
-
-def _seeds(name):
-    count = max(FLAGS.seeds, FLAGS.base_seeds if name == "base" else 1)
-    return range(FLAGS.random_seed, FLAGS.random_seed + count)
+    names = ["_".join(f"{n}={v}" for n, v in p.items()) for p in points]
+    return [
+        rows.Row(name, problem, hparams_set, point)
+        for name, point in zip(names, points)
+    ]
 
 
 def _select(flag, rule, known):

@@ -1,6 +1,5 @@
 """kt-sweep with the process of its rows."""
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -15,7 +14,6 @@ from processes import environment
 
 from keras_transformer import registry
 from keras_transformer.bin import sweep
-from keras_transformer.bin.kt_sweep import row_process
 from keras_transformer.problem import Problem
 from keras_transformer.training.sweep.sweep import Sweep
 
@@ -40,7 +38,6 @@ class RowsTest:
     @pytest.mark.parametrize(
         "flags,names",
         [
-            (["--table=3", "--base_seeds=2"], ["base", "base_seed1", "a_h1"]),
             (
                 ["--table=3", "--seeds=2", "--splits=dev"],
                 ["base", "base_seed1", "a_h1", "a_h1_seed1"],
@@ -67,11 +64,11 @@ class RowsTest:
     ):
         rows = []
 
-        def fail(process, command, path, flags):
+        def fail(command, path, flags):
             rows.append(os.path.basename(path))
             return "It was not started."
 
-        monkeypatch.setattr(row_process.RowProcess, "run", fail)
+        monkeypatch.setattr(sweep, "run_command", fail)
         if "--table=4" in flags:
             monkeypatch.setattr(Problem, "measure", "f1")
         semi = tmp_path / "semi"
@@ -105,7 +102,7 @@ class RowsTest:
 
         def run(sweep, rows, run_command, flags, trainer_flags):
             passed_on.extend([flags, trainer_flags])
-            sweep.write_report({})
+            sweep.write_table({})
 
         monkeypatch.setattr(Sweep, "run", run)
         arguments = flags(copy_data, tmp_path / "sweep", 3)
@@ -124,49 +121,27 @@ class RowsTest:
         assert not os.path.exists(tmp_path / "sweep")
 
 
-class RowProcessTest:
-    PRINT_PID = "import os\nprint('pid', os.getpid())\n"
-    # What the process does after it has reported the end of a command.
-    AFTERWARDS = (
-        "import sys, time, types\n"
-        "keras = types.SimpleNamespace(clear_session=lambda: {})\n"
-        "keras.utils = sys.modules['keras'] = keras\n"
-    )
-
-    def test_commands_share_a_process_until_one_crashes(self, tmp_path):
-        kill = "import os\nos.kill(os.getpid(), 9)\n"
-        codes = [self.PRINT_PID, self.PRINT_PID, kill, self.PRINT_PID]
-        failures, pids = self.run(tmp_path, codes)
-        assert failures.pop(2).startswith("kt-evaluate was ended by signal 9")
-        assert failures == [None] * 3
-        first, second, third = pids
-        assert first == second != third
-
+class RunCommandTest:
     @pytest.mark.parametrize(
-        "fault", ["os.kill(os.getpid(), 9)", "time.sleep(999)"]
+        "code, failure",
+        [
+            ("", None),
+            ("raise ValueError", "kt-evaluate ended with status 2. "),
+            ("os.kill(os.getpid(), 9)", "kt-evaluate was ended by signal 9. "),
+        ],
     )
-    def test_a_process_that_fails_between_commands_is_replaced(
-        self, fault, tmp_path, monkeypatch
-    ):
-        monkeypatch.setattr(row_process, "PATIENCE", 1)
-        code = self.PRINT_PID + self.AFTERWARDS.format(fault)
-        failures, pids = self.run(tmp_path, [code, self.PRINT_PID])
-        assert failures == [None, None]
-        assert len(set(pids)) == 2
-
-    @staticmethod
-    def run(tmp_path, codes):
-        """Returns the failures of commands, and the processes they print."""
-        failures = []
-        with contextlib.closing(row_process.RowProcess()) as process:
-            for number, code in enumerate(codes):
-                package = tmp_path / f"package{number}_of_row_process_test"
-                package.mkdir()
-                (package / "__init__.py").write_text(code)
-                flags = [f"--usr_dir={package}", "--registry_help"]
-                failures.append(process.run("evaluate", str(tmp_path), flags))
-        log = (tmp_path / "log.txt").read_text().splitlines()
-        return failures, [line for line in log if line.startswith("pid ")]
+    def test_a_command_that_fails_is_described(self, code, failure, tmp_path):
+        package = tmp_path / "package_of_run_command_test"
+        package.mkdir()
+        code = f"import os\nprint('pid', os.getpid(), flush=True)\n{code}\n"
+        (package / "__init__.py").write_text(code)
+        flags = [f"--usr_dir={package}", "--registry_help"]
+        line = sweep.run_command("evaluate", str(tmp_path), flags)
+        assert line is failure or line.startswith(failure)
+        log = (tmp_path / "log.txt").read_text()
+        assert log.startswith("pid ")
+        assert line is None or line.endswith(log.splitlines()[-1])
+        assert log.split()[1] != str(os.getpid())
 
 
 @pytest.mark.slow

@@ -148,7 +148,6 @@ WRONG_VALUES = {
         registry_help=2
     """,
     "sweep": """
-        base_seeds=-1
         precision=half bfloat16
         random=0
         random_seed=-1

@@ -9,7 +9,6 @@ ROWS = [
     row(SWEEP, says="none of them"),
     row(SWEEP + "--table=3 --grid=dropout=0.1", says="--grid=dropout=0.1"),
     row(SWEEP + "--table=3 --ranges=dropout=0.1", says="--random"),
-    row(SWEEP + "--table=4 --base_seeds=2", says="--table=3"),
     row(SWEEP + "--table=3 --semi_data_dir={data}", says="--table=4"),
     row(SWEEP + "--table=4", says=("parsing problem", "--problem=copy")),
     row(SWEEP + "--table=3 --rows=base,a_h2", says=("a_h2", "a_h16")),

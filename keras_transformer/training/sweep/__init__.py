@@ -1,1 +1,1 @@
-"""The rows, tables and pictures of kt-sweep."""
+"""The rows and the table of kt-sweep."""

@@ -10,8 +10,6 @@ from keras_transformer.hparams import table3
 
 LOG_FILE = "log.txt"  # what the commands of a row print, in its directory
 SPLITS = ("dev", "test")  # those that kt-evaluate takes
-MAX_ROWS = 10_000
-MAX_NAME = 255  # of the directory of a row, in characters
 SCALES = ("none", "tiny")
 _DIVISORS = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v", "warmup_steps"), 4)
 _DIVISORS |= {"effective_batch_tokens": 40, "learning_rate": 2}
@@ -58,35 +56,21 @@ class Row:
         )
 
 
-def make_rows(models, scale, overrides, train_steps, seeds_of):
+def make_rows(models, scale, overrides, train_steps, seeds):
     """Returns a `Row` for each seed of the models, which are `Row`s without.
 
     The `overrides` come after the scale and before the changes of a model.
-    `train_steps` may be None for the number of each model. `seeds_of` returns
-    the seeds of the model of a name.
+    `train_steps` may be None for the number of each model.
     """
-    num_rows = sum(len(seeds_of(model.name)) for model in models)
-    if num_rows > MAX_ROWS:
-        raise UserError(
-            f"A sweep must have at most {MAX_ROWS:,} rows. Received: "
-            f"{num_rows:,}, of {len(models):,} models. Train fewer models, "
-            "or lower --seeds."
-        )
+    steps = {"train_steps": train_steps} if train_steps else {}
     rows = {}
     for model in models:
         hparams = scale_down(registry.get_hparams(model.hparams_set), scale)
         hparams = hparam.parse_overrides(hparams, overrides)
-        steps = {"train_steps": train_steps} if train_steps else {}
         hparams = dataclasses.replace(hparams, **{**model.changes, **steps})
         hparam.find_train_steps(hparams, train_steps)
-        for number, seed in enumerate(seeds_of(model.name)):
-            name = model.name + (f"_seed{seed}" if number else "")
-            if len(name) > MAX_NAME:
-                raise UserError(
-                    f"The name of a row must have at most {MAX_NAME} "
-                    f"characters. Received: {len(name)}, in {name[:60]}... Set "
-                    "what is the same in all rows with --hparams."
-                )
+        for seed in seeds:
+            name = model.name + (f"_seed{seed}" if seed != seeds[0] else "")
             row = dataclasses.replace(
                 model, hparams=hparams, seed=seed, directory=name
             )
@@ -139,29 +123,26 @@ def make_table3(problem):
     ]
 
 
-def make_table4(problem, semi_problem, hparams_set):
+def make_table4(problem, semi_data_dir, hparams_set):
     """Returns the Transformers of the paper's Table 4.
 
-    `semi_problem` has parsed sentences too; None leaves its row out.
+    `semi_data_dir` has parsed sentences too; None leaves its row out.
     """
+    if problem.measure != "f1":
+        raise UserError(
+            "`--table=4` needs a parsing problem. Received: "
+            f"--problem={problem.name}. Use parsing_wsj or parsing_files."
+        )
     models = [("treebank_only", problem, 91.3)]
-    models += [("semi_supervised", semi_problem, 92.7)]
+    if semi_data_dir:
+        # Its name ends with `_semi`, or it is the same problem with other data,
+        # which kt-datagen made from parsed text as well.
+        name = f"{problem.name}_semi"
+        if name not in registry.problems.names():
+            name = problem.name
+        semi_problem = registry.get_problem(name, semi_data_dir)
+        models.append(("semi_supervised", semi_problem, 92.7))
     return [
         Row(name, each, hparams_set, paper={f"{PAPER}f1": f1})
         for name, each, f1 in models
-        if each
-    ]
-
-
-def quote_table4():
-    """Returns lines with the paper's figures to show beside rows."""
-    return [{"row": name, f"{PAPER}f1": f1} for name, f1 in TABLE_4.items()]
-
-
-def make_points(problem, hparams_set, points):
-    """Returns a model for each combination of hyper-parameters."""
-    names = ["_".join(f"{n}={v}" for n, v in p.items()) for p in points]
-    return [
-        Row(name, problem, hparams_set, point)
-        for name, point in zip(names, points)
     ]

@@ -28,7 +28,6 @@ writes all scores and a picture of each head, and --picture draws maps:
 """
 
 import dataclasses
-import os
 import sys
 
 from keras_transformer import registry
@@ -36,7 +35,7 @@ from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
-from keras_transformer.bin.shared.text_io import check_output
+from keras_transformer.bin.shared.text_io import check_outputs
 from keras_transformer.errors import UserError
 from keras_transformer.visualization.picture import check_picture_path
 
@@ -119,25 +118,18 @@ def _check_flags(mode):
     place = "without --figure" if mode == "all" else f"with --{mode}"
     others = [names for key, names in FLAGS_OF.items() if key != mode]
     flags.refuse(FLAGS, sum(others, ()), f"has no effect {place}")
-    html, picture = FLAGS.html, FLAGS.picture
     if mode == "find":
         flags.refuse(FLAGS, ["text", "figure"], f"has no effect {place}")
     else:
         flags.require(FLAGS, "text")
-        if not html and not picture:
+        if not FLAGS.html and not FLAGS.picture:
             raise UserError(
                 "`--html` or `--picture` must be given. Received: neither. Add "
                 "--html=attention.html."
             )
-    if html and picture and os.path.realpath(html) == os.path.realpath(picture):
-        raise UserError(
-            "`--html` and `--picture` must be two files. Received: "
-            f"{picture} for both. Give the page another name."
-        )
-    for name in ("html", "picture"):
-        check_output(name, FLAGS, ["find"])
-    if picture:
-        check_picture_path(picture, "`--picture`")
+    check_outputs(FLAGS, ["html", "picture"], ["find"])
+    if FLAGS.picture:
+        check_picture_path(FLAGS.picture, "`--picture`")
     for name in ("text", "target_text"):
         text = FLAGS[name].value
         if text is not None and not text.strip():

@@ -20,18 +20,17 @@ complete. The table goes to standard output, progress to standard error.
 """
 
 import itertools
-import os
 import sys
 
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared.text_io import check_outputs
 from keras_transformer.data.cleaning.cleaner import DEFAULT_RULES
 from keras_transformer.data.cleaning.cleaner import RULES
 from keras_transformer.data.cleaning.cleaner import Cleaner
 from keras_transformer.data.cleaning.cleaner import CleaningOptions
 from keras_transformer.data.cleaning.rules import parse_scripts
 from keras_transformer.data.text import text_files
-from keras_transformer.errors import UserError
 from keras_transformer.files import writing
 from keras_transformer.files.progress import Progress
 
@@ -92,7 +91,9 @@ FLAGS = flags.define(
 
 def main(argv):
     flags.require(FLAGS, *INPUTS, "clean_source", "clean_target")
-    _check_paths()
+    for name in INPUTS:
+        text_files.check_exists(FLAGS[name].value)
+    check_outputs(FLAGS, OUTPUTS, (*INPUTS, "held_out"))
     options = _options()
     cleaner = Cleaner(options)
     paths = [FLAGS[name].value for name in OUTPUTS if FLAGS[name].value]
@@ -125,32 +126,6 @@ def main(argv):
             "flags, and that --source and --target are not swapped.",
             file=sys.stderr,
         )
-
-
-def _check_paths():
-    """Checks that each file is named by one flag and can be opened."""
-    for name in INPUTS:
-        text_files.check_exists(FLAGS[name].value)
-    paths = [(name, FLAGS[name].value) for name in INPUTS]
-    paths += [("held_out", path) for path in FLAGS.held_out or ()]
-    paths += [(n, FLAGS[n].value) for n in OUTPUTS if FLAGS[n].value]
-    flag_of = {}
-    for name, path in paths:
-        places = [os.path.realpath(path)]
-        # An output is written under the second name.
-        if name in OUTPUTS:
-            places.append(places[0] + writing.INCOMPLETE)
-        for place in places:
-            other, other_path = flag_of.setdefault(place, (name, path))
-            if other != name:
-                raise UserError(
-                    "The files of kt-clean must differ from each other, and "
-                    "none may have the name of an output followed by "
-                    f"{writing.INCOMPLETE}. Received: --{other}={other_path} "
-                    f"and --{name}={path}. Name another file."
-                )
-        if name in OUTPUTS:
-            writing.check_writable(path, f"`--{name}`")
 
 
 def _options():

@@ -69,11 +69,12 @@ WITH_WARNINGS = 3  # exit status
 def main(argv):
     check_flags()
     changes = model_flags.decode_changes(FLAGS)
-    constraints = decoder_model.read_constraints()
-    plan = decoder_model.plan_decoding(changes, constraints)
-    call = {"seed": FLAGS.random_seed, **constraints, **changes}
+    plan, call = decoder_model.plan_decoding(changes)
     if FLAGS.document:
-        return _decode_document(plan, call)
+        from keras_transformer.bin.kt_decoder import document_decoder
+
+        num_warnings = document_decoder.decode_document(plan, call)
+        return WITH_WARNINGS if num_warnings else 0
     if FLAGS.score_file:
         return _score(plan, changes)
     # Imported here because they need NumPy; bad flags fail sooner.
@@ -81,11 +82,12 @@ def main(argv):
     from keras_transformer.decoding.preparation import read_windows
 
     is_json = FLAGS.format == "jsonl"
-    language = FLAGS.document_language
     num_hypotheses = changes.get("num_hypotheses") or 1
     # A parser takes all sentences of a text.
     is_divided = is_json and not plan.linearization
-    quality = decoder_model.read_quality(plan, changes)
+    quality = None
+    if is_json and not FLAGS.rerank_by and not changes.get("mbr_samples"):
+        quality = plan.read_quality()  # it fits no other scores
     text, prefixes, num_lines = _open_text(plan.checker, is_divided)
     with decoder_model.open_output(plan, call, quality) as output:
         lines = output.skip("decode_from_file", text)
@@ -97,7 +99,9 @@ def main(argv):
         with _show_progress(num_lines, output) as progress:
             for window in read_windows(lines, prefixes, output.num_lines, size):
                 texts = read_json_lines(window) if is_json else window
-                passages = is_divided and Passages(texts, language)
+                passages = is_divided and Passages(
+                    texts, FLAGS.document_language
+                )
                 translations = translator.translate_window(
                     passages.window if passages else texts,
                     progress and progress.add,
@@ -118,13 +122,6 @@ def main(argv):
     return WITH_WARNINGS if output.num_alarms else 0
 
 
-def _decode_document(plan, call):
-    from keras_transformer.bin.kt_decoder import document_decoder
-
-    num_warnings = document_decoder.decode_document(plan, call)
-    return WITH_WARNINGS if num_warnings else 0
-
-
 def _open_text(checker, is_divided):
     """Checks the text and the prefixes of translations, and opens both.
 
@@ -135,26 +132,27 @@ def _open_text(checker, is_divided):
 
     if FLAGS.decode_interactive:
         return _ask_for_lines(), None, None
-    text = text_io.TextInput(FLAGS.decode_from_file)
-    prefixes = num_lines = num_prefixes = None
-    if FLAGS.prefix_file:
-        prefixes = text_io.TextInput(FLAGS.prefix_file)
+    path, prefix_path = FLAGS.decode_from_file, FLAGS.prefix_file
+    text = text_io.open_text(path)
+    prefixes = prefix_path and text_io.open_text(prefix_path)
+    num_lines = num_prefixes = None
     # What is not a regular file can be read only once.
-    if text.is_file:
+    if text_io.is_file(path):
         num_lines = 0
-        for window in read_windows(text):
+        for window in read_windows(text_io.open_text(path)):
             num_lines += len(window.texts)
             if FLAGS.format == "jsonl":
                 read_json_lines(window)  # checks them
-    if prefixes and prefixes.is_file:
+    if text_io.is_file(prefix_path):
+        lines = text_io.open_text(prefix_path)
         if checker:
-            num_prefixes = checker.check_lengths(prefixes, FLAGS.prefix_file)
+            num_prefixes = checker.check_lengths(lines, prefix_path)
         else:
-            num_prefixes = sum(1 for _ in prefixes)
+            num_prefixes = sum(1 for _ in lines)
     if None not in (num_lines, num_prefixes) and num_prefixes != num_lines:
         raise UserError(
             "`--prefix_file` must have a line for each line of the input. "
-            f"Received: {FLAGS.prefix_file} with {num_prefixes:,} lines, for "
+            f"Received: {prefix_path} with {num_prefixes:,} lines, for "
             f"{num_lines:,}. Leave a line empty if its translation may begin "
             "in any way."
         )
@@ -167,7 +165,7 @@ def _ask_for_lines():
     prompt = "> " if sys.stdin.isatty() else ""
     print("Type one sentence per line; Control-D ends.", file=sys.stderr)
     print(prompt, end="", file=sys.stderr, flush=True)
-    for line in text_io.standard_input():
+    for line in text_io.open_text():
         yield line
         print(prompt, end="", file=sys.stderr, flush=True)
 

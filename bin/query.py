@@ -125,7 +125,7 @@ def _requests():
     if FLAGS.text is not None:
         yield [FLAGS.text]
         return
-    lines = text_io.standard_input()
+    lines = text_io.open_text()
     # A person who types waits for the answer to each line.
     size = 1 if sys.stdin.isatty() else LINES_PER_REQUEST
     while texts := list(itertools.islice(lines, size)):

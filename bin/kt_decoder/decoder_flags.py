@@ -1,7 +1,7 @@
 """The flags of kt-decoder, and which of them go together."""
 
 from keras_transformer.bin.shared import flags
-from keras_transformer.bin.shared.text_io import check_output
+from keras_transformer.bin.shared.text_io import check_outputs
 from keras_transformer.documents.document import FORMATS
 from keras_transformer.errors import UserError
 
@@ -192,4 +192,4 @@ def check_flags():
         rule = "needs `--decode_to_file`"
         way_out = "Name the output of the earlier call."
         flags.refuse(FLAGS, ["resume"], rule, way_out)
-    check_output("decode_to_file", FLAGS, _INPUTS)
+    check_outputs(FLAGS, ["decode_to_file"], _INPUTS)

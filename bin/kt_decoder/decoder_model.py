@@ -25,33 +25,11 @@ NEW_SETTINGS = ("document_language", "output_dir's content", "repair")
 NEW_SETTINGS += ("rerank_by's content", "quality.json", "unknown", "memory")
 
 
-def read_constraints():
-    """Reads what `--glossary`, `--protect` and the like state.
+def plan_decoding(changes):
+    """Returns the `Plan` of the model, and the arguments of its calls.
 
-    Returns those of the arguments `glossary` and `protect` of
-    `Translator.hypotheses` that the flags set.
-    """
-    from keras_transformer.decoding.steps.glossary import Glossary
-    from keras_transformer.decoding.steps.placeholders import Placeholders
-
-    constraints = {}
-    if FLAGS.glossary:
-        constraints["glossary"] = Glossary.read(FLAGS.glossary)
-    unknown = FLAGS.unknown
-    if path := FLAGS.protected_patterns:
-        constraints["protect"] = Placeholders.read(path, unknown)
-    elif FLAGS.protect:
-        constraints["protect"] = Placeholders(unknown=unknown)
-    elif unknown:
-        constraints["protect"] = Placeholders(None, unknown=unknown)
-    return constraints
-
-
-def plan_decoding(changes, constraints):
-    """Returns the `Plan` of the model, which can do all that is asked for.
-
-    `changes` are decoding options, and `constraints` those of
-    `read_constraints`. Loading takes seconds, and a faulty run or option fails
+    `changes` are decoding options; `--glossary`, `--protect` and the like state
+    the other arguments. Loading takes seconds, and a faulty run or option fails
     without it.
     """
     from keras_transformer.decoding.engines.engine import check_capabilities
@@ -59,6 +37,7 @@ def plan_decoding(changes, constraints):
     from keras_transformer.decoding.preparation import Call
     from keras_transformer.memory.store import TranslationMemory
 
+    constraints = _read_constraints()
     changed_flags = {
         name: FLAGS[name].value
         for name in FLAGS
@@ -99,14 +78,28 @@ def plan_decoding(changes, constraints):
     options = plan.change_options(**changes)
     if plan.checker:
         plan.checker.check_call(Call(options, **constraints))
-    return plan
+    return plan, {"seed": FLAGS.random_seed, **constraints, **changes}
+
+
+def _read_constraints():
+    from keras_transformer.decoding.steps.glossary import Glossary
+    from keras_transformer.decoding.steps.placeholders import Placeholders
+
+    constraints = {}
+    if FLAGS.glossary:
+        constraints["glossary"] = Glossary.read(FLAGS.glossary)
+    unknown = FLAGS.unknown
+    if path := FLAGS.protected_patterns:
+        constraints["protect"] = Placeholders.read(path, unknown)
+    elif FLAGS.protect:
+        constraints["protect"] = Placeholders(unknown=unknown)
+    elif unknown:
+        constraints["protect"] = Placeholders(None, unknown=unknown)
+    return constraints
 
 
 def report_settings(plan, changes):
-    """Warns of a reranker of the same direction, and reports a wider beam.
-
-    The beam grows with the number of hypotheses.
-    """
+    """Warns of a reranker of the same direction, and reports a wider beam."""
     # The data of some problems hold both directions, or tell them by tags.
     problems = {
         run.problem_name
@@ -125,11 +118,8 @@ def report_settings(plan, changes):
                 file=sys.stderr,
             )
     options, width = plan.change_options(**changes), plan.options.beam_size
-    if (
-        not options.is_random
-        and "beam_size" not in changes
-        and options.beam_size > width
-    ):
+    is_wider = "beam_size" not in changes and options.beam_size > width
+    if is_wider and not options.is_random:
         print(
             f"kt-decoder: the beam is {options.beam_size} wide instead of "
             f"{width}, because num_hypotheses={options.num_hypotheses} needs "
@@ -185,24 +175,13 @@ def make_extras(translator, quality=None):
     )
 
 
-def read_quality(plan, changes):
-    """Returns the `QualityEstimate` that fits the scores, or None."""
-    is_other = FLAGS.rerank_by or changes.get("mbr_samples")
-    if is_other or FLAGS.format != "jsonl":
-        return None
-    return plan.read_quality()
-
-
 def open_output(plan, call, quality=None):
     """Opens the output, before the model: a faulty path fails at once."""
     if not FLAGS.decode_to_file:
         return StandardOutput()
-    return open_resumable(
-        FLAGS.decode_to_file,
-        _list_settings(plan, quality, **call),
-        FLAGS.resume,
-        NEW_SETTINGS,
-    )
+    settings = _list_settings(plan, quality, **call)
+    path = FLAGS.decode_to_file
+    return open_resumable(path, settings, FLAGS.resume, NEW_SETTINGS)
 
 
 def _list_settings(
@@ -232,7 +211,6 @@ def _list_settings(
 
 
 def _find_models(name):
-    """Returns the real paths of the models that a flag names, or None."""
     from keras_transformer.formats.exported import find_newest_version
 
     if not FLAGS[name].value:
@@ -243,7 +221,6 @@ def _find_models(name):
 
 
 def _join_steps(steps):
-    """Returns the step of a single run, or the steps of several as text."""
     if len(steps) > 1:
         return ",".join(map(str, steps))
     return steps[0] if steps else None

@@ -1,13 +1,17 @@
 """How kt-decoder translates a document."""
 
 import io
+import pathlib
 import sys
 
 from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_model import load_model
 from keras_transformer.bin.kt_decoder.decoder_model import make_extras
+from keras_transformer.bin.kt_decoder.lines import print_warnings
 from keras_transformer.bin.shared import text_io
 from keras_transformer.data.text import text_files
+from keras_transformer.decoding.engines.attention import find_words
+from keras_transformer.decoding.preparation import read_windows
 from keras_transformer.documents import document
 from keras_transformer.documents.markup import WORD
 from keras_transformer.errors import UserError
@@ -48,63 +52,60 @@ def decode_document(plan, call):
     )
     if plan.checker:
         translator = load_model(plan)
-    translations = _translate(source.sentences, translator, call)
+    extras = make_extras(translator)
+    with Progress("sentences", len(source.sentences)) as progress:
+        translations = [
+            one
+            for window in read_windows(source.sentences)
+            for one in translator.translate_window(
+                window, progress.add, extras=extras, **call
+            )
+        ]
+    best = [translation.hypotheses[0] for translation in translations]
     texts = [
-        translation.hypotheses[0].text or sentence
-        for sentence, translation in zip(source.sentences, translations)
+        one.text or sentence for sentence, one in zip(source.sentences, best)
     ]
-    alignments = _alignments(source, translations, translator)
+    alignments = _align(source, best, translator)
     text = source.replace_sentences(texts, alignments)
     if FLAGS.decode_to_file:
         with writing.atomic_write(FLAGS.decode_to_file, "wb") as file:
             file.write(text.encode())
     else:
         sys.stdout.write(text)
-    return _report(source.sentences, translations)
+    num_warnings = 0
+    for number, sentence in enumerate(source.sentences):
+        is_empty = not best[number].text
+        names = ["empty"] if is_empty else translations[number].warnings
+        place = f"sentence {number + 1}, {sentence[:40]!r}...,"
+        print_warnings(place, [WARNINGS[name] for name in names])
+        num_warnings += len(names)
+    return num_warnings
 
 
 def _read(path):
+    name = path
     if path in (None, "-"):
         text_io.check_standard_input()
         name, content = "standard input", sys.stdin.buffer.read()
     else:
         text_files.check_exists(path)
-        name = path
-        with open(path, "rb") as file:
-            content = file.read()
+        content = pathlib.Path(path).read_bytes()
     # Raises an error that names the line of a faulty byte.
     for _ in text_files.split_lines(io.BytesIO(content), name, exact=True):
         pass
     return content.decode()
 
 
-def _translate(sentences, translator, call):
-    from keras_transformer.decoding.preparation import read_windows
-
-    extras = make_extras(translator)
-    with Progress("sentences", len(sentences)) as progress:
-        return [
-            one
-            for window in read_windows(sentences)
-            for one in translator.translate_window(
-                window, progress.add, extras=extras, **call
-            )
-        ]
-
-
-def _alignments(source, translations, translator):
+def _align(source, best, translator):
     """Returns the alignments of the sentences that have markup to place."""
-    from keras_transformer.decoding.engines.attention import find_words
-
-    best = [translation.hypotheses[0] for translation in translations]
     alignments = [None] * len(best)
+    if "word_links" not in translator.capabilities.supports:
+        return alignments
     numbers = [
         number
         for number, has_markup in enumerate(source.has_markup)
         # Only the translation of a whole sentence has ids.
-        if has_markup
-        and best[number].ids
-        and "word_links" in translator.capabilities.supports
+        if has_markup and best[number].ids
     ]
     links = numbers and translator.word_links(
         [source.sentences[number] for number in numbers],
@@ -115,25 +116,7 @@ def _alignments(source, translations, translator):
     for number, each in zip(numbers, links):
         texts = source.sentences[number], best[number].text
         # A vocabulary may change the spelling of a text.
-        if (each.source_words, each.target_words) == tuple(
-            find_words(text, WORD) for text in texts
-        ):
+        words = tuple(find_words(text, WORD) for text in texts)
+        if (each.source_words, each.target_words) == words:
             alignments[number] = each.find_mutual_pairs()
     return alignments
-
-
-def _report(sentences, translations):
-    """Prints the warnings and returns their number."""
-    count = 0
-    for number, (sentence, translation) in enumerate(
-        zip(sentences, translations), 1
-    ):
-        is_empty = not translation.hypotheses[0].text
-        for warning in ["empty"] if is_empty else translation.warnings:
-            count += 1
-            print(
-                f"kt-decoder: warning: sentence {number}, "
-                f"{sentence[:40]!r}..., {WARNINGS[warning]}.",
-                file=sys.stderr,
-            )
-    return count

@@ -1,4 +1,4 @@
-"""The lines that kt-decoder reads and writes, text or JSON."""
+"""The lines that kt-decoder reads and writes, and the warnings about them."""
 
 import json
 import sys
@@ -18,24 +18,11 @@ def read_json_lines(window):
 
 def write_lines(lines, translations, num_hypotheses):
     """Returns the lines of the output for lines of the input."""
+    write = _write_json if FLAGS.format == "jsonl" else _write_columns
     return [
-        _write_line(line, translation, num_hypotheses)
+        write(line, translation, num_hypotheses) + "\n"
         for line, translation in zip(lines, translations)
     ]
-
-
-def _write_line(line, translation, num_hypotheses):
-    best = translation.hypotheses[:num_hypotheses]
-    of_words = {}
-    if FLAGS.write_alignments:
-        of_words["alignments"] = translation.links.find_pairs()
-    if FLAGS.write_word_scores:
-        scores = translation.links.scores
-        of_words["word_scores"] = [round(score, 4) for score in scores]
-    if FLAGS.format == "jsonl":
-        several = best if num_hypotheses > 1 else []
-        return _write_json(line, translation, of_words, several) + "\n"
-    return _write_columns(best, **of_words) + "\n"
 
 
 def report_warnings(window, translations, translator, extras):
@@ -50,37 +37,35 @@ def report_warnings(window, translations, translator, extras):
         reasons = [REASONS[name] for name in warnings if name in REASONS]
         if SPLIT in warnings or TOO_LONG in warnings:
             (num_tokens,) = translator.count_tokens([text])
-            fate = (
-                "It is translated in parts"
-                if SPLIT in warnings
-                else "Its translation is empty; --split_long translates it "
-                "in parts"
-            )
-            long = f"has {num_tokens:,} tokens, more than "
-            reasons.insert(0, f"{long}{extras.max_tokens:,}. {fate}")
-        for reason in reasons:
-            print(
-                f"kt-decoder: warning: line {window.start + number + 1} "
-                f"{reason}.",
-                file=sys.stderr,
-            )
+            fate = "Its translation is empty; --split_long translates it"
+            if SPLIT in warnings:
+                fate = "It is translated"
+            limit = f"more than {extras.max_tokens:,}. {fate} in parts"
+            reasons.insert(0, f"has {num_tokens:,} tokens, {limit}")
+        print_warnings(f"line {window.start + number + 1}", reasons)
         count += len(reasons)
     return count
 
 
-def _write_columns(hypotheses, alignments=None, word_scores=None):
+def print_warnings(place, reasons):
+    for reason in reasons:
+        print(f"kt-decoder: warning: {place} {reason}.", file=sys.stderr)
+
+
+def _write_columns(_, translation, num_hypotheses):
     """Returns the translations of a line, separated by tabs."""
     columns = []
-    for text, score, _ in hypotheses:
+    for text, score, _ in translation.hypotheses[:num_hypotheses]:
         columns.append(text)
         if FLAGS.write_scores:
             columns.append(f"{score:.6f}")
-    if alignments is not None:
+    if FLAGS.write_alignments:
         from keras_transformer.decoding.engines.attention import format_pharaoh
 
-        columns.append(format_pharaoh(alignments))
-    if word_scores is not None:
-        columns.append(" ".join(f"{score:.4f}" for score in word_scores))
+        columns.append(format_pharaoh(translation.links.find_pairs()))
+    if FLAGS.write_word_scores:
+        scores = translation.links.scores
+        columns.append(" ".join(f"{score:.4f}" for score in scores))
     if len(columns) > 1:
         # A tab within a translation would look like another column.
         columns = [column.replace("\t", " ") for column in columns]
@@ -89,28 +74,40 @@ def _write_columns(hypotheses, alignments=None, word_scores=None):
 
 def _read_json(line, place):
     """Returns the text of a line: a JSON object with "text", or a string."""
-    # The error about any other line names its `place`.
     try:
         value = json.loads(line, parse_constant=_refuse)
         # Half of a surrogate pair cannot be written as UTF-8, and a number such
         # as 1e999 is read as infinity, which JSON cannot hold.
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        text = value.get("text") if isinstance(value, dict) else value
+        if not isinstance(text, str):
+            raise ValueError(repr(line[:40]))
     except (ValueError, RecursionError) as error:
-        raise _make_error(place, f"{error}"[:80]) from error
-    text = value.get("text") if isinstance(value, dict) else value
-    if not isinstance(text, str):
-        raise _make_error(place, f"{line[:40]!r}")
+        raise UserError(
+            'With `--format=jsonl` each line must be a JSON object with "text",'
+            f" or a JSON string. Received: {place}: {str(error)[:80]}. Correct "
+            "the line."
+        ) from error
     return text
 
 
-def _write_json(line, translation, of_words, hypotheses):
+def _refuse(constant):
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _write_json(line, translation, num_hypotheses):
     """Returns the line of the output, a JSON object."""
     # It has the fields of the input's line except "text", the best hypothesis
-    # with what is known of it, and the list of `hypotheses`.
+    # with what is known of it, and several hypotheses as a list.
     value = json.loads(line)
     fields = value if isinstance(value, dict) else {}
-    fields = {name: fields[name] for name in fields if name != "text"}
-    fields.update(_make_fields(translation.hypotheses[0]), **of_words)
+    fields.pop("text", None)
+    fields.update(_make_fields(translation.hypotheses[0]))
+    if FLAGS.write_alignments:
+        fields["alignments"] = translation.links.find_pairs()
+    if FLAGS.write_word_scores:
+        scores = translation.links.scores
+        fields["word_scores"] = [round(score, 4) for score in scores]
     if translation.quality is not None:
         fields["quality"] = round(translation.quality, 4)
     if translation.matches:
@@ -118,8 +115,9 @@ def _write_json(line, translation, of_words, hypotheses):
             {**pair._asdict(), "similarity": round(similarity, 4)}
             for pair, similarity in translation.matches
         ]
-    if hypotheses:
-        fields["hypotheses"] = list(map(_make_fields, hypotheses))
+    if num_hypotheses > 1:
+        best = translation.hypotheses[:num_hypotheses]
+        fields["hypotheses"] = list(map(_make_fields, best))
     fields["warnings"] = list(translation.warnings)
     return json.dumps(fields, ensure_ascii=False)
 
@@ -129,14 +127,3 @@ def _make_fields(hypothesis):
         "translation": hypothesis.text,
         "score": round(hypothesis.score, 6),
     }
-
-
-def _refuse(constant):
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _make_error(place, reason):
-    return UserError(
-        'With `--format=jsonl` each line must be a JSON object with "text", or '
-        f"a JSON string. Received: {place}: {reason}. Correct the line."
-    )

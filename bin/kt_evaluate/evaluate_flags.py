@@ -3,7 +3,7 @@
 import os
 
 from keras_transformer.bin.shared import flags
-from keras_transformer.bin.shared.text_io import check_output
+from keras_transformer.bin.shared.text_io import check_outputs
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import check_reachable
 from keras_transformer.scoring.measures import MEASURES
@@ -132,4 +132,5 @@ def check_flags():
             )
     if FLAGS.html:
         flags.require(FLAGS, "compare", by="html")
-        check_output("html", FLAGS, ("hypotheses", "references", "compare"))
+        inputs = ("hypotheses", "references", "compare")
+        check_outputs(FLAGS, ["html"], inputs)

@@ -13,7 +13,6 @@ slow modules itself, so that `--help` answers at once:
     run = command.make_script(main, FLAGS)
 """
 
-import difflib
 import errno
 import functools
 import logging
@@ -190,33 +189,25 @@ def explain(error):
 
 
 def _explain_system_error(error):
-    reason = error.strerror
+    if error.errno is None:
+        return str(error)
+    reason, path = error.strerror, os.fspath(error.filename or "")
     if error.errno in TOO_MANY_FILES:
         return f"{reason}. Raise the limit, for example with `ulimit -n 4096`."
-    has_no_room = error.errno in CANNOT_WRITE
-    if error.filename is not None:
-        path = os.fspath(error.filename)
-        if path.startswith(process.NO_DIRECTORY):
-            return (
-                "No temporary directory can be written. Set TMPDIR to one that "
-                "can."
-            )
-        if has_no_room:
-            return (
-                f"Cannot write {path}: {reason}. Make room or choose another "
-                "disk, then start again."
-            )
+    if path.startswith(process.NO_DIRECTORY):
+        rule = "No temporary directory can be written."
+        return f"{rule} Set TMPDIR to one that can."
+    if error.errno in CANNOT_WRITE:
+        advice = "Make room or choose another disk, then start again."
+        return (
+            f"Cannot write {path or 'to standard output'}: {reason}. {advice}"
+        )
+    if path:
         return (
             f"Cannot use {path}: {reason}. Check the path and its permissions."
         )
-    if error.errno is None:
-        return str(error)
-    if has_no_room:
-        return f"Cannot write to standard output: {reason}."
-    return (
-        f"Cannot read or write: {reason}. Check the paths, the streams and the "
-        "disk."
-    )
+    advice = "Check the paths, the streams and the disk."
+    return f"Cannot read or write: {reason}. {advice}"
 
 
 def _join_notes(error):
@@ -234,11 +225,9 @@ def _fail(main, message, trace=""):
 def _describe_unknown(main, values, name):
     if (new_name := flags.RENAMED.get(name)) in values:
         return f"--{name} is now called --{new_name}. Use the new name."
-    matches = difflib.get_close_matches(name, values)
-    suggestion = " or ".join(f"--{match}" for match in matches)
-    suggestion = f"Did you mean {suggestion}? " if matches else ""
+    matches = fields.did_you_mean(f"--{name}", [f"--{one}" for one in values])
     way_out = f"`{_command(main)} --help` lists all flags."
-    return f"Unknown flag --{name}. {suggestion}{way_out}"
+    return f"Unknown flag --{name}. {matches}{way_out}"
 
 
 def _module(main):

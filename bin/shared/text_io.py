@@ -7,6 +7,7 @@ import sys
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.data.text import text_files
 from keras_transformer.errors import UserError
+from keras_transformer.files.writing import INCOMPLETE
 from keras_transformer.files.writing import check_writable
 
 # Names of the files that a run or an export cannot do without.
@@ -15,33 +16,20 @@ _MODEL_FILES += ("*vocabulary.json", "*.model", "*.npz", "*.pb", "model.bin")
 _MODEL_FILES += ("vmap.txt", "variables.*")
 
 
-class TextInput:
-    """Lines of text from a file, or from standard input for None and "-".
+def is_file(path):
+    """Returns whether an input is a regular file, which can be read twice."""
+    return path not in (None, "-") and os.path.isfile(path)
 
-    `is_file` says whether it is a regular file, which can be read twice. A
-    missing file and a closed standard input raise a `UserError`.
+
+def open_text(path=None):
+    r"""Returns an iterator of lines, of standard input for None and "-".
+
+    They end in `\n` only. A missing file and a closed standard input raise a
+    `UserError`, and a line that is not UTF-8 does so after the lines before it.
     """
-
-    def __init__(self, path):
-        self.is_file = False
-        self._path = path
-        if path in (None, "-"):
-            check_standard_input()
-        else:
-            text_files.check_exists(path)
-            self.is_file = os.path.isfile(path)
-
-    def __iter__(self):
-        if self._path in (None, "-"):
-            return standard_input()
-        return text_files.read_lines(self._path)
-
-
-def standard_input():
-    r"""Returns an iterator of the lines, which end in `\n` only.
-
-    A line that is not UTF-8 raises a `UserError` after the lines before it.
-    """
+    if path not in (None, "-"):
+        text_files.check_exists(path)
+        return text_files.read_lines(path)
     check_standard_input()
     # The text layer of standard input would end lines at a lone `\r`, too, and
     # could not tell the line of a faulty byte.
@@ -91,44 +79,52 @@ class StandardOutput:
         return sys.stdout.isatty()
 
 
-def check_output(name, values, inputs=()):
-    """Checks that the output that a flag names can be written.
+def check_outputs(values, outputs, inputs=()):
+    """Checks that the files which flags name as outputs can be written.
 
-    It must not replace a file that one of the flags in `inputs` names, nor a
-    file of the models in `output_dir`.
+    None may replace an input, another output, or a file of the models in
+    `output_dir`. An output is first written under a second name.
     """
-    output = values[name].value
-    if not output:
-        return
-    if os.path.exists(output):
-        _check_spares_inputs(name, values, inputs)
-        if "output_dir" in values and values.output_dir:
-            _check_spares_models(name, output, values)
-    check_writable(output, f"`--{name}`")
+    flag_of = {}
+    for name in (*inputs, *outputs):
+        value = values[name].value or []
+        for path in [value] if isinstance(value, str) else value:
+            places = [_identify(path)]
+            if name in outputs:
+                if "output_dir" in values and values.output_dir:
+                    _check_spares_models(name, path, values)
+                check_writable(path, f"`--{name}`")
+                places.append(_identify(os.path.realpath(path) + INCOMPLETE))
+            for place in places:
+                other, other_path = flag_of.setdefault(place, (name, path))
+                if other != name and name in outputs:
+                    raise UserError(
+                        "The files of an output and of other flags must "
+                        "differ, and none may have the name of an output "
+                        f"followed by {INCOMPLETE}. Received: --{other}="
+                        f"{other_path} and --{name}={path}. Name another file."
+                    )
 
 
-def _check_spares_inputs(name, values, inputs):
-    output = values[name].value
-    for other in inputs:
-        paths = values[other].value or []
-        for path in [paths] if isinstance(paths, str) else paths:
-            if os.path.exists(path) and os.path.samefile(path, output):
-                raise UserError(
-                    f"`--{name}` must not be an input, which would be lost. "
-                    f"Received: {output}, the file of --{other}. Name another "
-                    "file."
-                )
+def _identify(path):
+    """Returns what two names of a file have in common."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return os.path.realpath(path)
+    return status.st_dev, status.st_ino
 
 
-def _check_spares_models(name, output, values):
+def _check_spares_models(flag, output, values):
     path = os.path.realpath(output)
     file = os.path.basename(path)
-    if not any(fnmatch.fnmatch(file, pattern) for pattern in _MODEL_FILES):
+    is_model = any(fnmatch.fnmatch(file, name) for name in _MODEL_FILES)
+    if not is_model or not os.path.exists(path):
         return
     for directory in model_flags.directories(values.output_dir):
         if path.startswith(os.path.join(os.path.realpath(directory), "")):
             raise UserError(
-                f"`--{name}` must not be a file of the model, which would be "
+                f"`--{flag}` must not be a file of the model, which would be "
                 f"lost. Received: {output} with --output_dir={directory}. Name "
                 "another file."
             )

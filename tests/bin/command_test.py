@@ -92,7 +92,7 @@ class RunTest:
     @pytest.mark.parametrize(
         "arguments, words",
         [
-            (["--hparms=d_ff=8"], "--hparms. Did you mean --hparams"),
+            (["--hparms=d_ff=8"], "--hparms. Did you mean: --hparams"),
             (["--qqqq"], "`kt-command-test --help` lists all flags"),
             (
                 ["--train_steps=0"],

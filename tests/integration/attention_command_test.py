@@ -173,7 +173,7 @@ class AttentionCommandTest:
                 ["--text=a", "--html={out}", "--picture={tmp}/a"],
                 [".svg", "{tmp}/a"],
             ),
-            (["--text=a", "--html={pic}", "--picture={pic}"], ["two files"]),
+            (["--text=a", "--html={pic}", "--picture={pic}"], ["must differ"]),
             (["--text=" + "a b " * 200, "--html={out}"], ["at most 256"]),
             (
                 ["--text=a", "--html={out}", "--checkpoint_step=7"],

@@ -161,7 +161,7 @@ class BadInputTest:
             ({"problem": "copy"}, "needs translate_files"),
             ({"problem": ""}, "`--problem` must be given"),
             ({"data_dir": ""}, "`--data_dir` must be given"),
-            ({"train_sorce": "x"}, "Did you mean --train_source"),
+            ({"train_sorce": "x"}, "Did you mean: --train_source"),
         ],
     )
     def test_fault_is_one_line_and_status_2(

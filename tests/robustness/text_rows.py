@@ -52,13 +52,13 @@ ROWS = [
         f"kt-attention --output_dir={{run}} --find={IN} --picture={IN}.png "
         f"--html={IN}",
         writes(IN, b"a b c\n"),
-        says="must not be an input",
+        says="must differ",
     ),
     row(
         f"kt-evaluate --hypotheses={IN} --references={IN} --compare={IN} "
         f"--html={IN}",
         writes(IN, b"a b c\n"),
-        says="must not be an input",
+        says="must differ",
     ),
     # The input of kt-decoder.
     row(DECODE, says="in.txt"),

@@ -31,7 +31,7 @@ class GridTest:
             ("dropout=0.1..0.3", "a finite number"),
             ("dropout=0.1;dropout=0.2", "each hyper-parameter once"),
             # 9 names with 9 values each; a list of them would fill the memory.
-            (NINE, "at most 10,000 .* = 387,420,489"),
+            (NINE, "at most 10,000 .* 387,420,489"),
         ],
     )
     def test_a_wrong_text_is_explained(self, text, words):

@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+import re
 
 from keras_transformer import fields
 from keras_transformer import hparam
@@ -19,12 +20,12 @@ def list_grid(text):
     """
     space = _parse(text, "grid")
     # Counted first, because nine names with nine values fill the memory.
-    sizes = [len(values) for values in space.values()]
-    if math.prod(sizes) > MAX_POINTS:
+    number = math.prod(map(len, space.values()))
+    if number > MAX_POINTS:
         raise UserError(
             f"`--grid` must have at most {MAX_POINTS:,} combinations. "
-            f"Received: {' × '.join(map(str, sizes))} = {math.prod(sizes):,}. "
-            "List fewer values, or draw some with --random and --ranges."
+            f"Received: {number:,}. List fewer values, or draw some with "
+            "--random and --ranges."
         )
     points = itertools.product(*space.values())
     return [dict(zip(space, values)) for values in points]
@@ -56,10 +57,7 @@ def draw_points(text, num_points, seed):
 
 
 def _draw(generator, values):
-    """Returns one of some values, or a number from a range.
-
-    It has the type of the bounds.
-    """
+    """Returns one of some values, or a number from a range."""
     if isinstance(values, list):
         return generator.choice(values)
     low, high, is_log = values
@@ -79,8 +77,7 @@ def _draw(generator, values):
 def _parse(text, flag):
     """Returns the values of each name: a list, or what `_parse_range` does."""
     space = {}
-    items = [item for item in text.split(";") if item.strip()] or [text]
-    for item in items:
+    for item in [item for item in text.split(";") if item.strip()] or [text]:
         name, _, values = (part.strip() for part in item.partition("="))
         if not values or name in space:
             raise UserError(
@@ -98,23 +95,17 @@ def _parse(text, flag):
 
 def _parse_range(name, text):
     """Returns the bounds of a range, and whether it is logarithmic."""
-    low, _, rest = text.partition("..")
-    high, _, scale = (part.strip() for part in rest.strip().partition(" "))
-    low, high = _parse_values(name, [low.strip(), high], "ranges")
-    is_number = type(low) in (int, float)
-    is_log = scale == "log"
-    if (
-        (scale and not is_log)
-        or not (is_number and low <= high)
-        or (is_log and low <= 0)
-    ):
-        raise UserError(
-            "`--ranges` must have ranges from a lower to a higher number, and "
-            "with log they must begin above 0. Received: "
-            f"{name}={fields.shorten(text)}. Write for example "
-            "dropout=0.0..0.3, or learning_rate=0.3..3.0 log."
-        )
-    return low, high, is_log
+    if match := re.fullmatch(r"(.*?) *\.\. *(\S*) *(log)?", text):
+        low, high = _parse_values(name, match.groups()[:2], "ranges")
+        is_ordered = type(low) in (int, float) and low <= high
+        if is_ordered and (low > 0 or not match[3]):
+            return low, high, match[3]
+    raise UserError(
+        "`--ranges` must have ranges from a lower to a higher number, and with "
+        f"log they must begin above 0. Received: {name}="
+        f"{fields.shorten(text)}. Write for example dropout=0.0..0.3, or "
+        "learning_rate=0.3..3.0 log."
+    )
 
 
 def _parse_values(name, texts, flag):

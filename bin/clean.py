@@ -150,7 +150,6 @@ def _options():
 
 
 def _write(judged, source_file, target_file, rejected_file=None):
-    """Writes pairs to the clean files, or with their rules to a third one."""
     kept = [pair for pair, name in judged if name is None]
     source_file.writelines(f"{source}\n" for source, _ in kept)
     target_file.writelines(f"{target}\n" for _, target in kept)

@@ -37,18 +37,8 @@ from keras_transformer.errors import UserError
 from keras_transformer.parsing.linearization import LINEARIZATIONS
 from keras_transformer.token_ids import VOCABULARY_TYPES
 
-# Flags that are arguments of `use_files`, by the first of a problem's sides.
-SETTINGS = {
-    "source": ("source_vocab_size", "shared_vocabulary", "tokenized")
-    + ("vocabulary_temperature", "vocabulary_type", "source_vocabulary_type")
-    + ("character_coverage",),
-    "trees": ("parsed_trees", "treebank_weight", "linearization")
-    + ("augmentation_rounds", "skip_bad"),
-}
+# Flags that both translate_files and parsing_files take.
 EITHER_SETTINGS = ("vocab_size", "vocabulary", "normalize_text")
-TRAINED = ("vocab_size", "source_vocab_size", "shared_vocabulary", "symbols")
-TRAINED += ("vocabulary_temperature", "normalize_text", "vocabulary_type")
-TRAINED += ("source_vocabulary_type", "character_coverage")
 # A problem may have further reasons, which are shown as they are.
 REASONS = {
     "empty_side": "dropped for an empty side",
@@ -224,8 +214,6 @@ def _check_flags(problems):
 
 
 def make_encoder(values):
-    """Returns the encoder that the flags choose."""
-    # Imported here because they import NumPy, which would slow --help down.
     from keras_transformer.data.generation import distributed_encoding
     from keras_transformer.data.generation import encoding
 
@@ -262,7 +250,10 @@ def _use_files(problem):
         split: tuple(_value(f"{split}_{side}") for side in sides)
         for split in corpus_flags.SPLITS
     }
-    names = EITHER_SETTINGS + SETTINGS[sides[0]]
+    # The other flags of a problem's group are arguments of `use_files`.
+    group = VOCABULARY_GROUP if "source" in sides else TREE_GROUP
+    names = {*EITHER_SETTINGS, *group[1]}
+    names -= {f"{split}_{side}" for split in files for side in sides}
     settings = {name: _value(name) for name in names}
     if "source" in sides:
         settings |= corpus_flags.settings(FLAGS)
@@ -272,7 +263,9 @@ def _use_files(problem):
             flags.refuse(FLAGS, ["vocabulary_temperature"], rule)
     if path := FLAGS.vocabulary:
         rule = f"has no effect with --vocabulary={path}, which is not trained"
-        flags.refuse(FLAGS, TRAINED, rule)
+        names = [*VOCABULARY_GROUP[1], "vocab_size"]
+        names = [n for n in names if n not in ("vocabulary", "tokenized")]
+        flags.refuse(FLAGS, names, rule)
         settings["vocabulary"] = find_vocabulary(path)
     further = ("parsed_trees", "corpora", "alignments")
     # Without files, `generate` raises an error unless the data exist already.
@@ -281,7 +274,6 @@ def _use_files(problem):
 
 
 def _value(name):
-    """Returns the value of a flag, with the paths of a list joined."""
     value = FLAGS[name].value
     return ",".join(value) if isinstance(value, list) else value
 

@@ -161,7 +161,6 @@ def _open_text(checker, is_divided):
 
 
 def _ask_for_lines():
-    """Yields the lines that a user types."""
     prompt = "> " if sys.stdin.isatty() else ""
     print("Type one sentence per line; Control-D ends.", file=sys.stderr)
     print(prompt, end="", file=sys.stderr, flush=True)

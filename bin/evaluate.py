@@ -67,14 +67,10 @@ from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.data.text import text_files
 from keras_transformer.errors import UserError
+from keras_transformer.scoring import quality
 from keras_transformer.scoring import stress
 from keras_transformer.scoring.measures import SYMBOL_MEASURES
 from keras_transformer.scoring.measures import TRANSLATION_MEASURES
-from keras_transformer.scoring.quality import QUALITY_FILE
-from keras_transformer.scoring.quality import QualityEstimate
-from keras_transformer.scoring.quality import check_number
-from keras_transformer.scoring.quality import describe_quality
-from keras_transformer.scoring.quality import measure_features
 from keras_transformer.scoring.symbol_scores import symbol_report
 from keras_transformer.scoring.translations import choose_tokenizer
 from keras_transformer.scoring.translations import sentence_chrf
@@ -116,8 +112,8 @@ def _score_runs(plan, problem, texts):
     # No directory belongs to an ensemble.
     output_dir = plan.paths[0] if len(plan.paths) == 1 else None
     step = plan.steps[0]
-    quality = _read_quality(problem, options, output_dir, step)
-    scored = bool(FLAGS.calibrate or quality)
+    estimate = _read_estimate(problem, options, output_dir, step)
+    scored = bool(FLAGS.calibrate or estimate)
     decode = functools.partial(
         outputs.decode, translator, problem, scored=scored, **changes
     )
@@ -127,7 +123,7 @@ def _score_runs(plan, problem, texts):
         outputs.write(texts, hypotheses, output_dir, FLAGS.evalb_files)
     tokenize = FLAGS.tokenize or problem.bleu_tokenizer
     measure = FLAGS.measure or problem.measure
-    report = _score(problem, measure, texts, hypotheses, tokenize)
+    report = _score(measure, texts, hypotheses, tokenize, problem)
     # Recorded first: the scores survive a reader that closes the pipe.
     costs = _record(plan, report, texts, options) if output_dir else []
     print("\n".join([report.text, "", *costs] if costs else [report.text]))
@@ -144,31 +140,32 @@ def _score_runs(plan, problem, texts):
             stress.write_stress(output_dir, texts.name, step, scores)
         lines += ["", *stress.format_stress(scores)]
     if scored:
-        features = measure_features(translator, best, options.alpha)
+        features = quality.measure_features(translator, best, options.alpha)
         alarms = translator.find_alarms(texts.sources, [[one] for one in best])
-        lines += _judge(quality, plan, features, alarms, best, texts)
+        lines += _judge(estimate, plan, features, alarms, best, texts)
     print("".join(f"{line}\n" for line in lines), end="")
 
 
-def _read_quality(problem, options, output_dir, step):
+def _read_estimate(problem, options, output_dir, step):
     """Returns the `QualityEstimate` of a run, or None if it has none."""
     # Scores of samples measure agreement and are not log-probabilities.
     if not output_dir or problem.measure != "bleu" or options.mbr_samples:
         return None
     if FLAGS.calibrate:
         return None  # a new one replaces it, even if it is damaged
-    return QualityEstimate.read(output_dir, step)
+    return quality.QualityEstimate.read(output_dir, step)
 
 
-def _judge(quality, plan, features, alarms, best, texts):
+def _judge(estimate, plan, features, alarms, best, texts):
     """Returns a report on estimates of quality, which may be fitted here."""
     outputs = [one.text for one in best]
     chrf = np.array(sentence_chrf(outputs, texts.references))
     if FLAGS.calibrate:
-        quality = QualityEstimate.fit(plan.steps[0], features, alarms, chrf)
-        quality.write(plan.paths[0])
-    estimates, _ = quality.judge(features, alarms)
-    lines = describe_quality(quality, estimates, chrf)
+        fit = quality.QualityEstimate.fit
+        estimate = fit(plan.steps[0], features, alarms, chrf)
+        estimate.write(plan.paths[0])
+    estimates, _ = estimate.judge(features, alarms)
+    lines = quality.describe_quality(estimate, estimates, chrf)
     if FLAGS.calibrate:
         lines[0] += " These figures are for the pairs that it was fitted on."
     return ["", *lines]
@@ -200,7 +197,7 @@ def _score_files():
     language = FLAGS.language
     tokenize = FLAGS.tokenize or choose_tokenizer(language, references)
     texts = Texts(path, path, None, references, {}, language, more_references)
-    report = _score_text(measure, texts, hypotheses, tokenize)
+    report = _score(measure, texts, hypotheses, tokenize)
     both = (hypotheses, others)
     comparison = _compare([FLAGS.hypotheses], both, texts, tokenize, measure)
     # Printed last: the page survives a reader that closes the pipe.
@@ -214,10 +211,8 @@ def _score_trees():
     from keras_transformer.parsing.treebank import read_treebank
 
     if len(FLAGS.references) > 1:
-        raise UserError(
-            "`--references` must be one file with --measure=f1. Received: "
-            f"{len(FLAGS.references)} files. Name one of them."
-        )
+        rule = "must be one file with --measure=f1"
+        flags.refuse(FLAGS, ["references"], rule, "Name one of them.")
     gold = list(read_treebank(FLAGS.references))
     test = read_best_parses(FLAGS.hypotheses, len(gold))
     if len(test) != len(gold):
@@ -257,10 +252,8 @@ def _plan_runs():
     """Checks the flags; returns the `Plan` of the runs and their problem."""
     # Only the token ids of the training text are kept, not the text itself.
     if FLAGS.split == "train":
-        raise UserError(
-            "`--split` must be a split whose text is kept. Received: "
-            "--split=train. Use dev or test."
-        )
+        rule = "must be a split whose text is kept"
+        flags.refuse(FLAGS, ["split"], rule, "Use dev or test.")
     from keras_transformer.decoding.plan import plan_runs
     from keras_transformer.runs.model_card.card import make_model_card
 
@@ -319,26 +312,22 @@ def _read_texts(plan, problem):
             path = stress.stress_path(output_dir, text.name)
             further_paths.append(path)
         if FLAGS.calibrate:
-            further_paths.append(os.path.join(output_dir, QUALITY_FILE))
+            further_paths.append(os.path.join(output_dir, quality.QUALITY_FILE))
         outputs.check_files(
             output_dir, text.name, FLAGS.evalb_files, further_paths
         )
     test_sets.check_texts(text, problem, plan.checker)
     if FLAGS.calibrate:
-        check_number(len(text.sources))
+        quality.check_number(len(text.sources))
     return text
 
 
-def _score(problem, measure, texts, hypotheses, tokenize):
-    if measure in (*TRANSLATION_MEASURES, *SYMBOL_MEASURES):
-        return _score_text(measure, texts, hypotheses, tokenize)
-    return problem.report(hypotheses, texts.references)
-
-
-def _score_text(measure, texts, hypotheses, tokenize):
+def _score(measure, texts, hypotheses, tokenize, problem=None):
     sides, others = (hypotheses, texts.references), texts.more_references
     if measure in SYMBOL_MEASURES:
         return symbol_report(*sides, others, texts.origin)
+    if measure not in TRANSLATION_MEASURES:
+        return problem.report(*sides)
     language = FLAGS.language or texts.language
     options = language, tokenize, FLAGS.lowercase, texts.origin
     return translation_report(*sides, *options, others)

@@ -198,11 +198,8 @@ def _check_runs(all_rows):
     from keras_transformer.training import start
 
     if RunDirectory.exists(FLAGS.output_dir):
-        raise UserError(
-            "`--output_dir` must be the directory of a sweep, which holds a "
-            f"run for each row. Received: --output_dir={FLAGS.output_dir}, "
-            "which is a run itself. Name another directory."
-        )
+        rule = "must hold a run for each row, but is a run itself"
+        flags.refuse(FLAGS, ["output_dir"], rule, "Name another directory.")
     # A faulty row thus fails before the rows above it are trained.
     for row in all_rows:
         start.check_data(row.problem, row.hparams)

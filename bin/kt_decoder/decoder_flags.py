@@ -3,7 +3,6 @@
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.text_io import check_outputs
 from keras_transformer.documents.document import FORMATS
-from keras_transformer.errors import UserError
 
 FLAGS = flags.define(
     flags.group(
@@ -178,10 +177,9 @@ def check_flags():
             FLAGS, _NOT_WITH_JSON, "cannot be combined with --format=jsonl"
         )
     if FLAGS.prefix_file == "-" and FLAGS.decode_from_file in (None, "-"):
-        raise UserError(
-            "`--prefix_file` and the text must be two inputs. Received: "
-            "standard input for both. Name a file for one of them."
-        )
+        rule = "and the text must be two inputs, not standard input for both"
+        way_out = "Name a file for one of them."
+        flags.refuse(FLAGS, ["prefix_file"], rule, way_out)
     if not FLAGS.document:
         names = ["document_format", "translate_attributes"]
         flags.refuse(FLAGS, names, "needs `--document`")

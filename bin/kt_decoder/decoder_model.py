@@ -12,7 +12,6 @@ from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.bin.shared.model_flags import decode_precision
 from keras_transformer.bin.shared.model_flags import directories
 from keras_transformer.bin.shared.text_io import StandardOutput
-from keras_transformer.errors import UserError
 from keras_transformer.files.partial import open_resumable
 
 # Flags that the output depends on, apart from the text and the options.
@@ -60,11 +59,8 @@ def plan_decoding(changes):
     if FLAGS.rerank_by:
         reverse = plan_model(directories(FLAGS.rerank_by), engine="keras")
         if reverse.format:
-            raise UserError(
-                "`--rerank_by` must be the directory of a run. Received: "
-                f"--rerank_by={FLAGS.rerank_by}, an exported model. Name the "
-                "run."
-            )
+            rule = "must be the directory of a run, not an exported model"
+            flags.refuse(FLAGS, ["rerank_by"], rule, "Name the run.")
         plan = dataclasses.replace(
             plan, reverse=reverse, rerank_weight=FLAGS.rerank_weight
         )
@@ -155,7 +151,6 @@ def load_model(plan):
 
 
 def make_extras(translator, quality=None):
-    """Returns the `Extras` of translations that the flags ask for."""
     # Imported here because it needs NumPy; bad input fails sooner.
     from keras_transformer.decoding import translation
 

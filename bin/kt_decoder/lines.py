@@ -17,7 +17,6 @@ def read_json_lines(window):
 
 
 def write_lines(lines, translations, num_hypotheses):
-    """Returns the lines of the output for lines of the input."""
     write = _write_json if FLAGS.format == "jsonl" else _write_columns
     return [
         write(line, translation, num_hypotheses) + "\n"
@@ -53,7 +52,6 @@ def print_warnings(place, reasons):
 
 
 def _write_columns(_, translation, num_hypotheses):
-    """Returns the translations of a line, separated by tabs."""
     columns = []
     for text, score, _ in translation.hypotheses[:num_hypotheses]:
         columns.append(text)

@@ -4,7 +4,6 @@ import os
 
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.text_io import check_outputs
-from keras_transformer.errors import UserError
 from keras_transformer.files.reading import check_reachable
 from keras_transformer.scoring.measures import MEASURES
 from keras_transformer.scoring.translations import check_tokenizer
@@ -110,26 +109,19 @@ FLAGS = flags.define(
 def check_flags():
     """Checks the flags that need neither a run nor a file of text."""
     if FLAGS.language and not is_language(FLAGS.language):
-        raise UserError(
-            "`--language` must be a code of two or three small letters. "
-            f"Received: --language={FLAGS.language}. Write a code such as de."
-        )
+        rule = "must be a code of two or three small letters"
+        flags.refuse(FLAGS, ["language"], rule, "Write a code such as de.")
     if FLAGS.tokenize in TOKENIZERS[-4:]:  # which need other packages or files
         check_tokenizer(FLAGS.tokenize)
     if path := FLAGS.compare:
         check_reachable(path)
         if not os.path.exists(path):
-            raise UserError(
-                "`--compare` must be a file of outputs or the directory of a "
-                f"run. Received: --compare={path}, which does not exist. Check "
-                "the path."
-            )
+            rule = "must be an existing file of outputs or directory of a run"
+            flags.refuse(FLAGS, ["compare"], rule, "Check the path.")
         if FLAGS.hypotheses and os.path.isdir(path):
-            raise UserError(
-                "`--compare` must be a file if `--hypotheses` is one. "
-                f"Received: --compare={path}, which is a directory. Name a "
-                "file of outputs, such as decodes/test.txt of a run."
-            )
+            rule = "must be a file and no directory if `--hypotheses` is one"
+            way_out = "Name a file such as decodes/test.txt of a run."
+            flags.refuse(FLAGS, ["compare"], rule, way_out)
     if FLAGS.html:
         flags.require(FLAGS, "compare", by="html")
         inputs = ("hypotheses", "references", "compare")

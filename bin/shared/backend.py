@@ -74,9 +74,6 @@ def _pause_garbage_collection():
     """Stops garbage collections during an import of millions of objects."""
     # They live until the process ends, so collections would take a quarter of
     # the time and find nothing. Later ones do not search these objects either.
-    if not gc.isenabled():
-        yield
-        return
     gc.disable()
     try:
         yield
@@ -109,13 +106,13 @@ def _hash_hardware():
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         kinds.add(importlib.metadata.version("tensorflow"))
     for path in ["/proc/cpuinfo", *glob.glob(_GPUS)]:
-        try:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                kinds |= {
-                    line.strip()
-                    for line in file
-                    if line.partition(":")[0].strip() in _KINDS
-                }
-        except OSError:  # not on Linux
-            continue
+        with (
+            contextlib.suppress(OSError),  # there is none but on Linux
+            open(path, encoding="utf-8", errors="replace") as file,
+        ):
+            kinds |= {
+                line.strip()
+                for line in file
+                if line.partition(":")[0].strip() in _KINDS
+            }
     return hashlib.sha256("\n".join(sorted(kinds)).encode()).hexdigest()[:16]

@@ -211,7 +211,6 @@ def _explain_system_error(error):
 
 
 def _join_notes(error):
-    """Returns the notes of an exception, each after a space."""
     return "".join(f" {note}" for note in getattr(error, "__notes__", ()))
 
 

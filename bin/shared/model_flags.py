@@ -2,7 +2,7 @@
 
 import os
 
-from keras_transformer.errors import UserError
+from keras_transformer.bin.shared import flags
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.options import parse_decode_hparams
 
@@ -18,7 +18,6 @@ def directories(path):
     """
     if os.path.exists(path):
         return [path]
-    # Imported here because it imports NumPy, which would slow --help down.
     from keras_transformer.formats.demo import find_directory
 
     parts = map(os.path.expanduser, path.split(","))
@@ -32,17 +31,14 @@ def single_output_dir(values, purpose):
     """
     paths = directories(values.output_dir)
     if len(paths) > 1:
-        raise UserError(
-            f"`--output_dir` must name one run to {purpose}. Received: "
-            f"--output_dir={values.output_dir}, which is an ensemble. Name one "
-            "of its runs; kt-decoder and kt-evaluate take ensembles."
-        )
+        rule = f"must name one run to {purpose}, not an ensemble"
+        way_out = "Only kt-decoder and kt-evaluate take several runs."
+        flags.refuse(values, ["output_dir"], rule, way_out)
     return paths[0]
 
 
 def open_run(path, step=None):
     """Opens a run, and checks the checkpoint before a backend is loaded."""
-    # Imported here because they import NumPy, which would slow --help down.
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.runs.weights import check_checkpoint
 

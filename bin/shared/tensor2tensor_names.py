@@ -148,7 +148,6 @@ ps: left out: TF_CONFIG lists the machines, and kt-make-tf-configs prints it.
 
 
 def _read(text):
-    """Returns the rows of a table, pairs of a list of names and a text."""
     rows = re.findall(r"^(.+?): (.+)", re.sub(r"\n +", " ", text), re.MULTILINE)
     return [(names.split(), here) for names, here in rows]
 

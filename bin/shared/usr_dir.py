@@ -38,28 +38,27 @@ def explain(error, value):
     """
     if isinstance(error, UserCodeError):
         return error
-    places = (
-        _first_frame(error, path) for path in directories(value or "") if path
-    )
-    place, trace = next(filter(any, places), (None, None))
-    if not place:
-        return None
-    reason = traceback.format_exception_only(error)[-1].strip()
-    advice = "Correct it"
-    if isinstance(error, dataclasses.FrozenInstanceError):
-        advice = "Use dataclasses.replace, and a subclass of HParams for "
-        advice += "fields of your own, as docs/problems.md shows"
-    lines = traceback.format_exception(type(error), error, trace)
-    return UserCodeError(
-        f"The code in `--usr_dir` fails: {reason}, from {place}. {advice}; "
-        "its traceback follows.",
-        "".join(lines),
-    )
+    for path in filter(None, directories(value or "")):
+        place, trace = _find_place(
+            error, os.path.join(os.path.realpath(path), "")
+        )
+        if not place:
+            continue
+        reason = traceback.format_exception_only(error)[-1].strip()
+        advice = "Correct it"
+        if isinstance(error, dataclasses.FrozenInstanceError):
+            advice = "Use dataclasses.replace, and a subclass of HParams for "
+            advice += "fields of your own, as docs/problems.md shows"
+        return UserCodeError(
+            f"The code in `--usr_dir` fails: {reason}, from {place}. {advice}; "
+            "its traceback follows.",
+            "".join(traceback.format_exception(type(error), error, trace)),
+        )
+    return None
 
 
-def _first_frame(error, path):
-    """Returns where an exception passed a directory first, and its frames."""
-    folder = os.path.join(os.path.realpath(path), "")
+def _find_place(error, folder):
+    """Returns where an exception passed a folder first, and its frames."""
     # The frames before it belong to the command and to the import.
     trace = error.__traceback__
     while trace:
@@ -67,12 +66,11 @@ def _first_frame(error, path):
         if os.path.realpath(file).startswith(folder):
             return f"{file}, line {trace.tb_lineno}", trace
         trace = trace.tb_next
-    # Code that Python cannot even parse has no frame.
-    file = getattr(error, "filename", None)
-    is_syntax = isinstance(error, SyntaxError) and file
-    if is_syntax and os.path.realpath(file).startswith(folder):
-        return f"{file}, line {error.lineno}", None
-    # The error about a zero byte in the code names no file.
-    if isinstance(error, SyntaxError) and not file:
-        return f"{folder}__init__.py", None
+    if isinstance(error, SyntaxError):
+        # Code that Python cannot even parse has no frame, and the error about a
+        # zero byte in it names no file.
+        if not error.filename:
+            return f"{folder}__init__.py", None
+        if os.path.realpath(error.filename).startswith(folder):
+            return f"{error.filename}, line {error.lineno}", None
     return None, None

@@ -312,7 +312,7 @@ def piped(tmp_path, contents):
 REFUSALS = [
     ("--decode_from_file=in.txt --prefix_file=long.txt", "long.txt, line 2"),
     ("--score_file=long.tsv", "long.tsv, line 1 with 6,001"),
-    ("--decode_from_file=in.txt --decode_to_file=in.txt", "not be an input"),
+    ("--decode_from_file=in.txt --decode_to_file=in.txt", "must differ"),
     ("--decode_from_file=in.txt --decode_to_file=no/out", "does not exist"),
     ("--decode_from_file=in.txt --decode_to_file=busy", "Another process"),
     (

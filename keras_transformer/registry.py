@@ -106,8 +106,6 @@ class Registry:
 
 problems = Registry("problem", package="keras_transformer.problems")
 hparams_sets = Registry("hparams_set", package="keras_transformer.hparams")
-# Decorates a function that returns an `HParams`.
-register_hparams = hparams_sets.register
 
 
 @typing.overload
@@ -137,6 +135,19 @@ def register_problem(name=None):
 
     # Bare, the decorator gets the class instead of a name.
     return add(name, None) if callable(name) else add
+
+
+@typing.overload
+def register_hparams(name: Entry) -> Entry: ...
+
+
+@typing.overload
+def register_hparams(name: str | None = None) -> Callable[[Entry], Entry]: ...
+
+
+def register_hparams(name=None):
+    """Registers the decorated function, which returns an `HParams`."""
+    return hparams_sets.register(name)
 
 
 def get_problem(

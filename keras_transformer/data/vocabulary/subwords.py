@@ -312,7 +312,7 @@ def train_subwords(
     if not has_bytes:
         options["unk_surface"] = ""  # so decoding leaves it out
     with tempfile.TemporaryDirectory() as directory:
-        encoding, decoding = _make_rules(texts, normalize_text, kind)
+        encoding, decoding = _make_rules(texts, normalize_text, vocabulary_type)
         if encoding:
             path = normalization.write_rules(directory, "encode", encoding)
             del options["normalization_rule_name"]

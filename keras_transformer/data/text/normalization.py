@@ -110,7 +110,31 @@ def _drop_joiners(replacements):
     return before | after
 
 
-def spell_syllables(texts):
+def uses_wide_punctuation(texts):
+    """Returns whether at least 1 % of a list of texts are in a CJK script."""
+    num_wide = sum(any("\u3040" <= c <= "\u9fff" for c in t) for t in texts)
+    return num_wide > 0 and 100 * num_wide >= len(texts)
+
+
+def write_options(directory, texts, normalize_text, spell_syllables):
+    """Writes the rules of a vocabulary; returns SentencePiece's options."""
+    rules = options = {}
+    if normalize_text:
+        rules = make_replacements(uses_wide_punctuation(texts))
+    if spell_syllables and (letters := _spell_syllables(texts)):
+        # A syllable that another rule makes is spelled, too.
+        rules = letters | {k: letters.get(v, v) for k, v in rules.items()}
+        rules = {old: new for old, new in rules.items() if old != new}
+        syllables = {new: old for old, new in letters.items()}
+        path = write_rules(directory, "decode", syllables)
+        options = {"denormalization_rule_tsv": path}
+    if not rules:
+        return {"normalization_rule_name": "identity"}
+    path = write_rules(directory, "encode", rules)
+    return options | {"normalization_rule_tsv": path}
+
+
+def _spell_syllables(texts):
     """Returns the letters of every syllable of Hangul, by syllable.
 
     There are 11,172 syllables of 67 letters, so that few words have most of the
@@ -121,12 +145,6 @@ def spell_syllables(texts):
     if set(syllables).isdisjoint(itertools.chain.from_iterable(texts)):
         return {}
     return {each: unicodedata.normalize("NFD", each) for each in syllables}
-
-
-def uses_wide_punctuation(texts):
-    """Returns whether at least 1 % of a list of texts are in a CJK script."""
-    num_wide = sum(any("\u3040" <= c <= "\u9fff" for c in t) for t in texts)
-    return num_wide > 0 and 100 * num_wide >= len(texts)
 
 
 def write_rules(directory, name, replacements):

@@ -307,19 +307,13 @@ def train_subwords(
         "character_coverage": character_coverage or usual_coverage,
         "max_sentence_length": 1 << 16,  # bytes; longer ones are skipped
         "user_defined_symbols": [*marked_symbols, *user_symbols],
-        "normalization_rule_name": "identity",
     }
     if not has_bytes:
         options["unk_surface"] = ""  # so decoding leaves it out
     with tempfile.TemporaryDirectory() as directory:
-        encoding, decoding = _make_rules(texts, normalize_text, vocabulary_type)
-        if encoding:
-            path = normalization.write_rules(directory, "encode", encoding)
-            del options["normalization_rule_name"]
-            options["normalization_rule_tsv"] = path
-        if decoding:
-            path = normalization.write_rules(directory, "decode", decoding)
-            options["denormalization_rule_tsv"] = path
+        options |= normalization.write_options(
+            directory, texts, normalize_text, vocabulary_type == "characters"
+        )
         try:
             model = train_model(texts, vocab_size, **options)
         except RuntimeError as error:
@@ -332,21 +326,6 @@ def train_subwords(
                     message += str(other)
             raise _vocab_size_error(size_name, vocab_size, message) from error
     return save(model, model_path)
-
-
-def _make_rules(texts, normalize_text, kind):
-    """Returns what to replace before encoding, and after decoding."""
-    rules = {}
-    if normalize_text:
-        is_wide = normalization.uses_wide_punctuation(texts)
-        rules = normalization.make_replacements(is_wide)
-    if kind != "characters":
-        return rules, {}
-    letters = normalization.spell_syllables(texts)
-    # A syllable that another rule makes is spelled, too.
-    rules = letters | {old: letters.get(new, new) for old, new in rules.items()}
-    rules = {old: new for old, new in rules.items() if old != new}
-    return rules, {new: old for old, new in letters.items()}
 
 
 def train_model(texts, vocab_size, **options):

@@ -20,6 +20,7 @@ import contextlib
 import dataclasses
 import itertools
 import math
+import typing
 
 import numpy as np
 
@@ -104,24 +105,19 @@ def _explain_missing_libraries():
         ) from error
 
 
+@dataclasses.dataclass
 class CTranslate2Search:
-    """Searches for translations of encoded sentences.
+    """Searches for translations of encoded sentences."""
 
-    `engine` is a `ctranslate2.Translator`, which may add the end to each source
-    (`adds_end`) and keep searches without a prefix to a shortlist.
-    `source_pieces` and `pieces` are the texts of the ids of both sides.
-    """
+    engine: typing.Any  # a `ctranslate2.Translator`
+    source_pieces: list  # texts of the ids of the source
+    pieces: list  # those of the target
+    adds_end: bool  # whether the engine adds the end to each source
+    has_shortlist: bool = False  # for searches without a prefix
 
-    def __init__(
-        self, engine, source_pieces, pieces, adds_end, has_shortlist=False
-    ):
-        self.engine = engine
-        self.source_pieces = source_pieces
-        self.pieces = pieces
-        self.adds_end = adds_end
-        self.has_shortlist = has_shortlist
-        self.ids = {piece: id_ for id_, piece in enumerate(pieces)}
-        is_int8 = engine.compute_type.startswith("int8")
+    def __post_init__(self):
+        self.ids = {piece: id_ for id_, piece in enumerate(self.pieces)}
+        is_int8 = self.engine.compute_type.startswith("int8")
         self.batch_rows = INT8_BATCH_ROWS if is_int8 else BATCH_ROWS
 
     @_explain_missing_libraries()

@@ -47,9 +47,6 @@ class Graph:
         """Returns a weight in float32."""
         return self._store(name, self.arrays[name].astype("float32"))
 
-    def has(self, name):
-        return name in self.arrays
-
     def gather(self, name, ids):
         """Returns the rows of a matrix that ids name."""
         if not self.quantizes:

@@ -119,7 +119,7 @@ class Stack(Graph):
         return self.add_bias(self.multiply(x, name), f"{name}_bias")
 
     def add_bias(self, x, name):
-        if not self.has(name):
+        if name not in self.arrays:
             return x
         return self.add("Add", x, self.weight(name))
 

@@ -1,5 +1,6 @@
 """Markdown as pieces, whose places in the source follow from a parser."""
 
+import itertools
 import re
 
 from keras_transformer.documents import html_text
@@ -25,16 +26,17 @@ def parse(text):
     environment = {}
     tokens = PARSER.parse(text[start:], environment)
     for place, token in enumerate(tokens):
+        inner, values = None, []
         if token.type == "inline":
             positions = lines.find_positions(token, tokens[place - 1])
-            inner, values = None, []
             if positions:
                 inner, values = read_inline(token, environment)
-            if inner:
-                lines.take(inner, positions)
-                lines.take_values(values, positions)
         elif token.type == "html_block" and not token.level:
-            lines.take_html(token)
+            positions = lines.find_block(token)
+            inner, values = html_text.parse(text[positions[0] : positions[-1]])
+            inner = [piece._replace(is_html=True) for piece in inner]
+        if inner:
+            lines.take(inner, values, positions)
     return lines.finish(), [*fields, *lines.values]
 
 
@@ -74,8 +76,14 @@ class _Lines:
             positions += [inside[-1] + n + 1 for n in range(trailing)]
         return positions
 
-    def take(self, inner, positions):
-        """Appends the pieces of an inline token, and the text before it."""
+    def find_block(self, token):
+        """Returns the places of a block's characters and its end."""
+        first, stop = token.map
+        stop = min(stop, len(self._starts)) - 1
+        return range(self._starts[first], self._stops[stop] + 1)
+
+    def take(self, inner, values, positions):
+        """Appends the pieces and values of a token, and the text before it."""
         self._skip_to(positions[0])
         place = 0
         for piece in inner:
@@ -83,40 +91,20 @@ class _Lines:
             raw = self._text[positions[place] : positions[stop]]
             if piece.raw == piece.text != raw:
                 # Bars in a table's cell are escaped, so each character counts.
+                edges = itertools.pairwise(positions[place : stop + 1])
                 self._pieces += [
-                    Piece(
-                        Kind.TEXT,
-                        self._text[positions[n] : positions[n + 1]],
-                        c,
-                    )
-                    for n, c in enumerate(piece.text, place)
+                    Piece(Kind.TEXT, self._text[first:last], character)
+                    for (first, last), character in zip(edges, piece.text)
                 ]
             else:
                 self._pieces.append(piece._replace(raw=raw))
             place = stop
         self._taken = positions[-1]
-
-    def take_values(self, values, positions):
-        """Appends the values of an inline token."""
         for value in values:
             start, stop = positions[value.start], positions[value.stop]
             # Not across the signs of a quote, or with escaped bars.
             if stop - start == value.stop - value.start:
                 self.values.append(value._replace(start=start, stop=stop))
-
-    def take_html(self, token):
-        """Appends the pieces of a block of HTML, and the text before it."""
-        first, stop = token.map
-        stop = min(stop, len(self._starts)) - 1
-        self._skip_to(self._starts[first])
-        offset = self._starts[first]
-        pieces, values = html_text.parse(self._text[offset : self._stops[stop]])
-        self._pieces += [piece._replace(is_html=True) for piece in pieces]
-        self.values += [
-            value._replace(start=value.start + offset, stop=value.stop + offset)
-            for value in values
-        ]
-        self._taken = self._stops[stop]
 
     def finish(self):
         """Returns the pieces, with the rest of the text as the last one."""

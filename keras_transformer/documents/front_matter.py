@@ -73,14 +73,6 @@ def _read_escape(raw):
     return Piece(Kind.TEXT if is_known else Kind.ATOM, raw, text * is_known)
 
 
-def _keep(raw):
-    return Piece(Kind.OUTER, raw)
-
-
-def _read_quote(raw):
-    return Piece(Kind.TEXT, raw, "'")
-
-
 def _escape_single(word, spellings, begins_line=False):
     return word[0].replace("'", "''")
 
@@ -104,6 +96,8 @@ def _quote_literal(spelling):
 
 
 # How each style of a text is read, escaped and put into quotation marks.
+_keep = functools.partial(Piece, Kind.OUTER)
+_read_quote = functools.partial(Piece, Kind.TEXT, text="'")
 _LITERAL = functools.partial(split_pieces, "(^'+|'+$)", _keep)
 _DOUBLE = (
     functools.partial(split_pieces, _ESCAPE, _read_escape),

@@ -23,13 +23,11 @@ def describe_data(problem):
     inputs, targets = zip(*problem.directions)
     has_both = len(problem.directions) == 2
     sizes = [n for n in ("vocab_size", "source_vocab_size") if manifest.get(n)]
-    values = [manifest[name] for name in sizes]
-    if problem.reverse:
-        values.reverse()
+    order = reversed(sizes) if problem.reverse else sizes
     return {
         **({"both_directions": True} if has_both else {}),
         "languages": [problem.inputs_language, problem.targets_language],
-        **dict(zip(sizes, values)),
+        **{name: manifest[other] for name, other in zip(sizes, order)},
         "files": manifest["made_from"]["files"],
         "settings": manifest["made_from"].get("settings", {}),
         "splits": {

@@ -150,7 +150,7 @@ class GetHParamsTest:
     def test_set_that_returns_no_hparams_is_refused(self, monkeypatch):
         sets = registry.Registry("hparams_set")
         monkeypatch.setattr(registry, "hparams_sets", sets)
-        registry.hparams_sets.register("mine")(dict)
+        registry.register_hparams("mine")(dict)
         with pytest.raises(ValueError, match="mine.*type dict.*Return"):
             registry.get_hparams("mine")
 
@@ -165,7 +165,7 @@ class GetHParamsTest:
         sets = registry.Registry("hparams_set")
         monkeypatch.setattr(registry, "hparams_sets", sets)
         for cls in (WithoutModel, WithoutFields):
-            registry.hparams_sets.register(cls.__name__)(cls)
+            registry.register_hparams(cls.__name__)(cls)
             with pytest.raises(
                 ValueError, match=f"model_class.*a {cls.__name__}"
             ):

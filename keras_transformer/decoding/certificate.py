@@ -9,7 +9,7 @@ import pathlib
 import time
 from functools import partial
 
-from keras_transformer.data.batches.padding import pad
+from keras_transformer.data.generation.token_arrays import pad
 from keras_transformer.data.text.letter_case import restore_case
 from keras_transformer.data.text.parallel_files import TAB
 from keras_transformer.data.text.text_files import read_lines

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from keras_transformer.data.batches.padding import pad
+from keras_transformer.data.generation.token_arrays import pad
 from keras_transformer.data.text.tags import make_tag_word
 from keras_transformer.decoding.engines.batching import run_in_parallel
 from keras_transformer.decoding.plan import plan_model

@@ -5,7 +5,7 @@ import typing
 import numpy as np
 from keras import ops
 
-from keras_transformer.data.batches.padding import pad
+from keras_transformer.data.generation.token_arrays import pad
 from keras_transformer.parsing.consensus import LabelledSpan
 from keras_transformer.parsing.span_targets import find_labels
 from keras_transformer.parsing.tree import ROOT

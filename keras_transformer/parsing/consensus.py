@@ -59,7 +59,7 @@ def find_consensus(trees, weights, chart=()):
     others. Goodman (1996), Henderson and Brill (1999).
 
     The trees, one or more, have the same words. There is a weight for each of
-    them. Raises a `ValueError` if one is negative or all are 0.
+    them; none is negative, and one is positive.
 
     >>> from keras_transformer.parsing.tree import parse_tree
     >>> parses = [
@@ -70,15 +70,8 @@ def find_consensus(trees, weights, chart=()):
     >>> find_consensus(list(map(parse_tree, parses)), [0.4, 0.3, 0.3])
     parse_tree('(S (NP (XX I)) (VP (XX saw) (NP (XX her)) (ADVP (XX up))))')
     """
-    if len(weights) != len(trees) or not min(weights) >= 0 < max(weights):
-        raise ValueError(
-            "`weights` must have a number for each of `trees`, which is not "
-            "negative, and at least one of them must be positive. "
-            f"Received: {len(trees)} trees and weights={weights!r:.60}. "
-            "Use [1, 1, ...] if all parses count the same."
-        )
     weight_of = collections.Counter()
-    for tree, weight in zip(trees, weights):
+    for tree, weight in zip(trees, weights, strict=True):
         weight_of[tree] += weight
     ranked = weight_of.most_common()
     likeliest = ranked[0][0]

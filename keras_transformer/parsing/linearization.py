@@ -202,11 +202,6 @@ def repair(symbols, num_words, linearization):
     >>> " ".join(repair("(S (NP XX XX (VP XX )VP".split(), 4, "normalised"))
     '(S (NP XX XX (VP XX )VP )NP XX )S'
     """
-    if num_words < 1:
-        raise ValueError(
-            f"A tree must hold a word. Received: num_words={num_words}. Leave "
-            "empty sentences out."
-        )
     read = [read_symbol(symbol) for symbol in symbols]
     fits = [linearization in linearizations for *_, linearizations in read]
     # A well-formed output of the model stays exactly as it is.

@@ -29,6 +29,7 @@ _APART = re.compile(r"(\.{3,}|-{2,}|``|''|[\"()\[\]{}?!;])")
 _OPENING = {"``", "`", "(", "[", "{", "--"}
 _CLOSING = {"''", "'", ")", "]", "}"}
 _CLOSING_QUOTES = {"''", "'"}
+_QUOTES = {'"': ("``", "''"), "'": ("`", "'")}  # that open, and that close
 # Signs that are split off the beginning of a word (currency, "#", quotes) and
 # off its end; a percent sign only follows a digit.
 _START = re.compile(r"[A-Z]{0,3}[$£€¥](?=[\d.])|#(?=\d)|[,:`](?=.)|'(?=\w)")
@@ -113,10 +114,10 @@ def _pieces(sentence):
                 # A quote opens if it touches a word only on its right.
                 at_start = not place or parts[place - 1] in _OPENING
                 opens = at_start and words and place < words[-1]
-                part = _direct(part, opens)
+                part = _QUOTES[part][not opens]
             # A quote between spaces closes if one is open.
             elif part == '"':
-                part = _direct(part, not is_open)
+                part = _QUOTES[part][is_open]
             if part in ("``", "''"):
                 is_open = part == "``"
             parts[place] = part
@@ -130,12 +131,6 @@ def _parts(chunk):
     address = _ADDRESS.match(chunk)
     end = address.end() if address else 0
     return [part for part in [chunk[:end], *_APART.split(chunk[end:])] if part]
-
-
-def _direct(quote, opens):
-    if quote == '"':
-        return "``" if opens else "''"
-    return "`" if opens else "'"
 
 
 def _split(piece, following):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from keras_transformer.data.cleaning.duplicates import DuplicateRule
-from keras_transformer.data.cleaning.duplicates import HashSet
+from keras_transformer.data.cleaning.alignment import DuplicateRule
+from keras_transformer.data.cleaning.alignment import HashSet
 from keras_transformer.data.cleaning.rules import normal_form
 
 MANY = 200_000

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_transformer.data.batches.padding import pad
+from keras_transformer.data.generation.token_arrays import pad
 from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.files.records import write_record

@@ -197,12 +197,6 @@ class ConsensusTest:
         tree = find_consensus(list(map(parse_tree, parses)), [1, 1, 1])
         assert tree.tags() == ["NN", "XX"]
 
-    @pytest.mark.parametrize("weights", [[1], [1, -1], [0, 0], [1, 1, 1]])
-    def test_each_parse_needs_a_weight(self, weights):
-        parses = [parse_tree("(S (NN a))"), parse_tree("(S (VB a))")]
-        with pytest.raises(ValueError, match="a number for each of `trees`"):
-            find_consensus(parses, weights)
-
 
 class ChartTest:
     @pytest.mark.parametrize("seed", range(30))

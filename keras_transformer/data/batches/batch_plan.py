@@ -235,14 +235,14 @@ def select_pairs(input_lengths, target_lengths, max_length, pair_numbers=None):
     return kept, lengths[kept], num_pairs - len(kept)
 
 
-def check_longest(lengths, tokens, name="batch_tokens"):
+def check_longest(lengths, tokens, name="batch_tokens", way="lower max_length"):
     """Raises a `UserError` if a sentence is longer than a side of a batch."""
     longest = lengths.max(initial=0)
     if longest > tokens:
         raise UserError(
             f"`{name}` must be at least the number of tokens of the longest "
             f"sentence. Received: {name}={tokens}, longest sentence={longest} "
-            f"tokens. Raise {name} or lower max_length."
+            f"tokens. Raise {name}, or {way}."
         )
 
 

@@ -134,18 +134,16 @@ def _make_rules(options):
     if options.held_out:
         is_held_out = rules.drop_held_out(options.held_out)
         pair_rules.append(make_side_rule("held_out", is_held_out))
-    # Imported here because they import NumPy, which would slow --help down.
-    from keras_transformer.data.cleaning.alignment import AlignmentRule
-    from keras_transformer.data.cleaning.alignment import WrongSideRule
-    from keras_transformer.data.cleaning.duplicates import DuplicateRule
+    # Imported here because it imports NumPy, which would slow --help down.
+    from keras_transformer.data.cleaning import alignment
 
-    learners = (WrongSideRule, AlignmentRule)
-    pair_rules += [rule() for rule in learners if rule.name in options.rules]
-    keys = {"duplicate": str, "near_duplicate": rules.normal_form}
-    for name, key in keys.items():
-        if name in options.rules:
-            pair_rules.append(DuplicateRule(name, key))
-    return pair_rules
+    others = [
+        alignment.WrongSideRule(),
+        alignment.AlignmentRule(),
+        alignment.DuplicateRule("duplicate", str),
+        alignment.DuplicateRule("near_duplicate", rules.normal_form),
+    ]
+    return pair_rules + [rule for rule in others if rule.name in options.rules]
 
 
 NUM_SAMPLES = 5

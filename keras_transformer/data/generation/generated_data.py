@@ -244,16 +244,11 @@ class GeneratedData(vocabularies.HasVocabularies):
         `EVALUATION_TOKENS` unless a sentence is longer.
         """
         pairs = self.token_pairs("dev")
-        longest = max(side.lengths.max(initial=0) for side in pairs)
+        lengths = np.array([side.lengths for side in pairs])
         # Unlike in training, `max_length` leaves nothing out.
-        if longest > batch_tokens:
-            raise UserError(
-                "`batch_tokens` must be at least the number of tokens of the "
-                "longest sentence of dev. Received: batch_tokens="
-                f"{batch_tokens}, longest sentence={longest} tokens, problem="
-                f"{self.name}. Raise batch_tokens, or leave such sentences out "
-                "of dev."
-            )
+        way_out = f"leave such sentences out of dev of {self.name}"
+        batch_plan.check_longest(lengths, batch_tokens, way=way_out)
+        longest = int(lengths.max(initial=0))
         batch_tokens = min(batch_tokens, max(EVALUATION_TOKENS, longest))
         return self.batches("dev", batch_tokens, shuffle=False)
 

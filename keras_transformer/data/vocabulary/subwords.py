@@ -51,6 +51,14 @@ class Subwords:
     `model_path` leads to a SentencePiece model with these ids, such as
     `train_subwords` writes. Raises a `UserError` for any other file, and for
     one whose SHA-256, in hexadecimal, is not `sha256`, if that is given.
+
+    Attributes:
+        vocab_size: Number of ids.
+        is_marian: Whether it comes from the files of a Marian model.
+        is_tensor2tensor: Whether it is one of Tensor2Tensor.
+        is_imported: Whether ids of a text need more than SentencePiece.
+        cleans_up: Whether `decode` drops the spaces before punctuation.
+        has_bytes: Whether a character that it lacks becomes bytes.
     """
 
     def __init__(self, model_path, sha256=None):
@@ -78,6 +86,7 @@ class Subwords:
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
             self._processor.LoadFromSerializedProto(model_bytes)
+            self._find_marks()
             # A damaged model may have pieces that are not text.
             self.all_pieces()
         # The message of SentencePiece may not be text either.
@@ -97,28 +106,18 @@ class Subwords:
                 "--bos_id=-1."
             )
 
-    @property
-    def is_marian(self):
-        """Whether the vocabulary comes from the files of a Marian model."""
-        return self._has_piece(MARIAN)
-
-    @property
-    def is_tensor2tensor(self):
-        """Whether the vocabulary is one of Tensor2Tensor."""
-        return self._has_piece(TENSOR2TENSOR)
-
-    @property
-    def is_imported(self):
-        """Whether ids of a text need more than SentencePiece."""
-        return self.is_marian or self.is_tensor2tensor
-
-    @property
-    def vocab_size(self):
-        """Number of ids."""
-        for mark in (MARIAN, TENSOR2TENSOR):
-            if self._has_piece(mark):
-                return self._processor.piece_to_id(mark)
-        return self._processor.get_piece_size()
+    def _find_marks(self):
+        processor = self._processor
+        pieces = (MARIAN, TENSOR2TENSOR, CLEAN_UP, FIRST_BYTE)
+        ids = {piece: processor.piece_to_id(piece) for piece in pieces}
+        marks = {piece for piece, id_ in ids.items() if id_ != UNKNOWN_ID}
+        self.is_marian = MARIAN in marks
+        self.is_tensor2tensor = TENSOR2TENSOR in marks
+        self.is_imported = self.is_marian or self.is_tensor2tensor
+        self.cleans_up = CLEAN_UP in marks
+        self.has_bytes = FIRST_BYTE in marks
+        ends = [ids[mark] for mark in (MARIAN, TENSOR2TENSOR) if mark in marks]
+        self.vocab_size = ends[0] if ends else processor.get_piece_size()
 
     @functools.cached_property
     def alphabet(self):
@@ -149,11 +148,6 @@ class Subwords:
         if not self.is_marian:
             return []
         return imported_text.find_languages(self.all_pieces())
-
-    @property
-    def has_bytes(self):
-        """Whether a character that the vocabulary lacks becomes bytes."""
-        return self._has_piece(FIRST_BYTE)
 
     @functools.cached_property
     def starts_word(self):
@@ -246,14 +240,6 @@ class Subwords:
         if self.cleans_up:
             texts = [imported_text.clean_up(text) for text in texts]
         return texts
-
-    @property
-    def cleans_up(self):
-        """Whether `decode` drops the spaces before punctuation."""
-        return self._has_piece(CLEAN_UP)
-
-    def _has_piece(self, piece):
-        return self._processor.piece_to_id(piece) != UNKNOWN_ID
 
     def pieces(self, ids):
         """Returns the text of each id; `▁` marks the start of a word."""

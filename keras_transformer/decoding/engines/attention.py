@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_transformer.data.batches.padding import pad
+from keras_transformer.data.generation.token_arrays import pad
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import END_LABEL
 from keras_transformer.token_ids import UNSPACED

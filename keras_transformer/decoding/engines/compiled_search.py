@@ -7,7 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.data.batches.padding import pad
+from keras_transformer.data.generation.token_arrays import pad
 from keras_transformer.decoding.engines import batching
 from keras_transformer.parsing.tree_constraint import make_constraint
 from keras_transformer.search.hypotheses import find_hypotheses

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_transformer.data.batches.padding import pad
+from keras_transformer.data.generation.token_arrays import pad
 from keras_transformer.data.text import normalization
 from keras_transformer.data.text.letter_case import restore_case
 from keras_transformer.decoding.engines.attention import WordLinks

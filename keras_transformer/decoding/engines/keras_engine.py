@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_transformer.data.batches.padding import pad
+from keras_transformer.data.generation.token_arrays import pad
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.decoding.engines import batching
 from keras_transformer.decoding.engines.attention import compute_attention

@@ -8,7 +8,7 @@ limit. What is written greedily does not depend on it.
 
 import numpy as np
 
-from keras_transformer.data.batches.padding import pad
+from keras_transformer.data.generation.token_arrays import pad
 from keras_transformer.errors import require_package
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import FIRST_SYMBOL_ID

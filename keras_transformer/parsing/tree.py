@@ -10,7 +10,6 @@ import re
 import typing
 
 from keras_transformer.parsing.brackets import read_steps
-from keras_transformer.parsing.brackets import split_blocks
 
 ROOT = "TOP"
 TRACE = "-NONE-"  # tag of an empty element, which stands for no word
@@ -155,20 +154,6 @@ def parse_tree(text, name="the text", first_line=1):
     """
     (tree,) = build_trees(read_steps(text, name, first_line))
     return tree
-
-
-def read_trees(lines, name="the text"):
-    """Yields the first line number of every tree in some lines, and the tree.
-
-    For a faulty tree it yields the `UserError` of `parse_tree` instead, and
-    resumes at the next line that begins a tree. Invalid UTF-8 may be present as
-    the surrogates of `errors="surrogateescape"`.
-    """
-    for first_line, text in split_blocks(lines):
-        try:
-            yield first_line, parse_tree(text, name, first_line)
-        except ValueError as error:
-            yield first_line, error
 
 
 def clean(tree):

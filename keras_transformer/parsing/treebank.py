@@ -20,7 +20,6 @@ from keras_transformer.parsing.brackets import split_blocks
 from keras_transformer.parsing.tree import Tree
 from keras_transformer.parsing.tree import clean
 from keras_transformer.parsing.tree import parse_tree
-from keras_transformer.parsing.tree import read_trees
 
 # Names of the files that are read in a directory, plain or with `.gz`.
 SUFFIXES = (".mrg", ".psd", ".ptb", ".tree", ".trees", ".txt", ".penn", ".fid")
@@ -47,7 +46,7 @@ def read_treebank(paths, bad=None):
     for path in list_treebank_files(paths):
         # Surrogates let an error name the line and the byte that are wrong.
         lines = read_lines(path, errors="surrogateescape")
-        for tree in clean_trees(lines, path):
+        for tree in read_trees(lines, path):
             if isinstance(tree, Tree):
                 num_trees += 1
                 yield tree
@@ -63,14 +62,20 @@ def read_treebank(paths, bad=None):
         )
 
 
-def clean_trees(lines, name):
-    """Yields the cleaned trees of a file, and a `UserError` for each fault."""
+def read_trees(lines, name):
+    """Yields the cleaned trees of a file, and a `UserError` for each fault.
+
+    After a fault it resumes at the next line that begins a tree. Invalid UTF-8
+    may be present as the surrogates of `errors="surrogateescape"`.
+    """
     is_empty = True
-    for number, tree in read_trees(lines, name):
+    for number, text in split_blocks(lines):
         is_empty = False
-        if isinstance(tree, Tree):
-            tree = clean(tree) or _wordless("tree", name, number, "Remove it.")
-        yield tree
+        try:
+            tree = clean(parse_tree(text, name, number))
+            yield tree or _wordless("tree", name, number, "Remove it.")
+        except UserError as error:
+            yield error
     if is_empty:
         yield UserError(f"{name} holds no tree. Leave the file out.")
 

@@ -6,13 +6,20 @@ import re
 import pytest
 import tree_examples
 
+from keras_transformer.parsing.brackets import split_blocks
 from keras_transformer.parsing.tree import clean
 from keras_transformer.parsing.tree import parse_tree
-from keras_transformer.parsing.tree import read_trees
 
 
 def read(text):
-    return list(read_trees(text.split("\n")))
+    """Returns the first line of each tree, and the tree or its fault."""
+    results = []
+    for line, block in split_blocks(text.split("\n")):
+        try:
+            results.append((line, parse_tree(block, first_line=line)))
+        except ValueError as error:
+            results.append((line, error))
+    return results
 
 
 class ParseTreeTest:

@@ -64,41 +64,46 @@ def encode_split(problem, split, tmp_dir, vocabularies, directory, described):
     `described` holds the problem's description of each corpus of the split. It
     is empty for a single unnamed corpus.
     """
-    functions = str, problem.target_text
-    sides = [
-        SideWriter(directory, split, side, vocabulary.vocab_size, to_encode)
-        for side, vocabulary, to_encode in zip(SIDES, vocabularies, functions)
-    ]
     corpora = problem.text_corpora(split, tmp_dir)
     corpus_counts = [collections.Counter() for _ in corpora]
     # The other splits are small, so they never leave this machine.
     encoder = problem.encoder if split == "train" else LocalEncoder()
+    hashes = [hashlib.sha256() for _ in SIDES]  # of the raw texts
     with contextlib.ExitStack() as stack:
         progress = stack.enter_context(Progress("pairs", label=split))
-        for side in sides:
-            stack.enter_context(side)
+        writers = [
+            stack.enter_context(
+                TokenArrayWriter(ids_path(directory, split, side), size)
+            )
+            for side, size in zip(SIDES, reversed(vocabularies.sizes))
+        ]
+        # Nothing reads the raw text of "train" again, and it may be huge.
+        files = [
+            stack.enter_context(open(path, "w", encoding="utf-8", newline="\n"))
+            for path in (text_path(directory, split, side) for side in SIDES)
+            if split != "train"
+        ]
         chunks = itertools.chain.from_iterable(
-            _prepare_chunks(problem, pairs, sides, counts, progress)
+            _prepare_chunks(problem, pairs, hashes, files, counts, progress)
             for pairs, counts in zip(corpora, corpus_counts)
         )
-        # Closed before the sides, whose texts it reads.
+        # Closed before the files, to which it writes.
         encoded_chunks = stack.enter_context(
             contextlib.closing(encoder.encode(vocabularies, chunks, directory))
         )
         for encoded in encoded_chunks:
-            for side, sequences in zip(sides, encoded, strict=True):
-                side.ids.extend(sequences)
+            for writer, sequences in zip(writers, encoded, strict=True):
+                writer.extend(sequences)
     counts = sum(corpus_counts, collections.Counter())
     check_number(counts["pairs"], problem, split)
     dropped = {"empty_side": counts["empty_side"]}
-    source, target = sides
     entry = {
         "pairs": counts["pairs"],
         "dropped": dropped | problem.num_left_out(split),
-        "source_tokens": source.ids.num_tokens,
-        "target_tokens": target.ids.num_tokens,
-        "source_sha256": source.sha256.hexdigest(),
-        "target_sha256": target.sha256.hexdigest(),
+        "source_tokens": writers[0].num_tokens,
+        "target_tokens": writers[1].num_tokens,
+        "source_sha256": hashes[0].hexdigest(),
+        "target_sha256": hashes[1].hexdigest(),
     }
     if described:
         entry["corpora"] = [
@@ -108,21 +113,23 @@ def encode_split(problem, split, tmp_dir, vocabularies, directory, described):
     return entry
 
 
-def _prepare_chunks(problem, pairs, sides, counts, progress):
+def _prepare_chunks(problem, pairs, hashes, files, counts, progress):
     """Yields the texts to encode in chunks, a list for each side."""
     pairs = iter(pairs)
     while chunk := list(itertools.islice(pairs, PAIRS_IN_CHUNK)):
         kept = list(select_complete_pairs(problem, chunk))
-        for number, side in enumerate(sides):
+        for number, sha256 in enumerate(hashes):
             # The checksum covers dropped pairs too: it identifies the raw text.
             lines = "".join(pair[number] + "\n" for pair in chunk)
-            side.sha256.update(lines.encode("utf-8"))
+            sha256.update(lines.encode("utf-8"))
+        for number, file in enumerate(files):
+            # A line break inside a sentence would misalign the two sides.
+            lines = (pair[number].replace("\n", " ") for pair in kept)
+            file.writelines(f"{line}\n" for line in lines)
         counts.update(pairs=len(kept), empty_side=len(chunk) - len(kept))
         progress.add(len(chunk))
-        yield [
-            side.prepare([pair[number] for pair in kept])
-            for number, side in enumerate(sides)
-        ]
+        targets = [problem.target_text(target) for _, target in kept]
+        yield [[source for source, _ in kept], targets]
 
 
 def encode_stream(problem, corpus, vocabularies, max_length):
@@ -180,34 +187,3 @@ def check_number(num_pairs, problem, split):
             f"The split {split} of problem {problem.data_name} has no pairs of "
             "non-empty sentences. Check its raw text."
         )
-
-
-class SideWriter(contextlib.ExitStack):
-    """Writes one side of a split: ids, and raw text unless it is "train".
-
-    Nothing reads the raw text of "train" again, and it may be huge. The
-    function `to_encode` returns the text to encode for a raw text. `ids` is the
-    `TokenArrayWriter`, and `sha256` hashes the raw text as a file of lines.
-    """
-
-    def __init__(self, directory, split, side, vocab_size, to_encode):
-        super().__init__()
-        self._to_encode = to_encode
-        self.sha256 = hashlib.sha256()
-        self.ids = self.enter_context(
-            TokenArrayWriter(ids_path(directory, split, side), vocab_size)
-        )
-        self._text = None
-        if split != "train":
-            path = text_path(directory, split, side)
-            self._text = self.enter_context(
-                open(path, "w", encoding="utf-8", newline="\n")
-            )
-
-    def prepare(self, texts):
-        """Writes raw texts unless of "train"; returns those to encode."""
-        if self._text:
-            for text in texts:
-                # A line break inside a sentence would misalign the two sides.
-                self._text.write(text.replace("\n", " ") + "\n")
-        return [self._to_encode(text) for text in texts]

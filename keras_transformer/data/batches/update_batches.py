@@ -3,7 +3,6 @@
 It also finds how many positions an update needs for its number of tokens.
 """
 
-import functools
 import math
 import typing
 
@@ -34,12 +33,8 @@ class Layout(typing.NamedTuple):
             rows_at_once = max(1, batch_tokens // max(input_len, target_len))
             parts = math.ceil(rows / rows_at_once)
             num_rounds = max(num_rounds, math.ceil(parts / engine.num_replicas))
-        return cls(
-            num_rounds,
-            engine.num_replicas,
-            engine.first_replica,
-            engine.local_replicas,
-        )
+        ours = engine.first_replica, engine.local_replicas
+        return cls(num_rounds, engine.num_replicas, *ours)
 
 
 class UpdateSize(typing.NamedTuple):
@@ -157,20 +152,15 @@ def update_positions(hparams, token_pairs, pair_numbers=None):
     depends only on the lengths and the hyper-parameters, so every epoch and
     every machine has the same one. `pair_numbers` are the pairs of an epoch.
     """
-    select = functools.partial(
-        batch_plan.select_pairs,
-        token_pairs.inputs.lengths,
-        token_pairs.targets.lengths,
-        hparams.max_length,
-    )
+    limits = *(side.lengths for side in token_pairs), hparams.max_length
     # Other epochs choose other pairs, so the longest of all must fit.
-    _, all_lengths, _ = select()
+    _, all_lengths, _ = batch_plan.select_pairs(*limits)
     tokens = hparams.effective_batch_tokens
     if not tokens:
         batch_plan.check_longest(all_lengths, hparams.batch_tokens)
         return hparams.batch_tokens
     batch_plan.check_longest(all_lengths, tokens, "effective_batch_tokens")
-    _, lengths, _ = select(pair_numbers)
+    _, lengths, _ = batch_plan.select_pairs(*limits, pair_numbers)
     # One update cannot see more than there is.
     tokens = min(tokens, int(lengths.sum(axis=0).max()))
     if not tokens:

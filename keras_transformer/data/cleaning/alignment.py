@@ -48,7 +48,6 @@ class AlignmentRule:
         self._limit = -np.inf
 
     def learn(self, pairs):
-        """Learns from a list of pairs, the beginning of the text."""
         if len(pairs) < MIN_PAIRS:
             return
         sides = _split_sides(pairs)
@@ -62,7 +61,6 @@ class AlignmentRule:
             self._limit = np.nanquantile(scores, SHARE_BELOW)
 
     def find_drops(self, pairs):
-        """Returns a list that tells for each pair whether it is dropped."""
         if self._models is None or not pairs:
             return [False] * len(pairs)
         # A pair with too few known words has no score and stays.
@@ -90,7 +88,6 @@ class WrongSideRule:
         self._gains = {}
 
     def learn(self, pairs):
-        """Learns from a list of pairs, the beginning of the text."""
         if len(pairs) < MIN_PAIRS:
             return
         sources, targets = (
@@ -105,7 +102,6 @@ class WrongSideRule:
         }
 
     def find_drops(self, pairs):
-        """Returns a list that tells for each pair whether it is dropped."""
         return [
             self._average(source) < -MIN_WRONG_SIDE_GAIN
             or self._average(target) > MIN_WRONG_SIDE_GAIN
@@ -241,7 +237,6 @@ class DuplicateRule:
         self._hashes = HashSet()
 
     def find_drops(self, pairs):
-        """Returns a list that tells for each pair whether it is dropped."""
         digests = b"".join(
             _digest("\n".join(map(self._key, pair))) for pair in pairs
         )

@@ -70,6 +70,8 @@ class DistributedEncoder:
 
     def encode(self, vocabularies, chunks, directory):
         """Yields the encoded texts of each chunk; see `LocalEncoder.encode`."""
+        import apache_beam as beam
+
         place = self._temp_location or directory
         # Its name is new, so workers of a killed command cannot write to it.
         folder = _file_systems().join(place, f"chunks-{uuid.uuid4().hex}")
@@ -83,30 +85,27 @@ class DistributedEncoder:
             _logger.info(
                 "%s encodes %d chunks in %s.", self._runner, len(paths), folder
             )
-            self._encode_files(vocabularies, paths)
+            models = tuple(v.model_bytes for v in vocabularies)
+            encode = functools.partial(encode_file, models)
+            with self._new_pipeline() as pipeline:
+                _ = (
+                    pipeline
+                    | "List chunks" >> beam.Create(paths)
+                    # Otherwise a single worker might get all of them.
+                    | "Spread chunks" >> beam.Reshuffle()
+                    | "Encode chunks" >> beam.Map(encode)
+                )
             for path, size in zip(paths, sizes):
                 yield _read_encoded(path, size)
         finally:
-            _remove(folder)
+            # Object stores have no directories, only names that begin alike.
+            is_directory = _file_systems().exists(folder)
+            _file_systems().delete([folder if is_directory else f"{folder}/"])
 
     def _new_pipeline(self):
         import apache_beam as beam
 
         return beam.Pipeline(options=self.pipeline_options)
-
-    def _encode_files(self, vocabularies, paths):
-        import apache_beam as beam
-
-        models = tuple(vocabulary.model_bytes for vocabulary in vocabularies)
-        encode = functools.partial(encode_file, models)
-        with self._new_pipeline() as pipeline:
-            _ = (
-                pipeline
-                | "List chunks" >> beam.Create(paths)
-                # Otherwise a single worker might get all of them.
-                | "Spread chunks" >> beam.Reshuffle()
-                | "Encode chunks" >> beam.Map(encode)
-            )
 
 
 def encode_file(models, path):
@@ -154,12 +153,6 @@ def _read(path):
 def _write(path, content):
     with _file_systems().create(path) as file:
         file.write(content)
-
-
-def _remove(folder):
-    # Object stores have no directories, only names that begin alike.
-    is_directory = _file_systems().exists(folder)
-    _file_systems().delete([folder if is_directory else f"{folder}/"])
 
 
 def _file_systems():

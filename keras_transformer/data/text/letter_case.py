@@ -83,11 +83,9 @@ def _find_words(text, has_capitals):
         # Text in the usual case ends here, mostly at its second word.
         if _begins_small(match) != _begins_small(matches[0]):
             return []
-    if not matches:
-        return []
-    if not has_capitals:
-        is_enough = True
-    elif _are_all(matches, str.islower):
+    if not matches or not has_capitals:
+        return matches
+    if _are_all(matches, str.islower):
         is_enough = is_sentence and len(matches) >= MIN_SENTENCE_WORDS
     elif _are_all(matches, str.isupper):
         is_enough = len(matches) >= MIN_WORDS

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_transformer.data.generation.token_arrays import MixedSequences
 from keras_transformer.data.generation.token_arrays import TokenPairs
 from keras_transformer.data.generation.token_arrays import TokenSequences
 from keras_transformer.data.vocabulary.bpe_dropout import BpeDropout
@@ -59,9 +60,14 @@ class SubwordSampler:
         stored_lengths = [side.lengths for side in self._stored]
         lengths = np.maximum([side.lengths for side in sides], stored_lengths)
         is_stored = (lengths > np.reshape(longest, (-1, 1))).any(axis=0)
-        for side, stored in zip(sides, stored_lengths):
-            side.keep_stored(is_stored, stored)
-        return TokenPairs(*sides)
+        numbers = np.arange(len(is_stored))
+        numbers = np.where(is_stored, numbers, ~numbers)
+        return TokenPairs(
+            *(
+                MixedSequences(stored, side, numbers)
+                for stored, side in zip(self._stored, sides)
+            )
+        )
 
 
 class _WordSampler:
@@ -92,8 +98,7 @@ class _WordSampler:
         """Returns the `_SampledSequences` of each side in an epoch."""
         segmentations = self._draw(generator)
         return [
-            _SampledSequences(numbers, segmentations, self._word_of)
-            for numbers in self._sides
+            _SampledSequences(numbers, segmentations) for numbers in self._sides
         ]
 
     def _count_drawn(self):
@@ -134,11 +139,10 @@ class _SampledSequences(TokenSequences):
     """Token sequences that are put together from segmentations of words.
 
     `numbers` are `TokenSequences` of numbers of segmentations, and
-    `segmentations` hold the ids of each. `word_of` maps a segmentation to the
-    stored one of the same word.
+    `segmentations` hold the ids of each.
     """
 
-    def __init__(self, numbers, segmentations, word_of):
+    def __init__(self, numbers, segmentations):
         # Only lengths are computed here. The ids are put together when a batch
         # asks for them, so no second copy of the corpus is in memory.
         token_counts = segmentations.lengths
@@ -150,22 +154,11 @@ class _SampledSequences(TokenSequences):
         super().__init__(None, offsets)
         self._numbers = numbers
         self._segmentations = segmentations
-        self._word_of = word_of
-
-    def keep_stored(self, is_stored, stored_lengths):
-        """Gives some of the sequences their stored segmentations."""
-        # Both arguments have the shape `(sequences,)`.
-        lengths = np.where(is_stored, stored_lengths, self.lengths)
-        self.offsets = np.append(0, np.cumsum(lengths))
-        self._is_stored = is_stored
 
     def concatenate(self, indices):
-        numbers = self._numbers.concatenate(indices)
-        is_stored = np.repeat(
-            self._is_stored[indices], self._numbers.count_tokens(indices)
+        return self._segmentations.concatenate(
+            self._numbers.concatenate(indices)
         )
-        numbers = np.where(is_stored, self._word_of[numbers], numbers)
-        return self._segmentations.concatenate(numbers)
 
 
 def _take_turns(words, first, num_drawn, num_used):

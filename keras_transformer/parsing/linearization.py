@@ -75,14 +75,6 @@ def read_symbol(symbol):
     return step, label, ("tagged",)
 
 
-def find_linearizations(symbols):
-    """Returns the set of the linearizations that all symbols belong to."""
-    common = set(LINEARIZATIONS)
-    for symbol in symbols:
-        common &= set(read_symbol(symbol)[2])
-    return common
-
-
 def collect_symbols(trees, linearization="normalised"):
     """Returns the sorted list of the symbols that trees are written with.
 
@@ -104,16 +96,15 @@ def identify_linearization(symbols):
     It is None unless each opening bracket has a closing one and the tagged
     linearization has a leaf.
     """
-    symbols = list(symbols)
+    common = set(LINEARIZATIONS)
     labels = {"open": set(), "close": set(), "leaf": set()}
-    for symbol in symbols:
-        step, label, _ = read_symbol(symbol)
+    for step, label, linearizations in map(read_symbol, symbols):
         labels[step].add(label)
+        common.intersection_update(linearizations)
     if not labels["open"] or labels["open"] != labels["close"]:
         return None
     # Only trees with their words need no symbol for a leaf.
     fitting = WITH_WORDS if not labels["leaf"] else ("normalised", "tagged")
-    common = find_linearizations(symbols)
     return next((name for name in fitting if name in common), None)
 
 
@@ -150,68 +141,58 @@ def linearize(tree, linearization="normalised"):
     ]
 
 
-def is_well_formed(symbols, num_words):
-    """Returns whether symbols are one tree over a given number of words.
+def find_tree(symbols, num_words, linearization):
+    """Returns the tree of well-formed symbols, its words "", or None.
 
-    All symbols must be of one linearization and lie within the brackets of the
+    All symbols must be of the linearization and lie within the brackets of the
     root. No pair of brackets may be empty or differ in its labels.
     """
-    linearizations = find_linearizations(symbols)
-    if not linearizations:
-        return False
-    is_in_order = linearizations == {"in_order"}
-    all_steps = [read_symbol(symbol)[:2] for symbol in symbols]
+    read = list(map(read_symbol, symbols))
+    if not all(linearization in fitting for *_, fitting in read):
+        return None
+    is_in_order = linearization == "in_order"
+    all_steps = [(step, label) for step, label, _ in read]
     from_the_top = to_top_down(all_steps) if is_in_order else all_steps
     try:
         (tree,) = _build_bare_trees(from_the_top)
     except (IndexError, ValueError):
-        return False  # a bracket closes nothing, or there is not one tree
+        return None  # a bracket closes nothing, or there is not one tree
     if tree.is_preterminal or len(tree.words()) != num_words:
-        return False
+        return None
     # Empty brackets are lost, and a closing one gets the label of its partner.
     steps_back = [step[:2] for step in walk(tree)]
     if is_in_order:
         steps_back = list(to_in_order(steps_back))
-    return steps_back == all_steps
+    return tree if steps_back == all_steps else None
 
 
-def delinearize(symbols, words):
-    """Returns the tree, with the root TOP, of symbols that `repair` returned.
+def delinearize(symbols, words, linearization):
+    """Returns the tree, with the root TOP, that is closest to any symbols.
 
-    The inverse of `linearize`, except that all tags are XX unless the symbols
-    are of a tagged tree. TOP may be present where `linearize` leaves it out.
+    The inverse of `linearize`, except that all tags are XX unless the tree is
+    tagged. Well-formed symbols are read as they are, and `repair_tree` repairs
+    others. Strings that are not symbols of the linearization are dropped, and
+    so is TOP within the tree, where an unfinished model writes it, too. There
+    must be at least one word.
     """
-    # Trees with their words arrive here with XX instead of each word.
+    tree = find_tree(symbols, len(words), linearization)
+    if not tree:
+        kept = [
+            (step, label)
+            for step, label, fitting in map(read_symbol, symbols)
+            if linearization in fitting
+        ]
+        if linearization == "in_order":
+            kept = to_top_down(kept)
+        added_tag = _ADDED_TAG if linearization == "tagged" else LEAF
+        tree = repair_tree(kept, len(words), added_tag)
     remaining = iter(words)
-    all_steps = [read_symbol(symbol)[:2] for symbol in symbols]
-    if find_linearizations(symbols) == {"in_order"}:
-        all_steps = to_top_down(all_steps)
-    (tree,) = build_trees(
+    inner = build_trees(
         (step, label, next(remaining) if step == "leaf" else None)
-        for step, label in all_steps
+        for step, label, _ in walk(tree)
+        if step == "leaf" or label != ROOT
     )
-    return tree if tree.label == ROOT else Tree(ROOT, (tree,))
-
-
-def repair(symbols, num_words, linearization):
-    """Returns well-formed symbols over at least one word, close to any others.
-
-    Symbols that are well-formed and in the right linearization are returned
-    unchanged. Strings that are not symbols of it are dropped.
-
-    >>> " ".join(repair("(S (NP XX XX (VP XX )VP".split(), 4, "normalised"))
-    '(S (NP XX XX (VP XX )VP )NP XX )S'
-    """
-    read = [read_symbol(symbol) for symbol in symbols]
-    fits = [linearization in linearizations for *_, linearizations in read]
-    # A well-formed output of the model stays exactly as it is.
-    if all(fits) and is_well_formed(symbols, num_words):
-        return list(symbols)
-    kept = [(step, label) for fit, (step, label, _) in zip(fits, read) if fit]
-    if linearization == "in_order":
-        kept = to_top_down(kept)
-    tree = repair_tree(kept, num_words)
-    return linearize(tree, linearization)
+    return Tree(ROOT, tuple(inner))
 
 
 def to_in_order(all_steps):
@@ -275,7 +256,7 @@ def to_top_down(all_steps):
         yield from others[place : place + 1]
 
 
-def repair_tree(some_steps, num_words):
+def repair_tree(some_steps, num_words, added_tag):
     """Returns a tree over a number of words that is close to some steps.
 
     Vinyals et al. (2015) add brackets at either end. These rules do more:
@@ -284,15 +265,15 @@ def repair_tree(some_steps, num_words):
       If no constituent of its label is open, the bracket is dropped, unless it
       can hold together several trees before it.
     - Surplus words and constituents without words are dropped.
-    - Missing words are added at the end of the root. Words outside all brackets
-      move into the root and keep their place.
+    - Missing words, with a given tag, are added at the end of the root. Words
+      outside all brackets move into the root and keep their place.
     - Chains of constituents over the same words are cut to `MAX_UNARY`.
 
-    The root of the result is TOP, and all of its words are "".
+    All words of the result are "".
     """
     trees = _build_bare_trees(_balance(some_steps, num_words))
     num_missing = num_words - sum(len(tree.words()) for tree in trees)
-    missing = num_missing * [Tree(_ADDED_TAG, ("",))]
+    missing = num_missing * [Tree(added_tag, ("",))]
     constituents = [tree for tree in trees if not tree.is_preterminal]
     # A single constituent is the sentence, so words outside it move into it.
     if len(constituents) == 1:
@@ -303,7 +284,7 @@ def repair_tree(some_steps, num_words):
     else:
         root = Tree(ROOT, (*trees, *missing))
     (root,) = _build_bare_trees(_cut_chains(root))
-    return root if root.label == ROOT else Tree(ROOT, (root,))
+    return root
 
 
 def _build_bare_trees(labelled_steps):

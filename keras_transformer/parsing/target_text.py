@@ -12,16 +12,12 @@ which word of the sentence comes next among the brackets.
 from keras_transformer.parsing.linearization import LEAF
 from keras_transformer.parsing.linearization import WITH_WORDS
 from keras_transformer.parsing.linearization import delinearize
+from keras_transformer.parsing.linearization import find_tree
 from keras_transformer.parsing.linearization import identify_linearization
-from keras_transformer.parsing.linearization import is_well_formed
 from keras_transformer.parsing.linearization import linearize
 from keras_transformer.parsing.linearization import read_symbol
-from keras_transformer.parsing.linearization import repair
-from keras_transformer.parsing.tree import ROOT
-from keras_transformer.parsing.tree import build_trees
 from keras_transformer.parsing.tree import escape
 from keras_transformer.parsing.tree import replace_tags
-from keras_transformer.parsing.tree import walk
 from keras_transformer.token_ids import FIRST_BYTE
 from keras_transformer.token_ids import FIRST_SYMBOL_ID
 from keras_transformer.token_ids import WORD_START
@@ -58,7 +54,6 @@ def write_tree(tree, linearization):
 def read_tree(text, words, linearization):
     """Returns the tree that a model wrote, repaired if necessary.
 
-    An unfinished model writes TOP inside its tree, too; there it is left out.
     A tagged tree keeps the tags that the model wrote; in the other
     linearizations every tag is XX. Punctuation is always tagged according to
     the word; see `tag_punctuation`. There must be at least one word.
@@ -66,23 +61,18 @@ def read_tree(text, words, linearization):
     symbols = text.split()
     if linearization in WITH_WORDS:
         symbols = _remove_words(symbols)
-    symbols = repair(symbols, len(words), linearization)
-    opening, *inner, closing = walk(delinearize(symbols, words))
-    inner = [s for s in inner if s[0] == "leaf" or s[1] != ROOT]
-    (tree,) = build_trees([opening, *inner, closing])
-    return tag_punctuation(tree)
+    return tag_punctuation(delinearize(symbols, words, linearization))
 
 
 def is_tree(text, words, linearization):
     """Returns whether a text is a well-formed tree over a list of words."""
     symbols = text.split()
-    if linearization not in WITH_WORDS:
-        return is_well_formed(symbols, len(words))
+    has_words = linearization in WITH_WORDS
     # The brackets and the copied words are checked one after the other.
-    bare = _remove_words(symbols)
-    if not is_well_formed(bare, len(words)):
+    bare = _remove_words(symbols) if has_words else symbols
+    if not find_tree(bare, len(words), linearization):
         return False
-    return _insert_words(bare, words) == symbols
+    return not has_words or _insert_words(bare, words) == symbols
 
 
 def find_symbol_ids(vocabulary):

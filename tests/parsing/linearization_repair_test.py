@@ -9,15 +9,22 @@ import tree_examples
 from keras_transformer.parsing.linearization import MAX_UNARY
 from keras_transformer.parsing.linearization import collect_symbols
 from keras_transformer.parsing.linearization import delinearize
-from keras_transformer.parsing.linearization import is_well_formed
+from keras_transformer.parsing.linearization import find_tree
 from keras_transformer.parsing.linearization import linearize
 from keras_transformer.parsing.linearization import read_symbol
-from keras_transformer.parsing.linearization import repair
 
 EACH_LINEARIZATION = pytest.mark.parametrize(
     "linearization", ["normalised", "tagged", "in_order"]
 )
 SYMBOLS = ["(A", ")A", "(B", ")B", "XX"]
+
+
+def repair(symbols, num_words, linearization):
+    """Returns the symbols of the tree that is closest to some symbols."""
+    if find_tree(symbols, num_words, linearization):
+        return list(symbols)
+    tree = delinearize(symbols, ["dog"] * num_words, linearization)
+    return linearize(tree, linearization)
 
 
 class RepairTest:
@@ -26,9 +33,13 @@ class RepairTest:
             for symbols in itertools.product(SYMBOLS, repeat=length):
                 for num_words in (1, 3):
                     repaired = repair(symbols, num_words, "normalised")
-                    assert is_well_formed(repaired, num_words)
-                    if is_well_formed(symbols, num_words):
-                        assert repaired == list(symbols)
+                    assert find_tree(repaired, num_words, "normalised")
+                    words = ["dog"] * num_words
+                    trees = [
+                        delinearize(each, words, "normalised")
+                        for each in (symbols, repaired)
+                    ]
+                    assert trees[0] == trees[1]
 
     @EACH_LINEARIZATION
     def test_any_strings_become_a_tree_that_is_then_kept(self, linearization):
@@ -49,10 +60,10 @@ class RepairTest:
             symbols = rng.choices(pieces, k=rng.randrange(40))
             num_words = rng.randrange(1, 20)
             repaired = repair(symbols, num_words, linearization)
-            assert is_well_formed(repaired, num_words)
+            assert find_tree(repaired, num_words, linearization)
             assert repair(repaired, num_words, linearization) == repaired
             words = ["dog"] * num_words
-            again = delinearize(repaired, words)
+            again = delinearize(repaired, words, linearization)
             assert again.words() == words
             if linearization != "tagged":
                 assert linearize(again, linearization) == repaired
@@ -72,8 +83,7 @@ class RepairTest:
                 continue  # once cut off, more of them than allowed share words
             num_cut += 1
             cut = symbols[: rng.randrange(1, len(symbols))]
-            symbols = repair(cut, len(words), linearization)
-            repaired = delinearize(symbols, words)
+            repaired = delinearize(cut, words, linearization)
             # The constituents whose closing brackets are still present.
             number = kinds[: len(cut)].count("close")
             complete = tree_examples.constituents(tree)[:number]
@@ -139,8 +149,7 @@ class RepairTest:
         rng = random.Random(6)
         for _ in range(200):
             opened = [f"({rng.choice('ABCD')}" for _ in range(50)]
-            symbols = repair([*opened, "XX"], 3, "normalised")
-            tree = delinearize(symbols, list("abc"))
+            tree = delinearize([*opened, "XX"], list("abc"), "normalised")
             spans = tree_examples.constituents(tree)
             for label, start, end in spans:
                 same = [span for span in spans if span[1:] == (start, end)]
@@ -152,4 +161,4 @@ class RepairTest:
         symbols, num_words = linearize(tree), len(tree.words())
         for part in (symbols[:-9], symbols[9:], symbols[:5001]):
             repaired = repair(part, num_words, "normalised")
-            assert is_well_formed(repaired, num_words)
+            assert find_tree(repaired, num_words, "normalised")

@@ -7,9 +7,10 @@ import tree_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keras_transformer.parsing.linearization import LINEARIZATIONS
 from keras_transformer.parsing.linearization import collect_symbols
 from keras_transformer.parsing.linearization import delinearize
-from keras_transformer.parsing.linearization import is_well_formed
+from keras_transformer.parsing.linearization import find_tree
 from keras_transformer.parsing.linearization import linearize
 from keras_transformer.parsing.linearization import read_symbol
 from keras_transformer.parsing.tree import parse_tree
@@ -55,8 +56,8 @@ class LinearizeTest:
     def test_tree_comes_back(self, linearization, tree):
         symbols = linearize(tree, linearization)
         words = tree.words()
-        assert is_well_formed(symbols, len(words))
-        again = delinearize(symbols, words)
+        assert find_tree(symbols, len(words), linearization)
+        again = delinearize(symbols, words, linearization)
         assert tree_examples.constituents(again) == tree_examples.constituents(
             tree
         )
@@ -67,10 +68,11 @@ class LinearizeTest:
     @EACH_LINEARIZATION
     @given(st.randoms(use_true_random=False))
     def test_any_label_comes_back(self, linearization, rng):
-        labels = ["/", "/A", "A/", "<A>", "&", "&amp;", "XX", "TOP", "A", "-A-"]
+        labels = ["/", "/A", "A/", "<A>", "&", "&amp;", "XX", "A", "-A-"]
         tagged_words = [(label, label) for label in labels]
         tree = tree_examples.random_tree(rng, labels, tagged_words)
-        again = delinearize(linearize(tree, linearization), tree.words())
+        symbols = linearize(tree, linearization)
+        again = delinearize(symbols, tree.words(), linearization)
         assert tree_examples.constituents(again) == tree_examples.constituents(
             tree
         )
@@ -92,7 +94,7 @@ class LinearizeTest:
         tree = tree_examples.deep_tree()
         words = tree.words()
         symbols = linearize(tree, linearization)
-        again = delinearize(symbols, words)
+        again = delinearize(symbols, words, linearization)
         assert again == tree or linearization != "tagged"
 
     @EACH_LINEARIZATION
@@ -143,7 +145,7 @@ class LinearizeTest:
             words = tree.words()
             symbols = linearize(tree, linearization)
             longest = max(longest, len(symbols) - len(words))
-            again = delinearize(symbols, words)
+            again = delinearize(symbols, words, linearization)
             assert linearize(again, linearization) == symbols
             assert again.words() == words
             if linearization == "tagged":
@@ -154,21 +156,21 @@ class LinearizeTest:
         assert longest == 324
 
 
-class IsWellFormedTest:
+class FindTreeTest:
     def test_in_order_symbols_are_those_of_trees(self):
         symbols = ["A(", "A)", "B(", "B)", "XX"]
         expected = {
-            (
-                *linearize(
-                    delinearize(tree, ["a"] * tree.count("XX")), "in_order"
-                ),
+            tuple(
+                linearize(
+                    find_tree(tree, tree.count("XX"), "normalised"), "in_order"
+                )
             )
             for tree in well_formed_up_to(7)
         }
         well_formed = {
             each
             for each in sequences_up_to(7, symbols, "XX")  # the first child
-            if is_well_formed(each, each.count("XX"))
+            if find_tree(each, each.count("XX"), "in_order")
         }
         assert well_formed == expected
 
@@ -182,7 +184,7 @@ class IsWellFormedTest:
         well_formed = {
             symbols
             for symbols in sequences_up_to(7, SYMBOLS, "(A")
-            if is_well_formed(symbols, symbols.count("XX"))
+            if find_tree(symbols, symbols.count("XX"), "normalised")
         }
         assert well_formed == expected
         assert len(expected) > 40
@@ -190,19 +192,27 @@ class IsWellFormedTest:
     def test_number_of_words_must_be_right(self):
         for number in range(5):
             symbols = "(A XX (B XX )B )A".split()
-            assert is_well_formed(symbols, number) == (number == 2)
+            tree = find_tree(symbols, number, "normalised")
+            assert bool(tree) == (number == 2)
 
     def test_linearizations_do_not_mix(self):
-        assert is_well_formed(["<A>", "<NN/>", "</A>"], 1)
-        assert not is_well_formed(["<A>", "XX", "</A>"], 1)
-        assert not is_well_formed(["(A", "XX", "</A>"], 1)
-        assert is_well_formed(["XX", "A(", "A)"], 1)
-        assert not is_well_formed(["XX", "A(", ")A"], 1)
-        assert not is_well_formed(["(A", "XX", "A)"], 1)
+        for text, expected in [
+            ("<A> <NN/> </A>", {"tagged"}),
+            ("<A> XX </A>", set()),
+            ("(A XX </A>", set()),
+            ("XX A( A)", {"in_order"}),
+            ("XX A( )A", set()),
+            ("(A XX A)", set()),
+        ]:
+            names = {n for n in LINEARIZATIONS if find_tree(text.split(), 1, n)}
+            assert names == expected
 
 
 class DelinearizeTest:
     def test_root_may_stand_where_it_is_not_needed(self):
-        tree = delinearize("(TOP (S XX )S )TOP".split(), ["a"])
-        assert tree == delinearize("(S XX )S".split(), ["a"])
+        tree, other = (
+            delinearize(text.split(), ["a"], "normalised")
+            for text in ("(TOP (S XX )S )TOP", "(S XX )S")
+        )
+        assert tree == other
         assert str(tree) == "(TOP (S (XX a)))"

@@ -51,7 +51,7 @@ class TagPunctuationTest:
         wrong = []
         for tree in tree_examples.sample():
             words = tree.words()
-            bare = delinearize(linearize(tree), words)
+            bare = delinearize(linearize(tree), words, "normalised")
             tags = tag_punctuation(bare).tags()
             wrong += [
                 word

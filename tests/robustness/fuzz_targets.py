@@ -58,7 +58,7 @@ def trees(content):
     for tree in read_treebank([_file("a.mrg", content)]):
         assert parse_tree(str(tree)) == tree
         symbols = linearization.linearize(tree, "tagged")
-        read = linearization.delinearize(symbols, tree.words())
+        read = linearization.delinearize(symbols, tree.words(), "tagged")
         assert read == tree or read.children == (tree,)
 
 

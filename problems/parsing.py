@@ -39,7 +39,7 @@ _SETTINGS = ("linearization", "augmentation_rounds", "skip_bad")
 _ONE_OF_THEM = f"one of {', '.join(LINEARIZATIONS)}"
 # As the rules of `check_attributes`.
 RULES = {
-    "linearization": (LINEARIZATIONS.__contains__, _ONE_OF_THEM, '"tagged"'),
+    "linearization": (LINEARIZATIONS.__contains__, _ONE_OF_THEM),
     "augmentation_rounds": at_least(0),
     "treebank_weight": at_least(1),
 }

@@ -108,34 +108,30 @@ def read_steps(text, name="the text", first_line=1):
     is_empty = True  # the innermost open bracket
     is_complete = False
     for match in _TOKEN.finditer(text):
-        token = match.lastgroup
-        if token in ("glued", "stray") or is_complete:
-            break
-        if token == "close" and is_empty:
-            break
+        token, kind = match.lastgroup, None
+        if token == "glued":
+            kind = token
+        elif is_complete:
+            kind = "surplus"
+        elif token == "stray" or (token == "close" and is_empty):
+            kind = token
+        elif token == "label" and labels and not match["label"]:
+            kind = token
+        elif token == "label" and len(labels) == MAX_NESTING:
+            kind = "deep"
+        if kind:
+            raise _make_error(text, match, kind, name, first_line)
         if token == "word":
             yield "leaf", match["tag"], match["word"]
         elif token == "close":
             yield "close", labels.pop(), None
-        elif labels and not match["label"]:
-            break
         else:
             labels.append(match["label"])
-            if len(labels) > MAX_NESTING:
-                break
             yield "open", match["label"], None
         is_empty = token == "label"
         is_complete = not labels
-    else:
-        if is_complete:
-            return
-        match = None
-    kind = match.lastgroup if match else "empty"
-    if len(labels) > MAX_NESTING:
-        kind = "deep"
-    elif kind != "glued" and is_complete:
-        kind = "surplus"
-    raise UserError(_describe_fault(text, match, kind, name, first_line))
+    if not is_complete:
+        raise _make_error(text, None, "empty", name, first_line)
 
 
 def _check_encoding(text, name, first_line):
@@ -151,8 +147,8 @@ def _check_encoding(text, name, first_line):
             raise make_encoding_error(name, number, content, len(before))
 
 
-def _describe_fault(text, match, kind, name, first_line):
-    """Returns the error message about a text, faulty from `match` on."""
+def _make_error(text, match, kind, name, first_line):
+    """Returns the error about a text, faulty from `match` on."""
     num_opened, num_closed = text.count("("), text.count(")")
     start = match.start() if match else 0
     excerpt = text[start:].partition("\n")[0].rstrip()
@@ -164,4 +160,6 @@ def _describe_fault(text, match, kind, name, first_line):
         place = f"where {num_opened:,} are opened and {num_closed:,} are closed"
     rule, way_out = _FAULTS[kind]
     line = first_line + text.count("\n", 0, start)
-    return f"{rule}. Received: {name}, line {line}, {place}. {way_out}"
+    return UserError(
+        f"{rule}. Received: {name}, line {line}, {place}. {way_out}"
+    )

@@ -19,8 +19,7 @@ def at_least(minimum, allows_none=False, rest=""):
         is_whole = fields.is_kind(value, int) and value >= minimum
         return is_whole or (allows_none and value is None)
 
-    example = "32000" if rest else str(minimum + 2)
-    return follows, f"an integer of at least {minimum}{rest}", example
+    return follows, f"an integer of at least {minimum}{rest}"
 
 
 def _are_texts(value):
@@ -29,13 +28,9 @@ def _are_texts(value):
     return is_sequence and all(isinstance(text, str) for text in value)
 
 
-_LANGUAGE = (
-    lambda value: isinstance(value, str),
-    "a text, the code of a language",
-    '"en"',
-)
+_LANGUAGE = lambda v: isinstance(v, str), "a text, the code of a language"
 _TYPES = f"one of {', '.join(VOCABULARY_TYPES)}"
-# By attribute: whether a value follows its rule, the rule, and such a value.
+# By attribute: whether a value follows its rule, and the rule.
 _RULES = {
     "inputs_language": _LANGUAGE,
     "targets_language": _LANGUAGE,
@@ -44,7 +39,6 @@ _RULES = {
     "vocabulary_temperature": (
         lambda value: isinstance(value, int | float) and value >= 1,
         "a number of at least 1",
-        "1",
     ),
     "splits": (
         lambda value: (
@@ -56,20 +50,17 @@ _RULES = {
         ),
         "a tuple of different names of letters, digits and -, with "
         '"train" among them',
-        '("train", "dev", "test")',
     ),
-    "user_symbols": (_are_texts, "a tuple of texts", '("<num>", "<url>")'),
-    "normalize_text": (lambda v: isinstance(v, bool), "a bool", "False"),
-    "vocabulary_type": (VOCABULARY_TYPES.__contains__, _TYPES, '"words"'),
+    "user_symbols": (_are_texts, "a tuple of texts"),
+    "normalize_text": (lambda v: isinstance(v, bool), "a bool"),
+    "vocabulary_type": (VOCABULARY_TYPES.__contains__, _TYPES),
     "source_vocabulary_type": (
         (None, *VOCABULARY_TYPES).__contains__,
         f"None, or {_TYPES}",
-        '"characters"',
     ),
     "character_coverage": (
         lambda value: value is None or 0 < value <= 1,
         "None, or a number above 0 and at most 1",
-        "0.9995",
     ),
 }
 
@@ -91,17 +82,19 @@ def check_attributes(problem, tmp_dir):
     )
 
 
-def check_attribute(problem, name, follows, rule, example):
+def check_attribute(problem, name, follows, rule):
     """Raises a `UserError` if an attribute does not follow its rule.
 
-    `follows` tells whether a value does; `example` is one that does.
+    `follows` tells whether a value does.
     """
     value = getattr(problem, name)
     if not follows(value):
+        # The usual value is that of the first base class.
+        bases = [vars(c) for c in type(problem).__mro__ if name in vars(c)]
         raise UserError(
             f"`{name}` of a problem must be {rule}. Received: "
             f"{type(problem).__name__}.{name} = {value!r}. Write for example "
-            f"{name} = {example}."
+            f"{name} = {bases[-1][name]!r}."
         )
 
 

@@ -63,6 +63,22 @@ def check_seed(seed):
         )
 
 
+def check_heads(d_model, num_heads, d_k=None, d_v=None):
+    """Raises a `UserError` unless the heads can divide the model."""
+    if num_heads < 1:
+        raise UserError(
+            f"`num_heads` must be 1 or more. Received: num_heads={num_heads}. "
+            f"Use a divisor of d_model={d_model}, such as 1."
+        )
+    if d_model % num_heads and not (d_k and d_v):
+        divisor = max(n for n in range(1, num_heads) if d_model % n == 0)
+        raise UserError(
+            "`d_model` must be divisible by `num_heads`. Received: "
+            f"d_model={d_model}, num_heads={num_heads}. Use a divisor of "
+            f"d_model such as {divisor}, or set both d_k and d_v."
+        )
+
+
 def quote(value):
     """Returns a value as code that an error quotes, cut if it is long."""
     try:

@@ -35,7 +35,9 @@ def compute_token_sums(targets, logits, weights=None):
 
 
 class _TokenMean(keras.metrics.Metric):
-    """Divides a sum that subclasses choose by the number of real tokens."""
+    """Divides one of the `compute_token_sums` by the number of real tokens."""
+
+    summed: int  # which of the sums
 
     def __init__(self, name, dtype):
         super().__init__(name=name, dtype=dtype)
@@ -46,10 +48,8 @@ class _TokenMean(keras.metrics.Metric):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         weights = token_weights(sample_weight)
-        negative_log, correct, num_tokens = compute_token_sums(
-            y_true, y_pred, weights
-        )
-        total = self.choose(negative_log, correct)
+        *sums, num_tokens = compute_token_sums(y_true, y_pred, weights)
+        total = sums[self.summed]
         self.total.assign_add(ops.cast(total, self.total.dtype))
         self.num_tokens.assign_add(ops.cast(num_tokens, self.total.dtype))
 
@@ -73,11 +73,10 @@ class MaskedAccuracy(_TokenMean):
             of shape `(batch, length)`. Defaults to None.
     """
 
+    summed = 1
+
     def __init__(self, name="accuracy", dtype="float32"):
         super().__init__(name, dtype)
-
-    def choose(self, negative_log, correct):
-        return correct
 
 
 @serializable
@@ -88,11 +87,10 @@ class Perplexity(_TokenMean):
     the name defaults to "perplexity".
     """
 
+    summed = 0
+
     def __init__(self, name="perplexity", dtype="float32"):
         super().__init__(name, dtype)
-
-    def choose(self, negative_log, correct):
-        return negative_log
 
     def result(self):
         return ops.exp(super().result())

@@ -62,13 +62,7 @@ class ModelConfig:
 
     def __post_init__(self):
         fields.check(self, _RULES)
-        if self.d_model % self.num_heads and not (self.d_k and self.d_v):
-            raise UserError(
-                "`d_model` must be divisible by `num_heads`. Received: "
-                f"d_model={self.d_model}, num_heads={self.num_heads}. Use a "
-                f"divisor of d_model such as {_near_divisor(self)}, or set "
-                "both d_k and d_v."
-            )
+        fields.check_heads(self.d_model, self.num_heads, self.d_k, self.d_v)
         if self.model_class and self.span_labels:
             raise UserError(
                 "`span_labels` must be 0 with a model of your own. Received: "
@@ -241,9 +235,3 @@ def _attention(name, config):
 
 def _norm(name, width):
     return {f"{name}/gamma": (width,), f"{name}/beta": (width,)}
-
-
-def _near_divisor(config):
-    numbers = range(1, config.d_model + 1)
-    divisors = [number for number in numbers if config.d_model % number == 0]
-    return min(divisors, key=lambda number: abs(number - config.num_heads))

@@ -203,13 +203,9 @@ class Adafactor(keras.optimizers.Optimizer):
         return averages
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "beta_2_decay": self.beta_2_decay,
-            "epsilon_1": self.epsilon_1,
-            "epsilon_2": self.epsilon_2,
-            "clip_threshold": self.clip_threshold,
-        }
+        names = "beta_2_decay", "epsilon_1", "epsilon_2", "clip_threshold"
+        own = {name: getattr(self, name) for name in names}
+        return {**super().get_config(), **own}
 
 
 def _root_mean_square(values):

@@ -56,11 +56,7 @@ class InverseSquareRootSchedule(
         return self.factor * (self.d_model * self.warmup_steps) ** -0.5
 
     def get_config(self):
-        return {
-            "d_model": self.d_model,
-            "warmup_steps": self.warmup_steps,
-            "factor": self.factor,
-        }
+        return dict(vars(self))
 
 
 @serializable

@@ -7,31 +7,16 @@ import keras
 PACKAGE = "keras_transformer"
 # Every class that a saved model may name, by the module that defines it.
 CLASSES = {
-    "keras_transformer.layers": (
-        "Decoder",
-        "DecoderLayer",
-        "Dropout",
-        "Encoder",
-        "EncoderLayer",
-        "FeedForward",
-        "FusedAttention",
-        "LearnedPositionalEncoding",
-        "MultiHeadAttention",
-        "Residual",
-        "SharedEmbedding",
-        "SinusoidalPositionalEncoding",
-        "SpanClassifier",
-        "TokenEmbeddings",
-    ),
-    "keras_transformer.losses": ("SmoothedCrossEntropy",),
-    "keras_transformer.metrics": ("MaskedAccuracy", "Perplexity"),
-    "keras_transformer.optimizers": ("Adafactor",),
-    "keras_transformer.schedules": (
-        "CosineSchedule",
-        "InverseSquareRootSchedule",
-    ),
-    "keras_transformer.parsing.parsing_transformer": ("ParsingTransformer",),
-    "keras_transformer.transformer": ("Transformer",),
+    "layers": "Decoder DecoderLayer Dropout Encoder EncoderLayer FeedForward "
+    "FusedAttention LearnedPositionalEncoding MultiHeadAttention Residual "
+    "SharedEmbedding SinusoidalPositionalEncoding SpanClassifier "
+    "TokenEmbeddings",
+    "losses": "SmoothedCrossEntropy",
+    "metrics": "MaskedAccuracy Perplexity",
+    "optimizers": "Adafactor",
+    "schedules": "CosineSchedule InverseSquareRootSchedule",
+    "parsing.parsing_transformer": "ParsingTransformer",
+    "transformer": "Transformer",
 }
 
 
@@ -59,7 +44,7 @@ class _NotYetImported:
 
 
 for _module, _names in CLASSES.items():
-    for _name in _names:
+    for _name in _names.split():
         keras.saving.get_custom_objects().setdefault(
-            f"{PACKAGE}>{_name}", _NotYetImported(_module, _name)
+            f"{PACKAGE}>{_name}", _NotYetImported(f"{PACKAGE}.{_module}", _name)
         )

@@ -84,10 +84,10 @@ class RegistryTest:
     def test_the_list_names_every_class_that_registers_itself(self):
         listed = {
             f"keras_transformer>{name}": getattr(
-                importlib.import_module(module), name
+                importlib.import_module(f"keras_transformer.{module}"), name
             )
             for module, names in serialization.CLASSES.items()
-            for name in names
+            for name in names.split()
         }
         registered = {
             name: cls

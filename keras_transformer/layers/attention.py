@@ -4,17 +4,12 @@ import functools
 
 from keras import ops
 
+from keras_transformer import fields
+from keras_transformer.layers import projection
 from keras_transformer.layers.cache import count_remembered
 from keras_transformer.layers.cache import make_slots
 from keras_transformer.layers.dropout import make_inner_dropout
 from keras_transformer.layers.local_attention import attend_to_neighbours
-from keras_transformer.layers.projection import SMALL_BRANCH_ENDS
-from keras_transformer.layers.projection import check_heads
-from keras_transformer.layers.projection import check_initializer
-from keras_transformer.layers.projection import make_branch_end_initializer
-from keras_transformer.layers.projection import make_projection_initializer
-from keras_transformer.layers.projection import project
-from keras_transformer.layers.projection import project_to_heads
 from keras_transformer.layers.relative_positions import Distances
 from keras_transformer.layers.relative_positions import add_tables
 from keras_transformer.layers.sequence_layer import SequenceLayer
@@ -109,13 +104,13 @@ class MultiHeadAttention(SequenceLayer):
         d_v=None,
         attention_dropout=0.0,
         neighbourhood_size=0,
-        initializer=SMALL_BRANCH_ENDS,
+        initializer=projection.SMALL_BRANCH_ENDS,
         attention_bias=False,
         max_relative_position=0,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        check_heads(d_model, num_heads, d_k, d_v)
+        fields.check_heads(d_model, num_heads, d_k, d_v)
         if neighbourhood_size < 0:
             raise ValueError(
                 "`neighbourhood_size` must be 0 or more. Received: "
@@ -128,7 +123,7 @@ class MultiHeadAttention(SequenceLayer):
         self.d_v = d_v or d_model // num_heads
         self.attention_dropout = attention_dropout
         self.neighbourhood_size = neighbourhood_size
-        self.initializer = check_initializer(initializer)
+        self.initializer = projection.check_initializer(initializer)
         self.attention_bias = attention_bias
         self.max_relative_position = max_relative_position
         self.dropout_layer = make_inner_dropout(
@@ -149,7 +144,7 @@ class MultiHeadAttention(SequenceLayer):
             self.add_matrix(
                 name,
                 (self.d_model, columns),
-                make_projection_initializer(
+                projection.make_projection_initializer(
                     self.initializer, self.d_model, joint_columns
                 ),
             )
@@ -162,7 +157,7 @@ class MultiHeadAttention(SequenceLayer):
         self.output_kernel = self.add_matrix(
             "output",
             (values_width, self.d_model),
-            make_branch_end_initializer(self.initializer),
+            projection.make_branch_end_initializer(self.initializer),
         )
         self.biases = {}  # by the name of the projection
         if self.attention_bias:
@@ -171,9 +166,6 @@ class MultiHeadAttention(SequenceLayer):
                 self.biases[name] = self.add_bias(f"{name}_bias", width)
         if self.max_relative_position and memory_shape is None:
             self.relative_tables = add_tables(self)
-
-    def compute_output_shape(self, query_shape, memory_shape=None):
-        return query_shape
 
     # Keras would fill arguments called `mask` or `query_mask` with its masks.
     def call(
@@ -379,14 +371,14 @@ class MultiHeadAttention(SequenceLayer):
         biases = [
             self._cast(self.biases[name]) for name in names if self.biases
         ]
-        return project_to_heads(x, kernels, self.num_heads, biases)
+        return projection.project_to_heads(x, kernels, self.num_heads, biases)
 
     def _project_heads(self, heads):
         bias = self._cast(self.biases["output"]) if self.biases else None
         kernel = self._cast(self.merge(self.output_kernel))
         # (batch, query_len, num_heads, d_v)
         heads = ops.transpose(heads, (0, 2, 1, 3))
-        return project(heads, kernel, bias)
+        return projection.project(heads, kernel, bias)
 
     def _cast(self, weight):
         # `step` runs outside `__call__`, where Keras does not cast weights.

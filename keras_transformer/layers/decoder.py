@@ -33,15 +33,10 @@ class DecoderLayer(TransformerLayer):
             `(batch, input_len, d_model)`.
         padding_mask: Boolean tensor of shape `(batch, input_len)`, True for
             real tokens of `encoded`. Defaults to None: all are real.
-        segments: Integer tensor of shape `(batch, target_len)` of packed rows.
-            Positions attend only to those of their number. Defaults to None.
+        segments, attention_mask, return_weights: As in `EncoderLayer`, of the
+            targets.
         encoded_segments: Integer tensor of shape `(batch, input_len)`, the
             numbers of `encoded`. Needed with `segments`. Defaults to None.
-        attention_mask: Boolean tensor of shape `(query_len, key_len)` or
-            `(batch, query_len, key_len)`, which restricts self-attention
-            further. Both lengths are `target_len`. Defaults to None.
-        return_weights: Boolean, whether to return attention weights as well.
-            Defaults to False.
 
     Returns:
         Tensor of shape `(batch, target_len, d_model)`. With `return_weights`
@@ -61,7 +56,9 @@ class DecoderLayer(TransformerLayer):
     def __init__(self, d_model, num_heads, d_ff, *args, **options):
         super().__init__(d_model, num_heads, d_ff, *args, **options)
         self.self_attention = self.make_attention("self_attention")
-        self.cross_attention = self.make_attention("cross_attention")
+        self.cross_attention = self.make_attention(
+            "cross_attention", neighbourhood_size=0, max_relative_position=0
+        )
         self.feed_forward = self.make_feed_forward()
         # Files of version 0.1 contain the names of these attributes.
         self.self_residual = self.make_residual("self_attention")
@@ -78,9 +75,6 @@ class DecoderLayer(TransformerLayer):
         self.cross_residual.build(x_shape)
         self.feed_forward.build(x_shape)
         self.feed_forward_residual.build(x_shape)
-
-    def compute_output_shape(self, x_shape, encoded_shape=None):
-        return x_shape
 
     def call(
         self,
@@ -176,9 +170,6 @@ class Decoder(LayerStack):
         check_sequence(encoded_shape or x_shape, self.options.d_model)
         super().build(x_shape)
 
-    def compute_output_shape(self, x_shape, encoded_shape=None):
-        return x_shape
-
     def call(
         self,
         x,
@@ -190,13 +181,9 @@ class Decoder(LayerStack):
         return_weights=False,
         training=None,
     ):
+        masks = padding_mask, segments, encoded_segments, attention_mask
         return self.apply(
-            x,
-            encoded,
-            padding_mask=padding_mask,
-            segments=segments,
-            encoded_segments=encoded_segments,
-            attention_mask=attention_mask,
+            *(x, encoded, *masks),
             return_weights=return_weights,
             training=training,
         )

@@ -23,8 +23,6 @@ class EncoderLayer(TransformerLayer):
 
     Pass `padding_mask` whenever sequences are padded. With `causal=True` it is
     a layer of a decoder-only language model, and needs no causal mask.
-    `attention_mask` restricts attention further; a position may attend to
-    another only if all masks allow it.
 
     Args:
         d_model, num_heads, d_ff: As in `LayerOptions`.
@@ -34,15 +32,8 @@ class EncoderLayer(TransformerLayer):
 
     Call arguments:
         x: Tensor of shape `(batch, length, d_model)`.
-        padding_mask: Boolean tensor of shape `(batch, length)`, True for real
-            tokens. Defaults to None, which means that all are real.
-        segments: Integer tensor of shape `(batch, length)` of packed rows.
-            Positions attend only to those of their number. Defaults to None.
-        attention_mask: Boolean tensor of shape `(query_len, key_len)` or
-            `(batch, query_len, key_len)`, True where a query may attend to a
-            key. Both lengths are `length`. Defaults to None.
-        return_weights: Boolean, whether to return attention weights as well.
-            Defaults to False.
+        padding_mask, segments, attention_mask, return_weights: As in
+            `MultiHeadAttention`, where `query_len` and `key_len` are `length`.
 
     Returns:
         Tensor of shape `(batch, length, d_model)`. With `return_weights` also
@@ -157,10 +148,7 @@ class Encoder(LayerStack):
         training=None,
     ):
         return self.apply(
-            x,
-            padding_mask=padding_mask,
-            segments=segments,
-            attention_mask=attention_mask,
+            *(x, padding_mask, segments, attention_mask),
             return_weights=return_weights,
             training=training,
         )

@@ -4,11 +4,8 @@ import functools
 
 from keras import ops
 
+from keras_transformer.layers import projection
 from keras_transformer.layers.dropout import make_inner_dropout
-from keras_transformer.layers.projection import SMALL_BRANCH_ENDS
-from keras_transformer.layers.projection import check_initializer
-from keras_transformer.layers.projection import make_branch_end_initializer
-from keras_transformer.layers.projection import project
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_choice
 from keras_transformer.layers.sequence_layer import check_sequence
@@ -62,7 +59,7 @@ class FeedForward(SequenceLayer):
         d_model,
         d_ff,
         activation_dropout=0.0,
-        initializer=SMALL_BRANCH_ENDS,
+        initializer=projection.SMALL_BRANCH_ENDS,
         activation="relu",
         **kwargs,
     ):
@@ -73,7 +70,7 @@ class FeedForward(SequenceLayer):
         self.d_model = d_model
         self.d_ff = d_ff
         self.activation_dropout = activation_dropout
-        self.initializer = check_initializer(initializer)
+        self.initializer = projection.check_initializer(initializer)
         self.dropout_layer = make_inner_dropout(
             activation_dropout, self.dtype_policy
         )
@@ -84,7 +81,7 @@ class FeedForward(SequenceLayer):
         shape = self.d_model, self.d_ff
         self.inner_kernel = self.add_matrix("inner", shape, "glorot_uniform")
         self.inner_bias = self.add_bias("inner_bias", self.d_ff)
-        initializer = make_branch_end_initializer(self.initializer)
+        initializer = projection.make_branch_end_initializer(self.initializer)
         self.outer_kernel = self.add_matrix("outer", shape[::-1], initializer)
         self.outer_bias = self.add_bias("outer_bias", self.d_model)
 
@@ -96,6 +93,6 @@ class FeedForward(SequenceLayer):
         )
         # (batch, length, d_ff)
         activation = ACTIVATIONS[self.activation]
-        hidden = project(x, inner, self.inner_bias, activation)
+        hidden = projection.project(x, inner, self.inner_bias, activation)
         hidden = self.dropout_layer(hidden, training=training)
-        return project(hidden, outer, self.outer_bias)
+        return projection.project(hidden, outer, self.outer_bias)

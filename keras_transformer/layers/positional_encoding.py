@@ -136,17 +136,14 @@ class NoPositionalEncoding(SequenceLayer):
         return x
 
 
-def make_positions(positional_encoding, max_length, d_model, **options):
+def make_positions(kind, max_length, d_model, **options):
     """Makes the layer that one of `POSITIONAL_ENCODINGS` stands for."""
     check_choice(
-        "positional_encoding",
-        positional_encoding,
-        POSITIONAL_ENCODINGS,
-        "sinusoidal",
+        "positional_encoding", kind, POSITIONAL_ENCODINGS, "sinusoidal"
     )
-    if positional_encoding == "learned":
+    if kind == "learned":
         return LearnedPositionalEncoding(max_length, d_model, **options)
-    if positional_encoding == "none":
+    if kind == "none":
         return NoPositionalEncoding(**options)
-    tensor2tensor = positional_encoding == "tensor2tensor"
+    tensor2tensor = kind == "tensor2tensor"
     return SinusoidalPositionalEncoding(tensor2tensor, **options)

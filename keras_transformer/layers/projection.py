@@ -154,19 +154,3 @@ def _count_positions(x):
     # In a graph of TensorFlow, `ops.shape` makes five operations for each axis
     # whose size is unknown, such as the batch, which is not needed here.
     return x.shape[1] if x.shape[1] is not None else ops.shape(x)[1]
-
-
-def check_heads(d_model, num_heads, d_k, d_v):
-    """Raises a `ValueError` unless the heads can divide the model."""
-    if num_heads < 1:
-        raise ValueError(
-            f"`num_heads` must be 1 or more. Received: num_heads={num_heads}. "
-            f"Use a divisor of d_model={d_model}, such as 1."
-        )
-    if d_model % num_heads and not (d_k and d_v):
-        divisor = max(n for n in range(1, num_heads) if d_model % n == 0)
-        raise ValueError(
-            "`d_model` must be divisible by `num_heads`. Received: "
-            f"d_model={d_model}, num_heads={num_heads}. Use a divisor of "
-            f"d_model such as {divisor}, or set d_k and d_v."
-        )

@@ -10,6 +10,8 @@ from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_choice
 from keras_transformer.serialization import serializable
 
+NORM_EPSILON = 1e-6  # that of Tensor2Tensor; Keras' default is 1e-3
+
 
 class LayerNormalization(Quantizable, keras.layers.LayerNormalization):
     """Normalises vectors, `(batch, length, d_model)`, to mean 0, variance 1.
@@ -20,6 +22,9 @@ class LayerNormalization(Quantizable, keras.layers.LayerNormalization):
     rounding, and so are the arguments except `axis`, `center` and `scale`. The
     computation is in float32 in every precision but float64.
     """
+
+    def __init__(self, epsilon=NORM_EPSILON, **kwargs):
+        super().__init__(epsilon=epsilon, **kwargs)
 
     def call(self, inputs, training=False):
         # The weights are in low precision under pure policies like "bfloat16".
@@ -92,9 +97,6 @@ def _compute_slopes(slopes, normed, scale, gamma, dtype):
     return ops.cast(by_rows * scale, dtype), by_gamma, by_beta
 
 
-NORM_EPSILON = 1e-6  # that of Tensor2Tensor; Keras' default is 1e-3
-
-
 @serializable
 class Residual(SequenceLayer):
     """Adds the output of a sub-layer to its input, and normalises.
@@ -134,8 +136,8 @@ class Residual(SequenceLayer):
         self.dropout = dropout
         self.norm = check_choice("norm", norm, ("post", "pre"), "post")
         self.norm_epsilon = norm_epsilon
-        self.norm_layer = make_layer_norm(
-            "norm", self.dtype_policy, norm_epsilon
+        self.norm_layer = LayerNormalization(
+            norm_epsilon, dtype=self.dtype_policy, name="norm"
         )
         self.dropout_layer = Dropout(
             dropout, dtype=self.dtype_policy, name="dropout"
@@ -157,8 +159,3 @@ class Residual(SequenceLayer):
         # Section 5.4 applies dropout to a sub-layer's output, before the sum.
         summed = x + self.dropout_layer(output, training=training)
         return self.norm_layer(summed) if self.norm == "post" else summed
-
-
-def make_layer_norm(name, dtype, epsilon=NORM_EPSILON):
-    """Makes the layer normalisation that every part of the model uses."""
-    return LayerNormalization(epsilon=epsilon, dtype=dtype, name=name)

@@ -86,8 +86,8 @@ class SequenceLayer(Quantizable, keras.layers.Layer):
                 "that attend, and leave mask_zero out."
             )
 
-    def compute_output_shape(self, input_shape):
-        return input_shape
+    def compute_output_shape(self, *shapes, **named_shapes):
+        return [*shapes, *named_shapes.values()][0]
 
     def compute_output_spec(self, *args, **kwargs):
         # Traces `call`: `return_weights` adds outputs to the shape above.

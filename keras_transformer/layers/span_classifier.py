@@ -6,7 +6,7 @@ from keras import ops
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.projection import add_bias
 from keras_transformer.layers.projection import project
-from keras_transformer.layers.residual import make_layer_norm
+from keras_transformer.layers.residual import LayerNormalization
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_vectors
 from keras_transformer.serialization import serializable
@@ -60,7 +60,9 @@ class SpanClassifier(SequenceLayer):
         self.dropout_layer = Dropout(
             dropout, dtype=self.dtype_policy, name="dropout"
         )
-        self.norm_layer = make_layer_norm("norm", self.dtype_policy)
+        self.norm_layer = LayerNormalization(
+            dtype=self.dtype_policy, name="norm"
+        )
         self.freeze_parts()
 
     def build(self, input_shape):

@@ -14,8 +14,8 @@ from keras_transformer.layers.cache import make_slots
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.projection import SMALL_BRANCH_ENDS
 from keras_transformer.layers.residual import NORM_EPSILON
+from keras_transformer.layers.residual import LayerNormalization
 from keras_transformer.layers.residual import Residual
-from keras_transformer.layers.residual import make_layer_norm
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_masks
 from keras_transformer.masks import ancestor_mask
@@ -66,61 +66,34 @@ class TransformerLayer(SequenceLayer):
         super().__init__(**kwargs)
         self.options = self.options_class(*args, **options)
 
-    def make_attention(self, name):
-        """Makes an attention sub-layer of the class that the options name.
+    def make_part(self, cls, name, like=None, **changes):
+        """Makes a sub-layer from those options that its constructor takes.
 
-        Only "self_attention" is restricted, and has relative positions.
+        They are the arguments of `like`, by default `cls`. Another attention
+        need not take them all, so those with their defaults are left out.
         """
-        options, cls = self.options, MultiHeadAttention
-        is_self = name == "self_attention"
-        if options.attention:
-            cls = keras.saving.get_registered_object(options.attention)
-        # Another attention need not take these arguments, so they are left out
-        # if they have their defaults.
-        optional = {
-            "d_k": (options.d_k, None),
-            "d_v": (options.d_v, None),
-            "neighbourhood_size": (is_self * options.neighbourhood_size, 0),
-            "initializer": (options.initializer, SMALL_BRANCH_ENDS),
-            "attention_bias": (options.attention_bias, False),
-            "max_relative_position": (
-                is_self * options.max_relative_position,
-                0,
-            ),
+        names = inspect.signature((like or cls).__init__).parameters
+        values = {**vars(self.options), **changes}
+        arguments = {
+            field.name: values[field.name]
+            for field in dataclasses.fields(self.options)
+            if field.name in names and values[field.name] != field.default
         }
-        return cls(
-            d_model=options.d_model,
-            num_heads=options.num_heads,
-            attention_dropout=options.attention_dropout,
-            **{
-                key: v for key, (v, default) in optional.items() if v != default
-            },
-            name=name,
-            dtype=self.dtype_policy,
-        )
+        return cls(**arguments, name=name, dtype=self.dtype_policy)
+
+    def make_attention(self, name, **changes):
+        """Makes an attention sub-layer of the class that the options name."""
+        cls = MultiHeadAttention
+        if self.options.attention:
+            cls = keras.saving.get_registered_object(self.options.attention)
+        return self.make_part(cls, name, MultiHeadAttention, **changes)
 
     def make_feed_forward(self):
-        options = self.options
-        return FeedForward(
-            options.d_model,
-            options.d_ff,
-            activation_dropout=options.activation_dropout,
-            initializer=options.initializer,
-            activation=options.activation,
-            name="feed_forward",
-            dtype=self.dtype_policy,
-        )
+        return self.make_part(FeedForward, "feed_forward")
 
     def make_residual(self, name):
         """Makes the residual connection around the sub-layer of this name."""
-        options = self.options
-        return Residual(
-            options.dropout,
-            norm=options.norm,
-            norm_epsilon=options.norm_epsilon,
-            name=f"{name}_residual",
-            dtype=self.dtype_policy,
-        )
+        return self.make_part(Residual, f"{name}_residual")
 
     def attend(self, attention, *vectors, return_weights, **options):
         """Returns the output of an attention sub-layer, and weights or None."""
@@ -173,7 +146,7 @@ def check_options(owner, options, layer_class, *classes):
     """
     fields = dataclasses.fields(layer_class.options_class)
     names = {field.name for field in fields}
-    for cls in (owner, *classes, keras.layers.Layer):
+    for cls in (owner, *classes, SequenceLayer, keras.layers.Layer):
         names |= inspect.signature(cls.__init__).parameters.keys()
     names -= {"self", "args", "kwargs", "options"}
     for name in options.keys() - names:
@@ -193,19 +166,10 @@ class LayerStack(SequenceLayer):
 
     layer_class: type
 
-    def __init__(
-        self,
-        num_layers,
-        name=None,
-        dtype=None,
-        trainable=True,
-        lora_rank=None,
-        lora_alpha=None,
-        **options,
-    ):
+    def __init__(self, num_layers, **options):
         check_options(type(self), options, self.layer_class)
-        shared = {"name": name, "dtype": dtype, "trainable": trainable}
-        super().__init__(lora_rank, lora_alpha, **shared)
+        names = "name", "dtype", "trainable", "lora_rank", "lora_alpha"
+        super().__init__(**take_options(options, names))
         if num_layers < 1:
             raise ValueError(
                 "`num_layers` must be at least 1. Received: "
@@ -223,8 +187,10 @@ class LayerStack(SequenceLayer):
         # With pre-norm, no layer normalises its own output.
         self.final_norm = None
         if self.options.norm == "pre":
-            self.final_norm = make_layer_norm(
-                "final_norm", self.dtype_policy, self.options.norm_epsilon
+            self.final_norm = LayerNormalization(
+                self.options.norm_epsilon,
+                dtype=self.dtype_policy,
+                name="final_norm",
             )
         self.freeze_parts()
 
@@ -276,7 +242,7 @@ class LayerStack(SequenceLayer):
             past.append(slots)
         return self.finish(x), cache._replace(ancestors=ancestors, past=past)
 
-    def apply(self, x, *encoded, return_weights, **options):
+    def apply(self, x, *arguments, return_weights, training):
         """Applies all layers to `x`; the rest are the arguments of a layer.
 
         With `return_weights` it also returns a list for each kind of attention
@@ -284,7 +250,11 @@ class LayerStack(SequenceLayer):
         """
         weights = []
         for layer in self.stack:
-            x = layer(x, *encoded, return_weights=return_weights, **options)
+            x = layer(
+                *(x, *arguments),
+                return_weights=return_weights,
+                training=training,
+            )
             if return_weights:
                 x, *weights_of_layer = x
                 weights.append(weights_of_layer)

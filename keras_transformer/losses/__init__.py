@@ -2,10 +2,10 @@
 
 from keras_transformer.losses.cross_entropy import SmoothedCrossEntropy
 from keras_transformer.losses.cross_entropy import smoothed_cross_entropy
-from keras_transformer.losses.guided_alignment import alignment_loss
+from keras_transformer.losses.guidance import alignment_loss
+from keras_transformer.losses.guidance import span_loss
 from keras_transformer.losses.projected import projected_consistency
 from keras_transformer.losses.projected import projected_cross_entropy
-from keras_transformer.losses.spans import span_loss
 
 __all__ = [
     "SmoothedCrossEntropy",

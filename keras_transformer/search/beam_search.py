@@ -6,10 +6,10 @@ from keras import ops
 from keras import tree
 
 from keras_transformer.search.beams import NEVER
+from keras_transformer.search.beams import exclude_end
+from keras_transformer.search.beams import exclude_repetitions
 from keras_transformer.search.beams import select
 from keras_transformer.search.beams import top_k
-from keras_transformer.search.exclusion import exclude_end
-from keras_transformer.search.exclusion import exclude_ids
 from keras_transformer.search.lexical_constraint import MISSING_ID
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
@@ -49,10 +49,6 @@ class Candidates(typing.NamedTuple):
     log_probs: typing.Any  # float32 (batch, candidates)
 
 
-def observe_nothing(candidates, search):
-    """Does nothing; the default observer of `beam_search`."""
-
-
 def beam_search(
     step,
     state,
@@ -67,7 +63,7 @@ def beam_search(
     forbidden=(),
     fixed_length=None,
     lexical=None,
-    observe=observe_nothing,
+    observe=None,
 ):
     """Finds the sequences with the highest length-normalised probability.
 
@@ -119,7 +115,7 @@ def beam_search(
             least two beams and no sampler.
         observe: Function of `Candidates` and the `Search` that they lead to,
             called at each position. It needs a loop that runs step by step,
-            as TensorFlow's eager mode has. By default nothing is done.
+            as TensorFlow's eager mode has. Defaults to None.
 
     Returns:
         `Finished`: int32 sequences of shape `(batch, num_hypotheses, length)`
@@ -144,15 +140,23 @@ def beam_search(
     def advance(position, search, results):
         if fixed_length is None:
             search, results = _drop_done(search, results, alpha)
-        logits, search = _compute_logits(step, search, position)
-        allowed = exclude_ids(
-            logits, search, position, min_length, no_repeat_ngram_size
-        )
+        before = ops.maximum(position - 1, 0)  # at position 0 all ids are 0
+        last_ids = ops.take(search.alive.sequences, before, axis=2)
+        logits, state = step(last_ids, position, search.state)
+        search = search._replace(state=state)
+        allowed = logits = ops.cast(logits, "float32")
+        if min_length:
+            allowed = exclude_end(allowed, position < min_length)
+        if no_repeat_ngram_size:
+            allowed = exclude_repetitions(
+                allowed, search.alive.sequences, position, no_repeat_ngram_size
+            )
         candidates = _find_candidates(
             logits, allowed, search, position, sampler, forbidden, lexical
         )
         search = _extend_beams(candidates, search, position, alpha, lexical)
-        observe(candidates, search)
+        if observe:
+            observe(candidates, search)
         return position + 1, search, results
 
     _, last, results = ops.while_loop(
@@ -286,14 +290,6 @@ def _keep_best(finished, new_hypotheses):
     # Among equals `top_k` takes the first, so `NEVER` replaces nothing.
     scores, best = ops.top_k(both.scores, finished.scores.shape[1])
     return Finished(select(both.sequences, best), scores)
-
-
-def _compute_logits(step, search, position):
-    """Returns the logits of the next ids, and the search after the step."""
-    before = ops.maximum(position - 1, 0)  # at position 0 all ids are 0
-    last_ids = ops.take(search.alive.sequences, before, axis=2)
-    logits, state = step(last_ids, position, search.state)
-    return ops.cast(logits, "float32"), search._replace(state=state)
 
 
 def _find_candidates(

@@ -1,9 +1,11 @@
-"""Selects beams, and the largest of many numbers."""
+"""Selects beams and the largest of many numbers, and excludes ids."""
 
 import typing
 
 from keras import ops
 from keras import tree
+
+from keras_transformer.token_ids import END_ID
 
 BLOCK = 100  # approximate number of values that a maximum is taken of
 NEVER = float("-inf")  # log-probability of impossible events
@@ -99,3 +101,35 @@ def _block_size(length):
     near = range(BLOCK // 2, 2 * BLOCK + 1)
     divisors = [size for size in near if length % size == 0]
     return min(divisors, key=lambda size: abs(size - BLOCK), default=1)
+
+
+def exclude_end(logits, is_excluded):
+    """Excludes the end wherever `is_excluded` is true.
+
+    The logits of excluded ids, `(batch, beam, vocab_size)`, become minus
+    infinity.
+    """
+    is_end = ops.equal(ops.arange(logits.shape[-1]), END_ID)
+    return ops.where(is_end & is_excluded, NEVER, logits)
+
+
+def exclude_repetitions(logits, sequences, position, size):
+    """Excludes the ids with which the last `size` ids would occur again."""
+    # An id may not come again after the `size - 1` ids that it followed.
+    places = ops.arange(ops.shape(sequences)[2])
+    is_next = (places >= size - 1) & (places < position)
+    is_next = ops.broadcast_to(is_next, ops.shape(sequences))
+    for back in range(1, size):
+        last = ops.take(sequences, ops.maximum(position - back, 0), axis=2)
+        earlier = ops.roll(sequences, back, axis=2)
+        is_next = is_next & ops.equal(earlier, last[:, :, None])
+    vocab_size = logits.shape[-1]
+    rows = ops.arange(ops.size(sequences), dtype="int32") // ops.size(places)
+    ids = ops.reshape(sequences, (-1,)) + vocab_size * rows
+    counts = ops.scatter(
+        ids[:, None],
+        ops.cast(ops.reshape(is_next, (-1,)), "int32"),
+        (ops.size(logits),),
+    )
+    is_excluded = ops.reshape(counts > 0, ops.shape(logits))
+    return ops.where(is_excluded, NEVER, logits)

@@ -5,7 +5,6 @@ from keras import ops
 
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beam_search import length_penalty
-from keras_transformer.search.beam_search import observe_nothing
 from keras_transformer.search.beams import JointState
 from keras_transformer.search.sampling import make_sampler
 from keras_transformer.token_ids import NEVER_WRITTEN
@@ -26,7 +25,7 @@ def find_hypotheses(
     fixed_length=None,
     constraint=None,
     lexical=None,
-    observe=observe_nothing,
+    observe=None,
     neighbours=None,
 ):
     """Finds the translations of a batch of encoded sentences.

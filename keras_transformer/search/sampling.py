@@ -3,9 +3,7 @@
 import numpy as np
 from keras import ops
 
-from keras_transformer.layers.random_bits import RandomBits
-from keras_transformer.layers.random_bits import scramble
-from keras_transformer.layers.random_bits import uint32
+from keras_transformer.layers import dropout
 from keras_transformer.search.beams import NEVER
 from keras_transformer.search.beams import top_k
 
@@ -34,9 +32,9 @@ def make_sampler(options, seeds, forbidden=()):
         if options.top_p < 1.0:
             logits = _keep_nucleus(logits, options.top_p)
         # The odd constant of MurmurHash3 makes positions differ in many bits.
-        offset = uint32(0xC2B2AE35) * ops.cast(position + 1, "uint32")
+        offset = dropout.uint32(0xC2B2AE35) * ops.cast(position + 1, "uint32")
         seeds_here = ops.cast(ops.take(seeds, rows), "uint32")  # (batch,)
-        bits = RandomBits(scramble(seeds_here + offset))
+        bits = dropout.RandomBits(dropout.scramble(seeds_here + offset))
         noise = _gumbel(bits.draw(ops.shape(logits)))
         # The Gumbel-max trick: with such noise, the argmax of logits is
         # distributed as their softmax.

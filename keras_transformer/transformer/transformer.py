@@ -23,6 +23,9 @@ from keras_transformer.serialization import serializable
 # The options that the embeddings take, not the layers.
 EMBEDDING_OPTIONS = ("tied_embeddings", "input_vocab_size")
 EMBEDDING_OPTIONS += ("scale_embeddings", "output_bias")
+# The options that the model itself keeps.
+OWN_OPTIONS = ("vocab_size", "positional_encoding", "max_length", "packed")
+OWN_OPTIONS += ("decoder_start",)
 PARTS = ("embedding", "encoder", "decoder")  # each may be frozen
 
 
@@ -360,15 +363,8 @@ class Transformer(Quantizable, keras.Model):
             **dataclasses.asdict(self.decoder.options),
             "num_layers": self.encoder.num_layers,
             "num_decoder_layers": self.decoder.num_layers,
-            "vocab_size": self.vocab_size,
-            "input_vocab_size": self.embedding.input_vocab_size,
-            "tied_embeddings": self.embedding.tied_embeddings,
-            "positional_encoding": self.positional_encoding,
-            "max_length": self.max_length,
-            "packed": self.packed,
-            "scale_embeddings": self.embedding.scale_embeddings,
-            "output_bias": self.embedding.output_bias,
-            "decoder_start": self.decoder_start,
+            **{name: getattr(self, name) for name in OWN_OPTIONS},
+            **{n: getattr(self.embedding, n) for n in EMBEDDING_OPTIONS},
             "frozen": [p for p in PARTS if not getattr(self, p).trainable],
             **(lora if self.lora_rank else {}),
             "dtype": policy,

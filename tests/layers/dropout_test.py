@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_transformer.layers import Dropout
 from keras_transformer.layers import dropout_noise
-from keras_transformer.layers.random_bits import derive_seeds
+from keras_transformer.layers.dropout import derive_seeds
 
 RATE = 0.3
 SEEDS = np.random.default_rng(0).integers(-(2**31), 2**31, 64).astype("int32")

@@ -5,8 +5,8 @@ import math
 from keras import ops
 
 from keras_transformer.layers import dropout_noise
-from keras_transformer.layers.random_bits import RandomBits
-from keras_transformer.layers.random_bits import derive_seeds
+from keras_transformer.layers.dropout import RandomBits
+from keras_transformer.layers.dropout import derive_seeds
 from keras_transformer.losses import alignment_loss
 from keras_transformer.losses import projected_consistency
 from keras_transformer.losses import projected_cross_entropy

@@ -1,5 +1,7 @@
 """What the processor of this machine can do."""
 
+import re
+
 
 def processor_flags():
     """Returns the names of the processor's features, such as `avx512_vnni`.
@@ -9,10 +11,7 @@ def processor_flags():
     """
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
-            for line in file:
-                name, _, values = line.partition(":")
-                if name.strip() == "flags":
-                    return set(values.split())
+            flags = re.search(r"^flags\s*:(.*)", file.read(), re.MULTILINE)
     except OSError:  # not on Linux
-        pass
-    return set()
+        return set()
+    return set(flags[1].split()) if flags else set()

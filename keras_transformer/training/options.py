@@ -40,25 +40,6 @@ class TrainingOptions:
             )
 
 
-_RULES = (
-    fields.between(
-        1,
-        fields.LARGEST,
-        "eval_frequency",
-        "keep_checkpoint_max",
-        "early_stopping_patience",
-    ),
-    fields.between(
-        0,
-        fields.LARGEST,
-        "eval_steps",
-        "timed_checkpoint_minutes",
-        "keep_checkpoint_every_n_hours",
-        "save_checkpoints_secs",
-    ),
-)
-
-
 @dataclasses.dataclass(frozen=True)
 class StartOptions(TrainingOptions):
     """Says what `train` begins with, besides problem and hyper-parameters.
@@ -81,13 +62,23 @@ class StartOptions(TrainingOptions):
     worker_gpu: int = 0  # number of devices; 0 = all
     xla: str = "auto"  # or "on", "off"
 
-    def __post_init__(self):
-        super().__post_init__()
-        values = {n: v for n, v in vars(self).items() if v is not None}
-        fields.check_ranges(type(self), values, _START_RULES)
 
-
-_START_RULES = (
+_RULES = (
+    fields.between(
+        1,
+        fields.LARGEST,
+        "eval_frequency",
+        "keep_checkpoint_max",
+        "early_stopping_patience",
+    ),
+    fields.between(
+        0,
+        fields.LARGEST,
+        "eval_steps",
+        "timed_checkpoint_minutes",
+        "keep_checkpoint_every_n_hours",
+        "save_checkpoints_secs",
+    ),
     fields.between(1, fields.LARGEST, "train_steps"),
     fields.between(0.001, fields.LARGEST, "train_minutes"),
     fields.between(0, fields.LARGEST_SEED, "random_seed"),

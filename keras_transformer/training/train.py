@@ -1,6 +1,7 @@
 """Training, started by one function."""
 
 import dataclasses
+import math
 import os
 import sys
 import typing
@@ -14,7 +15,6 @@ from keras_transformer.training import start
 from keras_transformer.training.backends.cluster import read_cluster
 from keras_transformer.training.options import StartOptions
 from keras_transformer.training.options import TrainingOptions
-from keras_transformer.training.recommendation import recommend
 
 if typing.TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,20 @@ if typing.TYPE_CHECKING:
 # Positions per side that batch_tokens="auto" takes at most, if they make up the
 # whole update.
 MAX_TOKENS = 25000
+# Of docs/which_recipe.md, by the number of pairs.
+FEW_PAIRS = 500_000  # for a model as wide as base
+MANY_PAIRS = 2_000_000  # for a narrower one
+WIDE = 512  # d_model of base
+# The flags of kt-trainer for at most this many pairs of training.
+RECIPES = {
+    20_000: (
+        "--hparams_set=transformer_low_resource "
+        "--hparams=consistency=r_drop,dropout=0.2,batch_tokens=1024"
+    ),
+    60_000: "--hparams_set=transformer_low_resource",
+    MANY_PAIRS: "--hparams_set=transformer_low_resource --hparams=dropout=0.1",
+    math.inf: "--hparams_set=transformer_base",
+}
 # Settings that every run needs.
 NEEDED = ("problem", "hparams_set", "data_dir")
 
@@ -81,7 +95,10 @@ def train(
         chosen = dataclasses.replace(chosen, warm_start_from=origin)
         hparams = _make_hparams(hparams, settings, chosen, run, is_new)
         train_steps = hparam.find_train_steps(hparams, chosen.train_steps)
-        problem = _open_problem(problem, settings)
+        if isinstance(problem, str | None):
+            # The run records this path; another command may start elsewhere.
+            data_dir = os.path.abspath(settings["data_dir"])
+            problem = registry.get_problem(settings["problem"], data_dir)
         if chosen.tmp_dir is not None:
             problem.generate(chosen.tmp_dir)
         measure = settings["measure"] or problem.measure
@@ -171,14 +188,6 @@ def _make_hparams(hparams, settings, options, earlier_run, is_new):
     return dataclasses.replace(hparams, **changes)
 
 
-def _open_problem(problem, settings):
-    if not isinstance(problem, str | None):
-        return problem
-    # The run records this path, and another command may start elsewhere.
-    data_dir = os.path.abspath(settings["data_dir"])
-    return registry.get_problem(settings["problem"], data_dir)
-
-
 def _make_record(problem, settings):
     """Returns the entries of `run.json` that stay the same when resuming."""
     return {
@@ -235,3 +244,24 @@ def _check_beginning(problem, hparams, options, is_chief):
         if advice := recommend(splits["train"]["pairs"], hparams.d_model):
             print(advice, file=sys.stderr)
     return {}
+
+
+def recommend(num_pairs, d_model):
+    """Returns a message that recommends another set, or None if this one fits.
+
+    >>> print(recommend(29000, 512))
+    29,000 pairs are few for a model of d_model 512. Consider \
+--hparams_set=transformer_low_resource; see docs/which_recipe.md.
+    >>> recommend(29000, 256)
+    """
+    if d_model >= WIDE and num_pairs < FEW_PAIRS:
+        amount = "few"
+    elif d_model < WIDE and num_pairs > MANY_PAIRS:
+        amount = "many"
+    else:
+        return None
+    flags = next(RECIPES[limit] for limit in RECIPES if num_pairs <= limit)
+    return (
+        f"{num_pairs:,} pairs are {amount} for a model of d_model {d_model}. "
+        f"Consider {flags}; see docs/which_recipe.md."
+    )

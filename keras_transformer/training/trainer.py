@@ -202,7 +202,9 @@ class Trainer:
 
     def _train_epoch(self, train_steps):
         """Trains on the rest of the epoch, or until training must stop."""
-        token_pairs, plan = self._plan_epoch()
+        begin = time.perf_counter()
+        token_pairs, plan = self.epochs.plan(self.progress["epoch"])
+        self._count_time(begin, waited=time.perf_counter() - begin)
         if self.progress["batch"] >= len(plan):
             raise UserError(
                 f"The data in {self.problem.directory} have changed since the "
@@ -263,13 +265,6 @@ class Trainer:
         if self.run.checkpoints.steps:
             return hparams.effective_batch_tokens or hparams.batch_tokens
         return self.problem.update_positions(hparams)
-
-    def _plan_epoch(self):
-        """Returns the pairs of an epoch and the plan of its batches."""
-        begin = time.perf_counter()
-        planned = self.epochs.plan(self.progress["epoch"])
-        self._count_time(begin, waited=time.perf_counter() - begin)
-        return planned
 
     def _update(self, batch, size, waited):
         """Starts an update, then reads the figures of the update before it."""

@@ -49,7 +49,7 @@ def figures(model, kind, part, num_positions=64, guidance=None, **changes):
     # In eager mode a custom gradient of TensorFlow may use no variable.
     weights = [(w, ops.convert_to_tensor(to_numpy(w))) for w in model.weights]
     with keras.StatelessScope(state_mapping=weights):
-        loss, sums = objective(model, hparams, *part, num_positions, guidance)
+        loss, sums = objective(model, hparams, num_positions, *part, guidance)
     values = (loss, sums["loss_sum"], sums["consistency_sum"])
     return [float(to_numpy(x)) for x in values]
 

@@ -2,8 +2,8 @@ import pytest
 
 from keras_transformer.hparam import parse_overrides
 from keras_transformer.registry import get_hparams
-from keras_transformer.training.recommendation import RECIPES
-from keras_transformer.training.recommendation import recommend
+from keras_transformer.training.train import RECIPES
+from keras_transformer.training.train import recommend
 
 
 class RecommendTest:

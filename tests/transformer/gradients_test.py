@@ -60,7 +60,7 @@ def sum_losses(model):
         logits = model({"inputs": IDS, "targets": IDS})
         return ops.sum(smoothed_cross_entropy(IDS, logits))
     seeds = np.zeros(len(IDS), "int32")
-    return objective(model, HParams(), IDS, IDS, seeds, IDS.size, SPANS)[0]
+    return objective(model, HParams(), IDS.size, IDS, IDS, seeds, SPANS)[0]
 
 
 class GradientsTest:

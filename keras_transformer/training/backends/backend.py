@@ -6,6 +6,7 @@ import math
 import keras
 
 from keras_transformer.errors import UserError
+from keras_transformer.metrics import compute_token_sums
 from keras_transformer.optimizers import make_optimizer
 from keras_transformer.runs.building import POLICIES
 from keras_transformer.runs.building import build_transformer
@@ -144,6 +145,11 @@ class Backend(abc.ABC):
         if self.precision == "float16":
             self.optimizer = keras.optimizers.LossScaleOptimizer(self.optimizer)
         self.optimizer.build(self.model.trainable_variables)
+
+    def _compute_token_sums(self, inputs, targets):
+        features = {"inputs": inputs, "targets": targets}
+        logits = self.model(features, training=False)
+        return compute_token_sums(targets, logits)
 
     def _use_rate(self, rate):
         """Makes the update that is being compiled use a rate by the clock."""

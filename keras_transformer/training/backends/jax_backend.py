@@ -17,12 +17,7 @@ from jax.sharding import PartitionSpec
 
 from keras_transformer.data.batches.prefetch import prefetch
 from keras_transformer.files.quiet import silence
-from keras_transformer.metrics import compute_token_sums
-from keras_transformer.training.backends.backend import Backend
-from keras_transformer.training.backends.backend import ModelTooLarge
-from keras_transformer.training.backends.backend import OutOfMemory
-from keras_transformer.training.backends.backend import WorkerLost
-from keras_transformer.training.backends.backend import select_devices
+from keras_transformer.training.backends import backend
 from keras_transformer.training.backends.cluster import read_cluster
 from keras_transformer.training.backends.memory import machine_bytes
 from keras_transformer.training.backends.memory import process_peak_bytes
@@ -40,7 +35,7 @@ _LOST_WORKER = ("ABORTED", "CANCELLED", "DEADLINE_EXCEEDED", "UNAVAILABLE")
 _LOST_WORKER += ("Gloo", "NCCL")
 
 
-class JaxBackend(Backend):
+class JaxBackend(backend.Backend):
     """Computes updates with JAX, on several machines with `TF_CONFIG`.
 
     It uses `num_devices`, or with 0 all devices of the machine. Every device
@@ -65,7 +60,7 @@ class JaxBackend(Backend):
             f"{device.platform}:{device.id}" for device in connect_workers()
         ]
         if cluster.num_workers == 1:
-            devices = select_devices(devices, num_devices, "JAX")
+            devices = backend.select_devices(devices, num_devices, "JAX")
         self.distribution = keras.distribution.DataParallel(devices=devices)
         num_replicas = cluster.num_workers * len(devices)
         super().__init__(hparams, precision, num_replicas, cluster)
@@ -77,7 +72,7 @@ class JaxBackend(Backend):
         self._state = None
 
     def build(self, vocab_size, input_vocab_size=None):
-        too_large = ModelTooLarge(self.hparams)
+        too_large = backend.ModelTooLarge(self.hparams)
         with self._explain_errors(too_large), self.distribution.scope():
             self._make_model_and_optimizer(vocab_size, input_vocab_size)
             if self.num_workers > 1:
@@ -217,7 +212,7 @@ class JaxBackend(Backend):
         # JAX has one class for all errors of a device. Gloo's are a ValueError.
         except (jax.errors.JaxRuntimeError, ValueError) as error:
             if "RESOURCE_EXHAUSTED" in str(error):
-                raise too_large or OutOfMemory(
+                raise too_large or backend.OutOfMemory(
                     self.hparams.batch_tokens
                 ) from error
             is_lost = any(word in str(error) for word in _LOST_WORKER)
@@ -225,7 +220,7 @@ class JaxBackend(Backend):
                 raise
             # On exit, JAX would wait for the lost worker and then abort.
             atexit.register(_end_process)
-            raise WorkerLost(str(error)) from error
+            raise backend.WorkerLost(str(error)) from error
 
     def _on_each_device(self, function, mesh, in_specs):
         """Makes each device run a function on its part of the arguments."""
@@ -282,35 +277,23 @@ class JaxBackend(Backend):
         sums, _ = lax.scan(add, zeros, mine, unroll=is_one)
         return lax.psum(sums, AXIS)
 
-    @contextlib.contextmanager
     def _set_values(self, weights, fixed):
-        """Gives these values to the variables of the model in a context."""
-        variables = (
-            self.model.trainable_variables + self.model.non_trainable_variables
-        )
-        mapping = list(zip(variables, [*weights, *fixed], strict=True))
-        with keras.StatelessScope(state_mapping=mapping):
-            yield self.model
+        """Returns a scope that gives these values to the model's variables."""
+        model, values = self.model, [*weights, *fixed]
+        variables = model.trainable_variables + model.non_trainable_variables
+        mapping = list(zip(variables, values, strict=True))
+        return keras.StatelessScope(state_mapping=mapping)
 
     def _part_loss(self, weights, fixed, factor, part):
-        with self._set_values(weights, fixed) as model:
-            loss, sums = objective(
-                model,
-                self.hparams.training,
-                part["inputs"],
-                part["targets"],
-                part["seeds"],
-                part["targets"].size,
-                part.get("guidance"),
-            )
+        arrays = [part[name] for name in self.parts]
+        with self._set_values(weights, fixed):
+            hparams, size = self.hparams.training, part["targets"].size
+            loss, sums = objective(self.model, hparams, size, *arrays)
         return loss * factor, sums
 
     def _token_sums(self, weights, fixed, inputs, targets):
-        with self._set_values(weights, fixed) as model:
-            logits = model(
-                {"inputs": inputs, "targets": targets}, training=False
-            )
-            return lax.psum(compute_token_sums(targets, logits), AXIS)
+        with self._set_values(weights, fixed):
+            return lax.psum(self._compute_token_sums(inputs, targets), AXIS)
 
 
 def connect_workers():

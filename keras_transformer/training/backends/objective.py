@@ -4,13 +4,10 @@ import math
 
 from keras import ops
 
+from keras_transformer import losses
 from keras_transformer.layers import dropout_noise
 from keras_transformer.layers.dropout import RandomBits
 from keras_transformer.layers.dropout import derive_seeds
-from keras_transformer.losses import alignment_loss
-from keras_transformer.losses import projected_consistency
-from keras_transformer.losses import projected_cross_entropy
-from keras_transformer.losses import span_loss
 from keras_transformer.masks import padding_mask
 
 # Number of target positions whose logits are in memory at once. Smaller chunks
@@ -25,7 +22,7 @@ SECOND_PASS, CUTOFF = 1, 2
 
 
 def objective(
-    model, hparams, inputs, targets, seeds, num_positions, guidance=None
+    model, hparams, num_positions, inputs, targets, seeds, guidance=None
 ):
     """Computes the training loss, summed over a part of a batch.
 
@@ -55,13 +52,10 @@ def objective(
     divergence without its weight.
     """
     num_chunks = count_chunks(hparams, num_positions)
+    part = model, hparams, inputs, targets, seeds, num_chunks
     if hparams.consistency == "none":
-        return _single_pass(
-            model, hparams, inputs, targets, seeds, num_chunks, guidance
-        )
-    return _consistent_passes(
-        model, hparams, inputs, targets, seeds, num_chunks
-    )
+        return _single_pass(*part, guidance)
+    return _consistent_passes(*part)
 
 
 def count_chunks(hparams, num_positions):
@@ -76,17 +70,17 @@ def _single_pass(model, hparams, inputs, targets, seeds, num_chunks, guidance):
     with dropout_noise(seeds):
         if hasattr(model, "spans"):
             decoded, logits = model.decode_and_classify(features, training=True)
-            loss = span_loss(logits, guidance, padding_mask(inputs))
+            loss = losses.span_loss(logits, guidance, padding_mask(inputs))
             added = SPAN_WEIGHT * loss
         elif hparams.guided_alignment:
             decoded, weights = model.decode(
                 features, training=True, return_weights=True
             )
-            loss = alignment_loss(weights["cross"][-1], guidance)
+            loss = losses.alignment_loss(weights["cross"][-1], guidance)
             added = hparams.guided_alignment * loss
         else:
             decoded = model.decode(features, training=True)
-    loss = projected_cross_entropy(
+    loss = losses.projected_cross_entropy(
         *model.embedding.factors(decoded),
         targets,
         hparams.label_smoothing,
@@ -113,7 +107,7 @@ def _consistent_passes(model, hparams, inputs, targets, seeds, num_chunks):
     is_symmetric = hparams.consistency == "r_drop"
     passes = ops.split(decoded, 2)
     (first, matrix), (second, _) = map(model.embedding.factors, passes)
-    loss, *sums = projected_consistency(
+    loss, *sums = losses.projected_consistency(
         first,
         second,
         matrix,

@@ -11,19 +11,14 @@ from tensorflow.python.distribute.values import PerReplicaSpec
 from keras_transformer.data.batches.dataset import make_update_dataset
 from keras_transformer.data.batches.dataset import make_update_spec
 from keras_transformer.errors import UserError
-from keras_transformer.metrics import compute_token_sums
-from keras_transformer.training.backends.backend import Backend
-from keras_transformer.training.backends.backend import ModelTooLarge
-from keras_transformer.training.backends.backend import OutOfMemory
-from keras_transformer.training.backends.backend import WorkerLost
-from keras_transformer.training.backends.backend import select_devices
+from keras_transformer.training.backends import backend
 from keras_transformer.training.backends.cluster import read_cluster
 from keras_transformer.training.backends.memory import machine_bytes
 from keras_transformer.training.backends.memory import process_peak_bytes
 from keras_transformer.training.backends.objective import objective
 
 
-class TensorflowBackend(Backend):
+class TensorflowBackend(backend.Backend):
     """Computes updates with TensorFlow, on several machines with `TF_CONFIG`.
 
     With 0 devices the backend uses all GPUs of the machine, or the processor if
@@ -56,13 +51,13 @@ class TensorflowBackend(Backend):
         )
         self._updates = {}  # the compiled update for each number of rounds
         self._evaluate = tf.function(
-            self._token_sums,
+            self._compute_token_sums,
             input_signature=[spec["inputs"]] * 2,
             autograph=False,
         )
 
     def build(self, vocab_size, input_vocab_size=None):
-        too_large = ModelTooLarge(self.hparams)
+        too_large = backend.ModelTooLarge(self.hparams)
         with self._explain_errors(too_large), self.strategy.scope():
             self._make_model_and_optimizer(vocab_size, input_vocab_size)
 
@@ -103,7 +98,9 @@ class TensorflowBackend(Backend):
         try:
             yield
         except tf.errors.ResourceExhaustedError as error:
-            raise too_large or OutOfMemory(self.hparams.batch_tokens) from error
+            raise too_large or backend.OutOfMemory(
+                self.hparams.batch_tokens
+            ) from error
         except LOST_WORKER as error:
             # A single process raises these errors for other reasons.
             if self.num_workers == 1:
@@ -114,7 +111,7 @@ class TensorflowBackend(Backend):
                 for line in error.message.splitlines()
                 if line.strip() and not line.startswith(beginnings)
             )
-            raise WorkerLost(next(reasons, "")) from error
+            raise backend.WorkerLost(next(reasons, "")) from error
 
     def evaluate(self, inputs, targets):
         with self._explain_errors():
@@ -221,30 +218,17 @@ class TensorflowBackend(Backend):
         return {**sums, **figures}
 
     def _part_gradients(self, *arguments):
-        inputs, targets, seeds, *guidance, num_tokens = arguments
+        *parts, num_tokens = arguments
         weights = self.model.trainable_variables
         with tf.GradientTape() as tape:
-            loss, sums = objective(
-                self.model,
-                self.hparams.training,
-                inputs,
-                targets,
-                seeds,
-                self.positions_at_once,
-                *guidance,
-            )
+            hparams, size = self.hparams.training, self.positions_at_once
+            loss, sums = objective(self.model, hparams, size, *parts)
             loss = loss / num_tokens
             if self.precision == "float16":
                 loss = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(loss, [weight.value for weight in weights])
         # The gradient of an embedding can be sparse. Sums need dense gradients.
         return sums, [tf.convert_to_tensor(g) for g in gradients]
-
-    def _token_sums(self, inputs, targets):
-        logits = self.model(
-            {"inputs": inputs, "targets": targets}, training=False
-        )
-        return compute_token_sums(targets, logits)
 
 
 class FusedAdam(keras.optimizers.Adam):
@@ -329,7 +313,7 @@ def make_strategy(num_devices):
         for device in tf.config.list_logical_devices(kind)
         if kind == "GPU" or not gpus
     ]
-    devices = select_devices(devices, num_devices, "TensorFlow")
+    devices = backend.select_devices(devices, num_devices, "TensorFlow")
     if len(devices) == 1:
         return tf.distribute.get_strategy()
     return tf.distribute.MirroredStrategy(devices)

@@ -128,7 +128,7 @@ def _evaluate(run, problem, steps, arrays):
     # The average is measured on one machine, even if training used several.
     os.environ.pop("TF_CONFIG", None)
     load_backend()
-    from keras_transformer.training.average_report import report_average
+    from keras_transformer.training.evaluator import report_average
 
     # A share of the start is meant to lose some quality on the run's dev set.
     warn = not FLAGS.start_share

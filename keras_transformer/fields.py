@@ -127,11 +127,8 @@ def is_kind(value, kind):
 
 def between(low, high, *names):
     """Returns the rule for `check` that fields are from `low` to `high`."""
-
-    def accepts(value):
-        return low <= value <= high
-
-    return f"from {low:,} to {high:,}", accepts, names
+    rule = f"from {low:,} to {high:,}"
+    return rule, lambda value: low <= value <= high, names
 
 
 def one_of(choices, *names):

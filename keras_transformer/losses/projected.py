@@ -161,12 +161,10 @@ def projected_cross_entropy(
 
 
 def _compute_chunk(rows, targets, kernel, kept):
-    """Computes the loss of a chunk of positions together with its gradients.
+    """Computes the loss of a chunk, as `sum_over_chunks` takes it.
 
-    The term of label smoothing that needs only mean logits is left out. `rows`
-    are `(rows, d_model)`, `targets` `(rows,)` with 0 where padded, `kernel`
-    `(vocab_size, d_model)`, and `kept` is 1 - eps_ls. Returns the sum, the
-    gradient of the rows, and that of the kernel in float32.
+    The term of label smoothing that needs only mean logits is left out, and
+    `kept` is 1 - eps_ls.
     """
     real = ops.cast(padding_mask(targets), "float32")
     output = _compute_output(rows, kernel, targets)
@@ -253,14 +251,10 @@ def projected_consistency(
 
 
 def _compute_chunk_of_two(rows, targets, kernel, kept, weight, counts):
-    """Computes the sums of a chunk together with the gradients of the loss.
+    """Computes loss, cross-entropy and divergence of a chunk of two passes.
 
-    The term of label smoothing that needs only mean logits is left out. `rows`
-    are `(rows, 2, d_model)`, `targets` `(rows,)`, 0 where padded, `kernel`
-    `(vocab_size, d_model)`, `kept` is 1 - eps_ls, and `counts` are the weights
-    of both passes. Returns the sums of loss, cross-entropy and divergence in
-    one vector, the gradient of the loss for the rows, and that for the kernel
-    in float32.
+    `rows` are `(rows, 2, d_model)`, and `counts` the weights of both passes.
+    The rest is as in `_compute_chunk`.
     """
     # Each pass is the other's target: the divergence pulls both towards each
     # other. Both logits of a chunk exist at once, but only for this chunk.

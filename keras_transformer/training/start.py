@@ -55,7 +55,6 @@ class MissingSetting(UserError):
         self.name = name
 
 
-@contextlib.contextmanager
 def lock_run(path, is_chief=True):
     """Keeps a second process from training in the directory of a run.
 
@@ -63,11 +62,9 @@ def lock_run(path, is_chief=True):
     The chief makes the directory if need be; other machines lock nothing.
     """
     if not is_chief:
-        yield
-        return
+        return contextlib.nullcontext()
     check_directory(path, "`output_dir`")
-    with lock_directory(path, wait=False):
-        yield
+    return lock_directory(path, wait=False)
 
 
 def open_earlier_run(path):
@@ -100,11 +97,7 @@ def check_recorded_paths(options):
 def check_data(problem, hparams, path=None):
     """Checks that a run can make its model, its batches and its evaluations.
 
-    It raises a `UserError` if data are missing, if a sentence fits into no
-    batch, if the vocabulary has no merges to leave out or cannot spell noise,
-    if targets have tags, if there are no word alignments to be guided by, or if
-    the machine lacks the memory. With the run's `path`, it also checks that its
-    disk can take a checkpoint.
+    With the run's `path`, it also checks that its disk can take a checkpoint.
     """
     is_turned = any(targets == "source" for _, targets in problem.directions)
     tags = {corpus.get("tag") for corpus in problem.corpora("train")} - {None}

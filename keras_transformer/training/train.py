@@ -88,7 +88,7 @@ def train(
         run = start.open_earlier_run(output_dir)
         # A run that saved no checkpoint starts over, so that its settings can
         # be corrected; nothing is lost.
-        is_new = not start.has_checkpoint(output_dir)
+        is_new = not (run and run.checkpoints.steps)
         settings = _merge_settings(problem, hparams, chosen, run)
         # A run that ended before its first checkpoint still records it.
         origin = find_directory(settings["warm_start_from"])

@@ -1,6 +1,6 @@
 """What is said about an average that is worse than a checkpoint."""
 
-from keras_transformer.training.average_report import compare
+from keras_transformer.training.evaluator import compare
 
 
 class CompareTest:

@@ -10,7 +10,7 @@ from keras_transformer.metrics import compute_token_sums
 from keras_transformer.optimizers import make_optimizer
 from keras_transformer.runs.building import POLICIES
 from keras_transformer.runs.building import build_transformer
-from keras_transformer.training.backends.cluster import Cluster
+from keras_transformer.training.backends.cluster import read_cluster
 
 # The arrays of a batch that are divided among rounds and replicas.
 PARTS = ("inputs", "targets", "seeds")
@@ -27,7 +27,8 @@ class Backend(abc.ABC):
 
     compiles_each_shape = False  # whether each shape of a batch is compiled
 
-    def __init__(self, hparams, precision, num_replicas, cluster=Cluster()):
+    def __init__(self, hparams, precision, num_replicas):
+        cluster = read_cluster()
         self.hparams = hparams
         self.precision = precision
         self.num_replicas = num_replicas

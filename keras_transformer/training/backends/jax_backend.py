@@ -63,7 +63,7 @@ class JaxBackend(backend.Backend):
             devices = backend.select_devices(devices, num_devices, "JAX")
         self.distribution = keras.distribution.DataParallel(devices=devices)
         num_replicas = cluster.num_workers * len(devices)
-        super().__init__(hparams, precision, num_replicas, cluster)
+        super().__init__(hparams, precision, num_replicas)
         self.local_mesh = self.distribution.device_mesh.backend_mesh
         self.mesh = self.local_mesh
         if cluster.num_workers > 1:

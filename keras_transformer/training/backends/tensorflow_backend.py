@@ -28,9 +28,7 @@ class TensorflowBackend(backend.Backend):
 
     def __init__(self, hparams, precision="float32", num_devices=0, xla="auto"):
         self.strategy = make_strategy(num_devices)
-        num_replicas = self.strategy.num_replicas_in_sync
-        cluster = read_cluster()
-        super().__init__(hparams, precision, num_replicas, cluster)
+        super().__init__(hparams, precision, self.strategy.num_replicas_in_sync)
         if precision == "float16" and self.num_replicas > 1:
             raise UserError(
                 "`precision` must be float32 or bfloat16 on several devices. "

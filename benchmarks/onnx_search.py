@@ -1,11 +1,12 @@
-"""Compares a beam search over an ONNX export with that of its run.
+"""Compares translations of an ONNX export with those of its run.
 
-    python benchmarks/onnx_beam.py RUN EXPORT_ONNX/1
+    KERAS_BACKEND=numpy python benchmarks/onnx_search.py RUN EXPORT/1 [NUMBER]
 
-Other programs search an export greedily. Here `beam_search` of this package
-takes the graphs of the export for its steps, in float32 and in 8 bits. It
-translates 200 sources of the test split with a beam of 4. ONNX Runtime computes
-one sentence at a time, with its beams as a batch.
+It translates 200 or NUMBER sources of the test split by the graphs of the
+export, in float32 and in 8 bits, greedily and with a beam of 4, and prints the
+equal translations and BLEU of both. Other programs search an export greedily.
+Here `beam_search` of this package takes its graphs for its steps. ONNX Runtime
+computes one sentence at a time, with its beams as a batch.
 """
 
 import functools
@@ -15,6 +16,7 @@ import typing
 import numpy as np
 from keras import ops
 
+from keras_transformer.decoding.certificate import GREEDY
 from keras_transformer.decoding.certificate import compare
 from keras_transformer.decoding.certificate import translate_ids
 from keras_transformer.decoding.loading import load
@@ -27,7 +29,6 @@ from keras_transformer.search.beams import gather_beams
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import NEVER_WRITTEN
 
-NUM_SENTENCES = 200
 BEAM_SIZE, ALPHA = 4, 0.6
 
 
@@ -72,21 +73,24 @@ class BeamSession(OnnxSession):
         return written[: written.index(END_ID)], float(found.scores[0, 0])
 
 
-def main(run_path, export_path):
+def main(run_path, export_path, number="200"):
     run = RunDirectory(run_path)
-    texts = find_problem(run).text_split("test")[0][:NUM_SENTENCES]
-    limit = {"extra_length": run.hparams.decoding.extra_length}
-    ours = functools.partial(
-        translate_ids,
-        load(run_path),
-        beam_size=BEAM_SIZE,
-        alpha=ALPHA,
-        **limit,
+    texts, references = (
+        side[: int(number)] for side in find_problem(run).text_split("test")
     )
-    for suffix in ("", QUANTIZED):
-        session = BeamSession(export_path, suffix)
-        theirs = functools.partial(session.translate, **limit)
-        print(f"{suffix or '_float32'}: {compare(ours, theirs, texts)}")
+    limit = {"extra_length": run.hparams.decoding.extra_length}
+    translator = load(run_path)
+    searches = {
+        "greedy": (OnnxSession, GREEDY),
+        "beam 4": (BeamSession, {"beam_size": BEAM_SIZE, "alpha": ALPHA}),
+    }
+    for name, (session, options) in searches.items():
+        ours = functools.partial(translate_ids, translator, **options, **limit)
+        for suffix in ("", QUANTIZED):
+            theirs = session(export_path, suffix).translate
+            theirs = functools.partial(theirs, **limit)
+            found = compare(ours, theirs, texts, references)
+            print(f"{name}, {'8 bits' if suffix else 'float32'}: {found}")
 
 
 if __name__ == "__main__":

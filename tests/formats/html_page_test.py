@@ -1,6 +1,7 @@
 """A run as one page: what is refused, and what it does in Chromium."""
 
 import dataclasses
+import json
 import pathlib
 import re
 
@@ -230,3 +231,26 @@ class BrowserTest:
         assert output.count("\n\n") == len(lines) - 1
         assert "👍" in output
         assert page.locator("#output img, #output script").count() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_firefox_translates_as_keras_does(tmp_path):
+    pytest.importorskip("tornado")
+    from firefox import Firefox
+    from firefox import find_firefox
+
+    if not find_firefox():
+        pytest.skip("needs Firefox")
+    run = make_rounded_run(tmp_path)
+    path = pathlib.Path(export(run, tmp_path / "page"))
+    with Firefox() as browser:
+        browser.visit(path.as_uri())
+        results = browser.evaluate(
+            f"opened.then(() => Promise.all({json.dumps(SENTENCES)}.map("
+            "(text) => ask('translate', text, 4))))"
+        )
+        assert not browser.log
+    translate = load(run.path, engine="keras")
+    expected = translate(SENTENCES, beam_size=4)
+    assert [each["text"] for each in results] == expected

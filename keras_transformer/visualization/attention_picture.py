@@ -33,23 +33,20 @@ def write_attention_picture(attention, path, kind="cross"):
     figure, axes = _make_axes(
         num_layers, num_heads, queries, keys, is_large, font_size
     )
-    for layer, row in enumerate(axes):
-        for head, axis in enumerate(row):
-            image = _draw_map(axis, weights[layer, head], kind == "decoder")
-            if is_large:
-                axis.set_title(f"layer {layer + 1}, head {head + 1}")
-            elif layer == 0:
-                axis.set_title(f"head {head + 1}", fontsize=font_size)
-            if is_large or layer == num_layers - 1:
-                keys.label_columns(axis)
-            if is_large or head == 0:
-                queries.label_rows(axis)
-            if not is_large and head == 0:
-                axis.set_ylabel(
-                    f"layer {layer + 1}",
-                    fontsize=font_size,
-                    labelpad=72 * queries.room,
-                )
+    for (layer, head), axis in np.ndenumerate(axes):
+        image = _draw_map(axis, weights[layer, head], kind == "decoder")
+        layer_name, head_name = f"layer {layer + 1}", f"head {head + 1}"
+        if is_large:
+            axis.set_title(f"{layer_name}, {head_name}")
+        elif layer == 0:
+            axis.set_title(head_name, fontsize=font_size)
+        if is_large or layer == num_layers - 1:
+            keys.label(axis, is_below=True)
+        if is_large or head == 0:
+            queries.label(axis, is_below=False)
+        if not is_large and head == 0:
+            space = 72 * queries.room
+            axis.set_ylabel(layer_name, fontsize=font_size, labelpad=space)
     _add_bar(figure, image, font_size)
     figure.suptitle(
         f"{LABELS[kind][1]}\n{QUERIES[kind]} tokens, from top to bottom,\n"
@@ -66,38 +63,34 @@ class _Tokens:
     def __init__(self, tokens):
         step = -(-len(tokens) // MAX_LABELS)  # rounded up
         self.places = range(0, len(tokens), step)
-        self.labels = [_label(tokens[place]) for place in self.places]
+        self.labels = [
+            # A lone mark of a word start is a space.
+            picture.shorten_label(token.removeprefix(WORD_START) or "␣")
+            for token in tokens[::step]
+        ]
         # The side of a map has room for all labels.
         self.inches = max(1.5, 0.115 * len(self.labels))
         self.room = 0.1 + 0.065 * max(map(picture.num_columns, self.labels))
 
-    def label_columns(self, axis):
-        """Writes the labels below a map."""
-        anchor = axis.get_xaxis_transform()
-        options = {"va": "top", "ha": "center", "rotation": 90}
+    def label(self, axis, is_below):
+        """Writes the labels below a map, or to the left of it."""
+        anchor, style = axis.get_yaxis_transform(), {"va": "center"}
+        style |= {"ha": "right", "xytext": (-3, 0)}  # in points
+        if is_below:
+            anchor, style = axis.get_xaxis_transform(), {"va": "top"}
+            style |= {"ha": "center", "xytext": (0, -3), "rotation": 90}
         for place, label in zip(self.places, self.labels):
-            _write(axis, label, (place, 0), anchor, (0, -3), options)
-
-    def label_rows(self, axis):
-        """Writes the labels to the left of a map."""
-        anchor = axis.get_yaxis_transform()
-        options = {"va": "center", "ha": "right"}
-        for place, label in zip(self.places, self.labels):
-            _write(axis, label, (0, place), anchor, (-3, 0), options)
-
-
-def _write(axis, label, place, anchor, offset, options):
-    # Ticks of Matplotlib would take twice the time for thousands of labels.
-    axis.annotate(
-        label,
-        place,
-        offset,  # in points
-        xycoords=anchor,
-        textcoords="offset points",
-        fontsize=7,
-        parse_math=False,  # otherwise "$" in a token would start a formula
-        **options,
-    )
+            # Ticks of Matplotlib would take twice the time for thousands of
+            # labels.
+            axis.annotate(
+                label,
+                (place, 0) if is_below else (0, place),
+                xycoords=anchor,
+                textcoords="offset points",
+                fontsize=7,
+                parse_math=False,  # otherwise "$" would start a formula
+                **style,
+            )
 
 
 def _make_axes(num_layers, num_heads, queries, keys, is_large, font_size):
@@ -115,19 +108,16 @@ def _make_axes(num_layers, num_heads, queries, keys, is_large, font_size):
     width = left + num_heads * (keys.inches + x_gap) + BAR_ROOM
     height = bottom + num_layers * (queries.inches + y_gap) + top
     figure = Figure((width, height), min(120, MAX_PIXELS / max(width, height)))
-    return figure, figure.subplots(
-        num_layers,
-        num_heads,
-        squeeze=False,  # one layer or one head is still a matrix
-        gridspec_kw={
-            "left": left / width,
-            "right": 1 - (BAR_ROOM + x_gap) / width,
-            "bottom": bottom / height,
-            "top": 1 - top / height,
-            "wspace": x_gap / keys.inches,
-            "hspace": y_gap / queries.inches,
-        },
+    figure.subplots_adjust(
+        left=left / width,
+        right=1 - (BAR_ROOM + x_gap) / width,
+        bottom=bottom / height,
+        top=1 - top / height,
+        wspace=x_gap / keys.inches,
+        hspace=y_gap / queries.inches,
     )
+    # One layer or one head is still a matrix.
+    return figure, figure.subplots(num_layers, num_heads, squeeze=False)
 
 
 def _draw_map(axis, weights, is_causal):
@@ -146,17 +136,12 @@ def _draw_map(axis, weights, is_causal):
 def _add_bar(figure, image, font_size):
     width, height = figure.get_size_inches()
     length = min(5, 0.6 * height)  # inches, however large the picture is
-    place = (
-        1 - 0.9 * BAR_ROOM / width,
-        0.5 - 0.5 * length / height,
-        0.2 / width,
-        length / height,
-    )
+    left, bottom = width - 0.9 * BAR_ROOM, (height - length) / 2
+    place = np.array([left, bottom, 0.2, length]) / [
+        width,
+        height,
+        width,
+        height,
+    ]
     bar = figure.colorbar(image, cax=figure.add_axes(place))
     bar.set_label("weight", fontsize=min(font_size, 12))
-
-
-def _label(token):
-    """Returns a token as readable text, without the mark of a word start."""
-    # A lone mark is a space.
-    return picture.shorten_label(token.removeprefix(WORD_START) or "␣")

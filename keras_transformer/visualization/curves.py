@@ -12,7 +12,13 @@ from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.visualization import picture
 
 MAX_VALUE = 1e300
-X_AXES = ("step", "seconds", "epoch")
+# The names of the axes; "pairs" is no column of `metrics.csv`.
+X_AXES = {
+    "step": "updates",
+    "seconds": "seconds of training",
+    "epoch": "epochs",
+    "pairs": "training pairs",
+}
 # These have no separate plot: dev_loss is drawn beside the training loss,
 # and perplexity and accuracy move with it.
 LOSS_COLUMNS = ("dev_loss", "dev_perplexity", "dev_accuracy")
@@ -70,10 +76,36 @@ def plot_comparison(runs, metric, x_axis, path):
         curves = read_scaling(runs, metric)
     else:
         curves = read_curves(runs, metric, x_axis)
-    y_unit = 1, picture.name_metric(metric)
+    x_size, x_label = 1, X_AXES[x_axis]
+    longest = max(x for points in curves.values() for x, _ in points)
+    for seconds, name in ((60, "minutes"), (3600, "hours")):
+        if x_axis == "seconds" and longest >= 2 * seconds:
+            x_size, x_label = seconds, f"{name} of training"
+    y_size, y_label = 1, picture.name_metric(metric)
     if metric == "memory_bytes":
-        y_unit = 1e9, "memory in GB"
-    _draw(curves, _x_unit(x_axis, curves), y_unit, path, is_log=is_scaling)
+        y_size, y_label = 1e9, "memory in GB"
+    figure, ((axis,),) = picture.make_axes((7, 4.2))
+    for name, points in curves.items():
+        # Dense curves are noisy: thin and transparent lines keep all visible.
+        is_dense = len(points) > picture.MAX_MARKERS
+        axis.plot(
+            [x / x_size for x, _ in points],
+            [y / y_size for _, y in points],
+            label=picture.printable(name),
+            marker=None if is_dense else ".",
+            linewidth=1.0 if is_dense else 1.5,
+            alpha=0.75 if is_dense else 1.0,
+        )
+    axis.set(xlabel=x_label, ylabel=y_label)
+    if is_scaling:  # a corpus is often several times as large as the next one
+        axis.set_xscale("log")
+        axis.xaxis.get_major_locator().set_params(subs=(1, 2, 5))
+        axis.xaxis.set_minor_formatter("")
+    axis.xaxis.set_major_formatter("{x:,.10g}")
+    # An offset beside the axis would hide the values themselves.
+    axis.ticklabel_format(axis="y", useOffset=False)
+    axis.legend(framealpha=0.8, edgecolor="none")
+    picture.write_picture(figure, path)
 
 
 def read_curves(runs, metric, x_axis):
@@ -120,51 +152,21 @@ def read_scaling(runs, metric):
     histories = read_curves(runs, metric, "step").values()
     curves = {}
     for run, name, points in zip(runs, shorten_paths(directories), histories):
+        data = RunDirectory(run).record.get("data")
+        if data is None:
+            raise UserError(
+                "`x_axis` must not be pairs for a run whose data are unknown. "
+                f"Received: x_axis=pairs, {run}. Use step or seconds."
+            )
         newest = [value for _, value in points if not math.isnan(value)][-1]
-        curves.setdefault(name, []).append((_count_pairs(run), newest))
+        point = data["splits"]["train"]["pairs"], newest
+        curves.setdefault(name, []).append(point)
     return {name: sorted(points) for name, points in curves.items()}
-
-
-def _count_pairs(run):
-    data = RunDirectory(run).record.get("data")
-    if data is None:
-        raise UserError(
-            "`x_axis` must not be pairs for a run whose data are unknown. "
-            f"Received: x_axis=pairs, {run}. Use step or seconds."
-        )
-    return data["splits"]["train"]["pairs"]
 
 
 def _can_be_drawn(x, y):
     # The margins of the axes would overflow for the largest numbers.
     return abs(x) < MAX_VALUE and abs(y) < MAX_VALUE
-
-
-def _draw(curves, x_unit, y_unit, path, is_log):
-    figure, ((axis,),) = picture.make_axes((7, 4.2))
-    (x_size, x_label), (y_size, y_label) = x_unit, y_unit
-    for name, points in curves.items():
-        # Dense curves are noisy: thin and transparent lines keep all visible.
-        is_dense = len(points) > picture.MAX_MARKERS
-        axis.plot(
-            [x / x_size for x, _ in points],
-            [y / y_size for _, y in points],
-            label=picture.printable(name),
-            marker=None if is_dense else ".",
-            linewidth=1.0 if is_dense else 1.5,
-            alpha=0.75 if is_dense else 1.0,
-        )
-    axis.set_xlabel(x_label)
-    axis.set_ylabel(y_label)
-    if is_log:  # a corpus is often several times as large as the next one
-        axis.set_xscale("log")
-        axis.xaxis.get_major_locator().set_params(subs=(1, 2, 5))
-        axis.xaxis.set_minor_formatter("")
-    axis.xaxis.set_major_formatter("{x:,.10g}")
-    # An offset beside the axis would hide the values themselves.
-    axis.ticklabel_format(axis="y", useOffset=False)
-    axis.legend(framealpha=0.8, edgecolor="none")
-    picture.write_picture(figure, path)
 
 
 def _read_run(run):
@@ -190,9 +192,8 @@ def _read_run(run):
 
 
 def _check_metric(tables, metric):
-    names = dict.fromkeys(
-        name for rows in tables for row in rows[:1] for name in row
-    )
+    # Each row of a table has all its columns.
+    names = dict.fromkeys(name for first, *_ in tables for name in first)
     names = [name for name in names if name not in X_AXES]
     if metric not in names:
         raise UserError(
@@ -213,19 +214,3 @@ def _epochs_per_update(run, rows):
     # The first row of an epoch is closest to the epoch's beginning.
     first = rows[epochs.index(newest)]
     return newest / max(1, int(first["step"]))
-
-
-def _x_unit(x_axis, curves):
-    """Returns the size of the axis unit and the axis label."""
-    if x_axis != "seconds":
-        names = {
-            "step": "updates",
-            "epoch": "epochs",
-            "pairs": "training pairs",
-        }
-        return 1, names[x_axis]
-    longest = max(x for points in curves.values() for x, _ in points)
-    for seconds, name in ((3600, "hours"), (60, "minutes")):
-        if longest >= 2 * seconds:
-            return seconds, f"{name} of training"
-    return 1, "seconds of training"

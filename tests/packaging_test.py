@@ -62,8 +62,8 @@ MAY_IMPORT = {
     "search": "fields layers token_ids",
     "serialization": "",
     "serving": "data documents files memory scoring",
-    "studio": "decoding decoding.engines files layers masks parsing registry "
-    "runs scoring search serving token_ids visualization",
+    "studio": "decoding decoding.engines fields files layers masks parsing "
+    "registry runs scoring search serving token_ids visualization",
     "token_ids": "",
     "training": "data decoding decoding.engines fields files formats hparam "
     "hparams layers losses masks metrics model_config optimizers "

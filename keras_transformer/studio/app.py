@@ -14,14 +14,15 @@ import mimetypes
 import re
 
 from keras_transformer.errors import UserError
+from keras_transformer.fields import is_kind
 from keras_transformer.serving import limits
 from keras_transformer.serving.asgi import format_error
+from keras_transformer.serving.asgi import get_header
 from keras_transformer.serving.asgi import read_body
 from keras_transformer.serving.asgi import send_response
 from keras_transformer.serving.asgi import wait_for
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
-from keras_transformer.serving.json_reader import encode
 from keras_transformer.serving.json_reader import quote
 from keras_transformer.serving.json_reader import read_object
 from keras_transformer.studio import attention_view
@@ -59,6 +60,7 @@ FUNCTIONS = {
     "compare": comparison_view.compare_texts,
     "explain": explanation_view.explain_head,
 }
+SHARED_FILES = ("elements.js", "menu.js", "base.css", "menu.css")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 HEADERS = {
     "cache-control": "no-store",
@@ -132,7 +134,7 @@ class StudioApp:
         await send_response(send, status, content, headers)
 
     def _check_host(self, scope):
-        host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+        host = get_header(scope, "host")
         name = re.sub(":[0-9]*$", "", host)
         if self._is_local and name.strip("[]") not in LOOPBACK:
             raise RequestError(
@@ -146,9 +148,9 @@ class StudioApp:
         method, path = scope["method"], scope["path"]
         folder, _, name = path[1:].partition("/")
         if method == "POST" and folder == "api":
-            content_type = dict(scope["headers"]).get(b"content-type", b"")
             # Other pages cannot send this type without asking first.
-            if content_type.partition(b";")[0] != b"application/json":
+            kind = get_header(scope, "content-type").partition(";")[0]
+            if kind != "application/json":
                 raise InvalidRequest("The body must be application/json.")
             return await self._call(name, body, receive), "application/json", ""
         is_read = method in ("GET", "HEAD")
@@ -222,34 +224,25 @@ def list_files():
     package = importlib.resources.files("keras_transformer")
     shared = package / "visualization"
     files = [*(package / "studio" / "page").iterdir()]
-    files += [shared / name for name in ("elements.js", "menu.js")]
+    files += [shared / name for name in SHARED_FILES]
     return {file.name: file for file in files}
 
 
 def read_values(function, body):
-    """Returns the arguments in a body."""
+    """Returns the arguments in a body; all others are errors."""
     values = read_object(body or b"{}")
     parameters = dict(inspect.signature(function).parameters)
     del parameters["studio"]
-    for name in values:
+    for name, value in values.items():
         if name not in parameters:
             raise InvalidRequest(f"Unknown field: {name!r}.")
+        kind = parameters[name].annotation
+        if not is_kind(value, kind):
+            raise InvalidRequest(
+                f"`{name}` must be of type {kind.__name__}. Received: "
+                f"{quote(value)}."
+            )
     for name, parameter in parameters.items():
-        if name in values:
-            values[name] = _check(name, values[name], parameter.annotation)
-        elif parameter.default is parameter.empty:
+        if parameter.default is parameter.empty and name not in values:
             raise InvalidRequest(f"`{name}` is missing.")
     return values
-
-
-def _check(name, value, expected):
-    if expected is float and type(value) is int:
-        value = float(str(value))  # infinity if it is too large
-    if type(value) is not expected:
-        raise InvalidRequest(
-            f"`{name}` must be of type {expected.__name__}. Received: "
-            f"{quote(value)}."
-        )
-    if expected is str:
-        encode(value)
-    return value

@@ -1,5 +1,6 @@
 """Two checkpoints on the splits of their data."""
 
+import itertools
 import os
 
 from keras_transformer import registry
@@ -34,16 +35,14 @@ def list_texts(
             text = _get_text(studio, name, run)
         except UserError:  # the data are not on this machine
             continue
+        both = [_find_outputs(studio, text, *pair) for pair in pairs]
         texts.append(
             {
                 "name": name,
                 "total": len(text.sources),
-                "decoded": [
-                    len(_find_outputs(studio, text, *pair)) for pair in pairs
-                ],
+                "decoded": list(map(len, both)),
                 "evaluated": [
-                    _find_evaluated(studio.get_run(number), name)
-                    for number, _ in pairs
+                    _find_evaluated(studio.get_run(n), name) for n, _ in pairs
                 ],
             }
         )
@@ -61,10 +60,10 @@ def decode(studio, name: str, of: int = 0, run: int = 0, step: int = 0):
     done = _find_outputs(studio, text, run, step)
     sources = text.sources[len(done) : len(done) + AT_ONCE]
     problem = _get_problem(studio, of)
-    translator = studio.get_model(run, step).fast
-    best = [first for first, *_ in translator.hypotheses(sources)]
+    hypotheses = studio.get_model(run, step).fast.hypotheses(sources)
     studio.decoded[key] = done + [
-        problem.output(source, one.text) for source, one in zip(sources, best)
+        problem.output(source, best.text)
+        for source, (best, *_) in zip(sources, hypotheses)
     ]
     return {"decoded": len(studio.decoded[key])}
 
@@ -86,7 +85,7 @@ def compare_texts(
     texts = _get_text(studio, name, run)
     pairs = [(run, step), (other, other_step)]
     both = tuple(_find_outputs(studio, texts, *pair) for pair in pairs)
-    if sorted(map(len, both))[0] < len(texts.sources):
+    if min(map(len, both)) < len(texts.sources):
         raise UserError(
             f"Both checkpoints must have decoded {name}. Received: "
             f"{len(both[0])} and {len(both[1])} of {len(texts.sources)} "
@@ -97,14 +96,15 @@ def compare_texts(
         f"{run_names[number]}, step {studio.get_step(number, one)}"
         for number, one in pairs
     )
-    systems = Systems(texts, names, both)
     tokenizer = _get_problem(studio, run).bleu_tokenizer
-    differences = comparison.compare(
-        both[0], both[1], texts.references, tokenizer
-    )
-    page = make_systems_report(systems, differences)
+    differences = comparison.compare(*both, texts.references, tokenizer)
+    page = make_systems_report(Systems(texts, names, both), differences)
+    scores = [sentence_chrf(each, texts.references) for each in both]
+    columns = [map(list, zip(*each)) for each in (both, scores)]
+    rows = zip(itertools.count(1), texts.sources, texts.references, *columns)
+    fields = ("number", "source", "reference", "texts", "scores")
     return {
-        "sentences": _score_sentences(texts, both),
+        "sentences": [dict(zip(fields, row)) for row in rows],
         "frame": studio.add_frame(Frame(page)),
     }
 
@@ -146,20 +146,3 @@ def _find_outputs(studio, texts, run, step):
     if is_same and _find_evaluated(directory, texts.name) == step:
         return outputs.read_others(directory.path, texts)
     return studio.decoded.get((run, step, texts.place), [])
-
-
-def _score_sentences(texts, both):
-    scores = [sentence_chrf(each, texts.references) for each in both]
-    rows = zip(texts.sources, texts.references, zip(*both), zip(*scores))
-    return [
-        {
-            "number": number,
-            "source": source,
-            "reference": reference,
-            "texts": list(pair),
-            "scores": list(scores_of_pair),
-        }
-        for number, (source, reference, pair, scores_of_pair) in enumerate(
-            rows, 1
-        )
-    ]

@@ -31,8 +31,6 @@ def explain_head(
     added to the embeddings of the first positions, `(MAX_POSITIONS, d_model)`;
     they follow the paper's equation if `is_sinusoidal`.
     """
-    from keras import ops
-
     translator = studio.get_model(run, step).exact
     (ids,) = translator.encode([clean_text(translator, text)])
     if not ids:
@@ -51,20 +49,18 @@ def explain_head(
             f"{other}. Inspect another run."
         )
     _check_number("head", head, attention.num_heads)
-    vectors = ops.convert_to_numpy(_read_inputs(model, ids, layer - 1))
+    vectors = np.asarray(_read_inputs(model, ids, layer - 1))
     numbers = compute_head(attention, vectors, head - 1)
     for name in ("scores", "weights"):
         numbers[name] = numbers[name][:, :MAX_SHOWN]
-    shown = ids[:MAX_SHOWN]
-    pieces = translator.codec.source_vocabulary.pieces(shown)
+    pieces = translator.codec.source_vocabulary.pieces(ids)
+    tokens = [END_LABEL if i == END_ID else p for i, p in zip(ids, pieces)]
+    positions = np.zeros((1, MAX_POSITIONS, model.d_model), "float32")
     return {
-        "tokens": [
-            END_LABEL if id_ == END_ID else piece
-            for id_, piece in zip(shown, pieces)
-        ],
+        "tokens": tokens[:MAX_SHOWN],
         "num_tokens": len(ids),
         **{name: _round(array[:MAX_SHOWN]) for name, array in numbers.items()},
-        "positions": _round(_read_positions(model)),
+        "positions": _round(model.input_positions(positions)[0]),
         "is_sinusoidal": model.positional_encoding == "sinusoidal",
         "d_model": attention.d_model,
         "d_k": attention.d_k,
@@ -116,13 +112,6 @@ def _read_inputs(model, ids, layer):
         x = each(x, inputs != 0)
     residual = model.encoder.stack[layer].attention_residual
     return (residual.norm_layer(x) if residual.norm == "pre" else x)[0]
-
-
-def _read_positions(model):
-    from keras import ops
-
-    nothing = np.zeros((1, MAX_POSITIONS, model.d_model), "float32")
-    return ops.convert_to_numpy(model.input_positions(nothing))[0]
 
 
 def _check_number(name, number, maximum):

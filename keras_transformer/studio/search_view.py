@@ -55,13 +55,18 @@ def search(
     sources, targets = translator.codec.vocabularies
     constraint = make_constraint(options, targets, sources)
     observed: list = []
+
+    def observe(*step):
+        observed.append(step)
+        studio.job.advance(len(observed), int(arrays[1][0]))
+
     results = find_hypotheses(
         translator.engine.model,
         arrays[0],  # inputs
         arrays[1],  # limits
         options,
         constraint=constraint,
-        observe=_make_observer(studio.job, observed, int(arrays[1][0])),
+        observe=observe,
     )
     ids = cut_after_end(np.asarray(results.sequences)[0, 0].tolist())
     steps, path = _list_steps(targets, observed, alpha)
@@ -81,14 +86,6 @@ def search(
     }
 
 
-def _make_observer(job, observed, limit):
-    def observe(*step):
-        observed.append(step)
-        job.advance(len(observed), limit)
-
-    return observe
-
-
 def _list_steps(vocabulary, observed, alpha):
     """Returns the candidates of each step, and the path of the best one."""
     steps, best, path = [], float("-inf"), []
@@ -101,19 +98,16 @@ def _list_steps(vocabulary, observed, alpha):
         for beam, id_, log_prob in rows:
             if log_prob == float("-inf"):
                 continue
-            here = len(listed)
-            parent = beams[beam]
+            here, parent = len(listed), beams[beam]
             score = log_prob / _penalty(number + 1, alpha)
             new_paths[here] = [*paths[parent], here]
+            outcome = "kept" if len(kept) < num_beams else "cut"
             if id_ == END_ID:
                 outcome = "best" if score > best else "worse"
-                if score > best:
-                    best, path = score, new_paths[here]
-            elif len(kept) < num_beams:
-                outcome = "kept"
+            if outcome == "best":
+                best, path = score, new_paths[here]
+            if outcome == "kept":
                 kept.append(here)
-            else:
-                outcome = "cut"
             listed.append(
                 {
                     "token": _label(vocabulary, id_),

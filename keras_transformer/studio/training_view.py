@@ -68,19 +68,19 @@ def show_training(studio):
 
 
 def _read_curves(rows):
-    names = dict.fromkeys(name for row in rows for name in row)
-    curves = {}
-    for name in names:
-        if name in ("train_loss", "learning_rate") or name.startswith("dev_"):
-            points = [
-                [int(row["step"]), float(row[name])]
-                for row in rows
-                if row.get(name) and math.isfinite(float(row[name]))
-            ]
-            stride = max(1, len(points) // MAX_POINTS)
-            # Backwards, so that the newest point is always among them.
-            curves[name] = points[::-1][::stride][::-1]
-    return {name: points for name, points in curves.items() if points}
+    curves: dict[str, list] = {}
+    for row in rows:
+        for name, value in row.items():
+            is_shown = name in ("train_loss", "learning_rate")
+            is_shown = is_shown or name.startswith("dev_")
+            if is_shown and value and math.isfinite(float(value)):
+                point = [int(row["step"]), float(value)]
+                curves.setdefault(name, []).append(point)
+    return {
+        # Backwards, so that the newest point is always among them.
+        name: points[:: -max(1, len(points) // MAX_POINTS)][::-1]
+        for name, points in curves.items()
+    }
 
 
 def _read_samples(directory):
@@ -90,9 +90,6 @@ def _read_samples(directory):
     if not steps:
         return {"samples": [], "samples_step": None}
     path = os.path.join(directory, f"step-{max(steps)}.txt")
-    text = read_text(path, remedy="Delete it.")
-    samples = [
-        [line[12:] for line in part.split("\n") if line]
-        for part in text.split("\n\n")
-    ]
-    return {"samples": list(filter(None, samples)), "samples_step": max(steps)}
+    parts = read_text(path, remedy="Delete it.").strip("\n").split("\n\n")
+    samples = [[line[12:] for line in part.split("\n")] for part in parts]
+    return {"samples": samples, "samples_step": max(steps)}

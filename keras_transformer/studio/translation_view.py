@@ -161,19 +161,13 @@ def find_alternatives(
     )
     alternatives: dict[str, dict] = {}
     for token, (best,) in zip(tokens, translations):
-        rest = find_words(best.text[len(prefix) :], WORD)
-        if best.text.startswith(prefix) and rest:
-            if _is_one_word(best.text, len(prefix)):
-                continue
-            alternatives.setdefault(
-                rest[0].text,
-                {
-                    "word": rest[0].text,
-                    "start": len(prefix) + rest[0].start,
-                    "probability": float(probabilities[token]),
-                    "text": best.text,
-                },
-            )
+        text, place = best.text, len(prefix)
+        words = find_words(text[place:], WORD)
+        begins_one = words and not _is_one_word(text, place)
+        if begins_one and text.startswith(prefix):
+            one = {"word": words[0].text, "start": place + words[0].start}
+            one |= {"probability": float(probabilities[token]), "text": text}
+            alternatives.setdefault(words[0].text, one)
     return {"alternatives": list(alternatives.values())[:NUM_WORDS]}
 
 
@@ -194,5 +188,4 @@ def _predict_next(model, source, prefix):
         "targets": np.array([[*prefix, END_ID, END_ID]], "int32"),
     }
     logits = model(features, training=False)[0, len(prefix)]
-    probabilities = ops.softmax(ops.cast(logits, "float32"))
-    return np.array(ops.convert_to_numpy(probabilities))
+    return np.array(ops.softmax(ops.cast(logits, "float32")))

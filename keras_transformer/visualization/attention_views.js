@@ -184,33 +184,28 @@ function showDetails(token, heads) {
 const cellSize = () => Math.min(22, Math.max(10, Math.floor(
   720 / Math.max(state.kind.queries.length, state.kind.keys.length))));
 const SHOWN = 14;  // largest number of characters in a label of the matrix
+const MASKED = [128, 128, 128, 38];  // red, green, blue and opacity
 const MIN_SIZE = 8.5;  // pixels of a label; a larger matrix scrolls
 
 function painted(colour, value) {
   const canvas = make("canvas", {width: state.kind.keys.length,
     height: state.kind.queries.length, class: "map"});
   const context = canvas.getContext("2d", {willReadFrequently: true});
+  context.fillStyle = colour;
+  context.fillRect(0, 0, 1, 1);
+  const ink = context.getImageData(0, 0, 1, 1).data;
   const pixels = context.createImageData(canvas.width, canvas.height);
-  const [ink, masked] = [colour, styled("--masked")].map(
-    (name) => channels(context, name));
   let place = 0;
   for (let query = 0; query < canvas.height; query += 1) {
     for (let key = 0; key < canvas.width; key += 1) {
       const isMasked = state.kind.isMasked(query, key);
-      pixels.data.set(isMasked ? masked : ink, place);
+      pixels.data.set(isMasked ? MASKED : ink, place);
       if (!isMasked) pixels.data[place + 3] = 255 * opacity(value(query, key));
       place += 4;
     }
   }
   context.putImageData(pixels, 0, 0);
   return canvas;
-}
-
-// Red, green, blue and opacity of a colour that has a name in CSS.
-function channels(context, name) {
-  context.fillStyle = name;
-  context.fillRect(0, 0, 1, 1);
-  return context.getImageData(0, 0, 1, 1).data;
 }
 
 function showMatrix() {
@@ -224,7 +219,7 @@ function showMatrix() {
   const [left, top] = [room(queries), room(keys)];
   const [width, height] = [cell * keys.length, cell * queries.length];
   const colour = heads.length === 1 ? colours[heads[0]]
-    : styled("--cell");
+    : getComputedStyle(find("matrix")).color;
   const text = (token, side, index, attributes) => draw("text", {
     ...attributes, "font-size": size, "data-side": side, "data-index": index},
     draw("title", {}, token),
@@ -265,9 +260,6 @@ function showCaption(...cell) {
   find("matrix-title").replaceChildren("Matrix ",
     small(...(cell.length ? cell : usual)));
 }
-
-const styled = (name) =>
-  getComputedStyle(document.documentElement).getPropertyValue(name);
 
 // One diagonal through each masked cell of the matrix.
 function hatching(left, top, cell) {

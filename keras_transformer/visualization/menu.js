@@ -1,10 +1,34 @@
-// The menu of other words below a word.
+// The words of a translation, and the menu of other words below one.
 
 import {make, percent} from "./elements.js";
 
-// Opens the menu. Each of the `others` has a `word` with its `probability`, the
-// `text` that it leads to, and a function `choose`.
-export function openMenu(button, others) {
+// A word whose shade is the doubt of the model. It is no `button`, whose text
+// cannot be selected. The function `offer` returns others for its menu: each has
+// a `word`, its `probability`, the `text` that it leads to, and a function
+// `choose`.
+export function makeWord(word, logProb, offer, attributes = {}) {
+  const probability = Math.exp(logProb);
+  const button = make("span", {class: "word", role: "button", tabindex: 0,
+    "aria-expanded": "false", "--share": ((1 - probability) ** 1.5).toFixed(3),
+    title: `probability ${percent(probability)}`, ...attributes,
+    onclick: () => getSelection().isCollapsed && toggleMenu(button, offer),
+    onkeydown: (event) => {
+      if (!["Enter", " "].includes(event.key)) return;
+      event.preventDefault();
+      toggleMenu(button, offer);
+    }}, word);
+  return make("span", {class: "place"}, button);
+}
+
+const isOpen = (button) => button.getAttribute("aria-expanded") === "true";
+
+async function toggleMenu(button, offer) {
+  const wasOpen = isOpen(button);
+  closeMenu();
+  if (wasOpen) return;
+  button.setAttribute("aria-expanded", "true");
+  const others = await offer();
+  if (!others || !isOpen(button)) return;
   const list = make("ul", {class: "choices live", "aria-label": "Other words",
     onkeydown: moveFocus}, ...others.map(
     ({word, probability, text, choose}) => make("li", {}, make("button",
@@ -26,15 +50,15 @@ function moveFocus(event) {
   buttons[(place + buttons.length) % buttons.length].focus();
 }
 
-// Closes the menu that is open in an element, if there is one.
-export function closeMenu(output) {
-  const list = output.querySelector(".choices");
-  const button = output.querySelector("[aria-expanded=true]");
+// Closes the menu that is open, if there is one.
+export function closeMenu() {
+  const list = document.querySelector(".choices");
+  const button = document.querySelector(".word[aria-expanded=true]");
   if (list?.contains(document.activeElement)) button?.focus();
   list?.remove();
   button?.setAttribute("aria-expanded", "false");
 }
 
-// Tells whether an event is Escape, or a click outside words and menus.
-export const isOutside = (event) => event.key === "Escape"
-  || (event.type === "pointerdown" && !event.target.closest(".choices, .word"));
+addEventListener("keydown", ({key}) => key === "Escape" && closeMenu());
+addEventListener("pointerdown", ({target}) =>
+  target.closest(".choices, .word") || closeMenu());

@@ -42,7 +42,8 @@ _ADVICE = "Export it with --format=saved_model or --format=ctranslate2."
 # in a string. Two characters stand for 13 bits.
 _ALPHABET = bytes(set(range(33, 127)) - set(b"<&\\"))
 _BITS = 13
-_SHARED_FILES = ("elements.js", "menu.js")
+_SHARED_SCRIPTS = ("elements.js", "menu.js")
+_SHARED_STYLES = ("base.css", "menu.css")
 _WORKER_FILES = ("tokenizer.js", "text.js", "model.js", "worker.js")
 # SentencePiece's number of byte-pair encoding. Those of words and characters
 # follow.
@@ -218,11 +219,14 @@ def _render(**parts):
     def read(name, folder="formats/html/page"):
         return (package / folder / name).read_text(encoding="utf-8")
 
-    shared = [read(name, "visualization") for name in _SHARED_FILES]
-    # They are modules, and the page has one script.
-    script = "\n".join([*shared, read("page.js")])
+    def join(names, last):
+        shared = [read(name, "visualization") for name in names]
+        return "\n".join([*shared, read(last)])
+
+    # The scripts are modules, and the page has one.
+    script = join(_SHARED_SCRIPTS, "page.js")
     script = re.sub("^(export |import .*\n)", "", script, flags=re.MULTILINE)
-    style = read("page.css")
+    style = join(_SHARED_STYLES, "page.css")
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
     )

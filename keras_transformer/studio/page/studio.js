@@ -297,8 +297,7 @@ async function save() {
     seen = work;
     await seen;
   }
-  const css = await (await fetch("page/studio.css")).text();
-  const page = await view.save?.() ?? snapshot(css);
+  const page = await view.save?.() ?? await snapshot();
   if (!page) return;
   const link = make("a", {download: `${state.name}.html`,
     href: URL.createObjectURL(new Blob([page], {type: "text/html"}))});
@@ -307,7 +306,9 @@ async function save() {
 }
 
 // The view as it looks now, without what needs the server or the page.
-function snapshot(css) {
+async function snapshot() {
+  const links = document.querySelectorAll("link[rel=stylesheet]");
+  const styles = [...links].map((link) => fetch(link.href).then((r) => r.text()));
   const view = find("view").cloneNode(true);
   const written = [...find("view").querySelectorAll("textarea, select")];
   view.querySelectorAll("textarea, select").forEach((control, i) => {
@@ -322,6 +323,7 @@ function snapshot(css) {
     span.style.cssText = button.style.cssText;
     button.replaceWith(span);
   });
+  const css = (await Promise.all(styles)).join("");
   const {needsNoText, showsOneSentence} = VIEWS[state.name];
   const sentence = needsNoText ? ""
     : showsOneSentence ? context.sentence.text : state.text;

@@ -1,7 +1,7 @@
 // Translates while the sentence is typed.
 
-import {ask, cut, make, percent, round} from "./dom.js";
-import {closeMenu, isOutside, openMenu} from "./menu.js";
+import {ask, cut, make, round} from "./dom.js";
+import {closeMenu, makeWord} from "./menu.js";
 
 export const title = "Translate";
 
@@ -60,7 +60,7 @@ export function open(context) {
   async function update() {
     turn += 1;
     const mine = turn;
-    close();
+    closeMenu();
     output.classList.add("waiting");
     correction.hidden = true;
     const texts = context.sentences;
@@ -154,66 +154,33 @@ export function open(context) {
     take({[`rank${number + 1}`]: null, [`fixed${number + 1}`]: null});
   }
 
-  // Each word is a button whose shade is the doubt of the model. It is no
-  // `button`, whose text cannot be selected.
+  // Each word is a button between the texts around it.
   function shaded(sentence, text, words) {
     const parts = [];
     let place = 0;
-    const {prefix} = sentences[sentence];
+    const numFixed = [...sentences[sentence].prefix].length;
     for (const {start, stop, log_prob: logProb} of words) {
-      const probability = Math.exp(logProb);
-      const word = cut(text, start, stop);
-      const press = () => {
-        if (getSelection().isCollapsed) {
-          offer(button, sentence, cut(text, 0, start));
-        }
-      };
-      const button = make("span", {role: "button", tabindex: 0,
-        class: start < [...prefix].length ? "word fixed" : "word",
-        "data-sentence": sentence, "aria-expanded": "false",
-        "--share": ((1 - probability) ** 1.5).toFixed(3),
-        title: `probability ${percent(probability)}`, onclick: press,
-        onkeydown: (event) => {
-          if (!["Enter", " "].includes(event.key)) return;
-          event.preventDefault();
-          offer(button, sentence, cut(text, 0, start));
-        }}, word);
-      parts.push(cut(text, place, start), make("span", {class: "place"},
-        button));
+      const word = makeWord(cut(text, start, stop), logProb,
+        () => offer(sentence, cut(text, 0, start)),
+        {class: start < numFixed ? "word fixed" : "word",
+          "data-sentence": sentence});
+      parts.push(cut(text, place, start), word);
       place = stop;
     }
     return [...parts, cut(text, place)];
   }
 
-  async function offer(button, sentence, prefix) {
-    const isOpen = button.getAttribute("aria-expanded") === "true";
-    close();
-    if (isOpen) return;
+  async function offer(sentence, prefix) {
     context.set({sentence: sentences.length > 1 ? sentence + 1 : null});
     show();
-    button.setAttribute("aria-expanded", "true");
     const results = await context.work(ask("alternatives",
       {...context.model, text: sentences[sentence].text, prefix}));
-    if (!results || !button.isConnected) return;
-    const pick = (one) => {
+    return results?.alternatives.map((one) => ({...one, choose() {
       isChoice = true;
       take({[`rank${sentence + 1}`]: null, [`fixed${sentence + 1}`]:
         cut(one.text, 0, one.start + [...one.word].length)});
-    };
-    openMenu(button, results.alternatives.map((one) => ({
-      word: one.word, probability: one.probability, text: one.text,
-      choose: () => pick(one)})));
+    }}));
   }
 
-  const close = () => closeMenu(output);
-  const closeOutside = (event) => isOutside(event) && close();
-  addEventListener("keydown", closeOutside);
-  addEventListener("pointerdown", closeOutside);
-  return {
-    update,
-    close() {
-      removeEventListener("keydown", closeOutside);
-      removeEventListener("pointerdown", closeOutside);
-    },
-  };
+  return {update};
 }

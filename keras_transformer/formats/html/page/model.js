@@ -123,10 +123,11 @@ class Model {
   }
 
   feedForward(x, name) {
-    const activate = ACTIVATIONS[this.config.activation];
-    const hidden = this.project(x, `${name}/inner`);
-    for (let i = 0; i < hidden.length; i += 1) hidden[i] = activate(hidden[i]);
-    return this.project(hidden, `${name}/outer`);
+    return this.residual(x, name, (inputs) => {
+      const activate = ACTIVATIONS[this.config.activation];
+      const hidden = this.project(inputs, `${name}/inner`).map(activate);
+      return this.project(hidden, `${name}/outer`);
+    });
   }
 
   // Attends from one vector to lists of keys and values, section 3.2.1.
@@ -223,9 +224,7 @@ class Model {
           this.attend(query, keys, values, attention, position));
         return this.project(join(heads), `${attention}/output`);
       });
-      const feedForward = `${name}/feed_forward`;
-      x = this.residual(x, feedForward,
-        (inputs) => this.feedForward(inputs, feedForward));
+      x = this.feedForward(x, `${name}/feed_forward`);
     }
     if (this.config.norm === "pre") x = this.normalise(x, "encoder/final_norm");
     return Array.from({length: decoderDepth}, (_, layer) => {
@@ -260,9 +259,7 @@ class Model {
           return this.project(join(heads), `${attention}/output`);
         });
       }
-      const feedForward = `${name}/feed_forward`;
-      x = this.residual(x, feedForward,
-        (inputs) => this.feedForward(inputs, feedForward));
+      x = this.feedForward(x, `${name}/feed_forward`);
     });
     if (this.config.norm === "pre") x = this.normalise(x, "decoder/final_norm");
     const logits = this.project(x, "embedding/softmax_weights");

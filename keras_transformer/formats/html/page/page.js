@@ -1,5 +1,5 @@
 // The page: its texts, and its requests to the worker. The writer puts
-// elements.js and menu.js of kt-studio before it.
+// elements.js and menu.js before it.
 
 const NUM_OTHERS = 8;  // words that are offered instead of one
 const PAUSE = 200;  // milliseconds after the last key
@@ -117,7 +117,7 @@ async function update() {
     : "Ready. Nothing that you type leaves this page.";
 }
 
-// Each word is a button; its shade is the doubt of the model.
+// Each word is a button, with the spaces before it as text.
 function makeWords(sentence, {ids, pieces, end}) {
   const words = [];
   pieces.forEach(({text: piece, logProb}, place) => {
@@ -127,44 +127,30 @@ function makeWords(sentence, {ids, pieces, end}) {
       last.logProb += logProb;
     } else words.push({text: piece, logProb, place});
   });
-  const elements = words.flatMap(({text: word, logProb, place}) => {
-    const probability = Math.exp(logProb);
-    const button = make("button", {type: "button", class: "word",
-      "aria-expanded": "false", "--share": (1 - probability) ** 1.5,
-      title: `probability ${percent(probability)}`,
-      onclick: () => offer(button, sentence, ids.slice(0, place))},
-    word.trimStart());
-    return [word.slice(0, word.length - word.trimStart().length),
-      make("span", {class: "place"}, button)];
-  });
+  const elements = words.flatMap(({text: word, logProb, place}) => [
+    word.match(/^\s*/u)[0], makeWord(word.trimStart(), logProb,
+      () => findOthers(sentence, ids.slice(0, place)))]);
   return [...elements, end];
 }
 
-async function offer(button, sentence, prefix) {
-  const isOpen = button.getAttribute("aria-expanded") === "true";
-  close();
-  if (isOpen) return;
-  button.setAttribute("aria-expanded", "true");
-  const others = await ask("findOthers", sentence, prefix, 2 * NUM_OTHERS);
-  if (button.getAttribute("aria-expanded") !== "true") return;
+async function findOthers(sentence, prefix) {
   const words = new Map();
+  const others = await ask("findOthers", sentence, prefix, 2 * NUM_OTHERS);
   for (const one of others) {
     const rest = one.pieces.slice(prefix.length).map((piece) => piece.text);
     const next = rest.findIndex((piece, i) => i && /^\s/u.test(piece));
     const word = rest.slice(0, next < 0 ? rest.length : next).join("").trim();
     const probability = Math.exp(one.pieces[prefix.length]?.logProb);
-    if (word && !words.has(word)) words.set(word, {one, probability});
+    const choose = () => {
+      chosen.set(sentence, one);
+      update();
+    };
+    if (word && !words.has(word)) {
+      words.set(word, {word, probability, text: one.text, choose});
+    }
   }
-  openMenu(button, [...words].slice(0, NUM_OTHERS).map(
-    ([word, {one, probability}]) => ({word, probability, text: one.text,
-      choose: () => {
-        chosen.set(sentence, one);
-        update();
-        output.focus();
-      }})));
+  return [...words.values()].slice(0, NUM_OTHERS);
 }
-
-const close = () => closeMenu(output);
 
 let timer = 0;
 function updateSoon() {
@@ -182,9 +168,6 @@ async function run(task) {
   }
 }
 
-for (const name of ["keydown", "pointerdown"]) {
-  addEventListener(name, (event) => isOutside(event) && close());
-}
 text.addEventListener("input", updateSoon);
 beam.addEventListener("change", () => run(update));
 find("again").addEventListener("click", () => {
@@ -192,7 +175,7 @@ find("again").addEventListener("click", () => {
   run(update);
 });
 find("copy").addEventListener("click", () => {
-  close();
+  closeMenu();
   navigator.clipboard.writeText(output.textContent);
 });
 

@@ -26,6 +26,14 @@ def read_error(path, error):
     return file_error(path, fault, "Check its permissions and its disk.")
 
 
+def begins_with(path, *beginnings):
+    """Returns whether a file of any encoding and size begins with a text."""
+    if not os.path.isfile(path):
+        return False  # opening a pipe would wait for ever
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read(max(map(len, beginnings))).startswith(beginnings)
+
+
 def check_reachable(path):
     """Checks that each directory on the way to a path may be searched.
 

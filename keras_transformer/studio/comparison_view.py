@@ -97,7 +97,9 @@ def compare_texts(
         for number, one in pairs
     )
     tokenizer = _get_problem(studio, run).bleu_tokenizer
-    differences = comparison.compare(*both, texts.references, tokenizer)
+    differences = comparison.compare(
+        both[0], both[1], texts.references, tokenizer
+    )
     page = make_systems_report(Systems(texts, names, both), differences)
     scores = [sentence_chrf(each, texts.references) for each in both]
     columns = [map(list, zip(*each)) for each in (both, scores)]

@@ -69,19 +69,8 @@ const isSame = (token, side, index) => Boolean(token)
 // Text in smaller letters beside a heading.
 const small = (...words) => make("small", {}, ...words);
 
-// A token as readable text: pieces that begin a word lose SentencePiece's mark,
-// and the others get a faint dot in front.
-function parts(token) {
-  if (/^\((start|end)\)$/.test(token)) return ["", token, "special"];
-  const byte = token.match(/^<0x([2-7][0-9A-F])>$/);
-  if (byte) return ["\u00b7", String.fromCharCode(parseInt(byte[1], 16)), ""];
-  if (token === "\u2581") return ["", "\u2423", "mark"];
-  if (token.startsWith("\u2581")) return ["", token.slice(1), ""];
-  return ["\u00b7", token, ""];
-}
-
 function named(token) {
-  const [dot, text, name] = parts(token);
+  const [dot, text, name] = splitToken(token);
   return make("span", {class: `piece ${name}`},
     make("span", {class: "mark"}, dot), text);
 }
@@ -129,11 +118,6 @@ function writeAddress() {
 
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 
-function showTheme() {
-  document.documentElement.dataset.theme =
-    state.theme || (systemIsDark.matches ? "dark" : "light");
-}
-
 function change(changes) {
   if (changes.kind && changes.kind !== state.kind) {
     state.kept = state.pointed = null;
@@ -179,19 +163,17 @@ function makeControls() {
   fill(find("raise"), {onclick: () => change({raised: !state.raised})});
   fill(find("controls"), {onsubmit: (e) => e.preventDefault()});
   fill(find("theme"), {onclick: () => {
-    const isDark = document.documentElement.dataset.theme === "dark";
+    const isDark = state.theme ? state.theme === "dark" : systemIsDark.matches;
     change({theme: isDark ? "light" : "dark"});
   }});
 }
 
 function showControls() {
-  const chosen = {kinds: data.kinds.indexOf(state.kind), layers: state.layer};
-  for (const [name, index] of Object.entries(chosen)) {
-    find(name).querySelectorAll("label").forEach((label, place) => {
-      label.classList.toggle("chosen", place === index);
-      label.firstChild.checked = place === index;
-    });
-  }
+  document.documentElement.dataset.theme = state.theme ?? "";
+  const [kinds, layers] = ["kinds", "layers"].map((name) =>
+    find(name).querySelectorAll("input"));
+  kinds[data.kinds.indexOf(state.kind)].checked = true;
+  layers[state.layer].checked = true;
   find("layers").querySelectorAll("label").forEach((label, place) => {
     label.style.display = place < state.kind.layers ? "" : "none";
   });
@@ -217,7 +199,6 @@ function fail(error) {
 }
 
 function showAll() {
-  showTheme();
   showControls();
   showColumns();
   showMatrix();

@@ -215,16 +215,18 @@ function showMatrix() {
   const size = Math.min(12, cell - 0.5);
   const short = (text) => shorten(text, SHOWN);
   const room = (tokens) => 12 + 0.62 * size * Math.max(
-    ...tokens.map((token) => short(parts(token)[1]).length));
+    ...tokens.map((token) => short(splitToken(token)[1]).length));
   const [left, top] = [room(queries), room(keys)];
   const [width, height] = [cell * keys.length, cell * queries.length];
   const colour = heads.length === 1 ? colours[heads[0]]
     : getComputedStyle(find("matrix")).color;
-  const text = (token, side, index, attributes) => draw("text", {
-    ...attributes, "font-size": size, "data-side": side, "data-index": index},
-    draw("title", {}, token),
-    draw("tspan", {class: "mark"}, parts(token)[0]),
-    draw("tspan", {class: parts(token)[2]}, short(parts(token)[1])));
+  const text = (token, side, index, attributes) => {
+    const [dot, words, name] = splitToken(token);
+    return draw("text", {...attributes, "font-size": size, "data-side": side,
+      "data-index": index}, draw("title", {}, token),
+    draw("tspan", {class: "mark"}, dot),
+    draw("tspan", {class: name}, short(words)));
+  };
   const matrix = find("matrix");
   const box = {width: left + width + 2, height: top + height + 2};
   fill(matrix, {...box, viewBox: `0 0 ${box.width} ${box.height}`,

@@ -29,6 +29,17 @@ export const make = (name, attributes = {}, ...children) =>
 export const draw = (name, attributes = {}, ...children) =>
   fill(document.createElementNS(SVG, name), attributes, children);
 
+// A token as readable text: a dot before a piece that continues a word, the
+// text without SentencePiece's mark, and the name of its class.
+export function splitToken(token) {
+  if (/^\((start|end|word)\)$/.test(token)) return ["", token, "special"];
+  const byte = token.match(/^<0x([2-7][0-9A-F])>$/);
+  if (byte) return ["\u00b7", String.fromCharCode(parseInt(byte[1], 16)), ""];
+  if (token === "\u2581") return ["", "\u2423", "mark"];
+  return token.startsWith("\u2581") ? ["", token.slice(1), ""]
+    : ["\u00b7", token, ""];
+}
+
 export const percent = (number) => number >= 0.0995
   ? `${Math.round(100 * number)}%` : number < 0.0005 ? "<0.1%"
     : `${(100 * number).toFixed(1)}%`;

@@ -113,23 +113,16 @@ def _describe_example(sentence, systems, words):
     texts = systems.texts
     reference = texts.references[place]
     outputs = [each[place] for each in systems.outputs]
-    compared, *translations = words.tokenize_all([reference, *outputs])
+    compared, *tokens = words.tokenize_all([reference, *outputs])
+    orders = [analysis.match_orders(each, compared) for each in tokens]
     # Words are shown as they are written, even if case is ignored.
     as_written = dataclasses.replace(words, lowercase=False)
-    shown = as_written.tokenize_all(outputs)
+    marked = map(zip, as_written.tokenize_all(outputs), orders)
+    scores = sentence.this, sentence.other
     return {
         "number": sentence.number,
         "difference": sentence.difference,
         "source": texts.sources and texts.sources[place],
         "reference": reference,
-        "translations": [
-            (*row, zip(written, analysis.match_orders(tokens, compared)))
-            for *row, written, tokens in zip(
-                ("this", "other"),
-                systems.names,
-                (sentence.this, sentence.other),
-                shown,
-                translations,
-            )
-        ],
+        "translations": zip(("this", "other"), systems.names, scores, marked),
     }

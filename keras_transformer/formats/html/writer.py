@@ -16,6 +16,7 @@ import numpy as np
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
+from keras_transformer.files.reading import begins_with
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.formats.ctranslate2 import conversion
 from keras_transformer.formats.exported import check_search
@@ -30,7 +31,8 @@ from keras_transformer.token_ids import VOCABULARY_TYPES
 
 FORMAT = "html"
 PAGE_FILE = "index.html"
-_MARK = "<!-- Written by keras_transformer"
+# The start of page.html, which tells our pages from others.
+_BEGINNING = "<!DOCTYPE html>\n<!-- Written by keras_transformer"
 # The fields of a model that the page computes; see `check_understood`. Unlike
 # CTranslate2, it can add positions to relative ones.
 UNDERSTOOD = {
@@ -42,9 +44,6 @@ _ADVICE = "Export it with --format=saved_model or --format=ctranslate2."
 # in a string. Two characters stand for 13 bits.
 _ALPHABET = bytes(set(range(33, 127)) - set(b"<&\\"))
 _BITS = 13
-_SHARED_SCRIPTS = ("elements.js", "menu.js")
-_SHARED_STYLES = ("base.css", "menu.css")
-_WORKER_FILES = ("tokenizer.js", "text.js", "model.js", "worker.js")
 # SentencePiece's number of byte-pair encoding. Those of words and characters
 # follow.
 _FIRST_TYPE = 2
@@ -91,9 +90,9 @@ def export_html(run, export_dir, options, step=None, certify=None):
 def check_model(run, options):
     """Raises a `UserError` if the page cannot do what a run asks for."""
     check_understood(run.hparams.model, UNDERSTOOD, "in a page", _ADVICE)
-    vocabularies = run.vocabularies
     check_translates(run, "A page", _ADVICE)
-    if any(v.is_imported for v in (vocabularies.sources, vocabularies.targets)):
+    both = run.vocabularies.sources, run.vocabularies.targets
+    if any(vocabulary.is_imported for vocabulary in both):
         raise UserError(
             "A page needs a vocabulary of kt-datagen. Received: "
             f"{run.path} with one of Marian or Tensor2Tensor. {_ADVICE}"
@@ -103,21 +102,16 @@ def check_model(run, options):
 
 def find_page(export_dir):
     """Returns the path of the page, after checking that it may be written."""
-    is_file = export_dir.endswith(".html")
-    path = export_dir if is_file else os.path.join(export_dir, PAGE_FILE)
-    path = os.path.abspath(path)
+    path = os.path.abspath(export_dir)
+    if not path.endswith(".html"):
+        path = os.path.join(path, PAGE_FILE)
     directories.check_directory(os.path.dirname(path), "`export_dir`")
-    if os.path.lexists(path):
-        start = ""
-        if os.path.isfile(path):
-            with open(path, encoding="utf-8", errors="replace") as file:
-                start = file.read(200)
-        if _MARK not in start:
-            raise UserError(
-                "`export_dir` must not hold another page. Received: "
-                f"export_dir={export_dir!r}, but {path} is a file of yours. "
-                "Name another directory."
-            )
+    if os.path.lexists(path) and not begins_with(path, _BEGINNING):
+        raise UserError(
+            "`export_dir` must not hold another page. Received: "
+            f"export_dir={export_dir!r}, but {path} is a file of yours. Name "
+            "another directory."
+        )
     return path
 
 
@@ -157,8 +151,8 @@ def _pack(run, step, options):
         name = name.removeprefix("model/")
         # In the page, each row of a matrix belongs to one output, as it does in
         # tables of embeddings already.
-        kinds = ("embedding", "positions", "relative")
-        transposed = array.ndim == 2 and not any(kind in name for kind in kinds)
+        is_table = re.search("embedding|positions|relative", name) is not None
+        transposed = array.ndim == 2 and not is_table
         described.append(
             {"name": name, "shape": array.shape, "transposed": transposed}
         )
@@ -172,15 +166,14 @@ def _pack(run, step, options):
         for content in run.vocabularies.model_bytes
     ]
     parts += [normalizer for _, normalizer in vocabularies]
-    tied = ("all", "target", "none").index(config["tied_embeddings"])
-    uses = [
-        f"embedding/{use}" for use in ("softmax_weights", "input_embeddings")
-    ]
+    # The names under which the page looks for the embeddings of the target.
+    tied = ("none", "target", "all").index(config["tied_embeddings"])
+    uses = ("embedding/softmax_weights", "embedding/input_embeddings")[:tied]
     header = {
         "config": config,
         "options": dataclasses.asdict(options),
         "weights": described,
-        "shared": dict.fromkeys(uses[: 2 - tied], "embedding/embeddings"),
+        "shared": dict.fromkeys(uses, "embedding/embeddings"),
         "vocabularies": [description for description, _ in vocabularies],
     }
     text = json.dumps(header).encode()
@@ -216,36 +209,22 @@ def _render(**parts):
     """Returns the page, whose policy names the hashes of script and style."""
     package = importlib.resources.files("keras_transformer")
 
-    def read(name, folder="formats/html/page"):
-        return (package / folder / name).read_text(encoding="utf-8")
+    def read(*names, folder="formats/html/page"):
+        paths = (package / folder / name for name in names)
+        return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
-    def join(names, last):
-        shared = [read(name, "visualization") for name in names]
-        return "\n".join([*shared, read(last)])
-
+    shared = functools.partial(read, folder="visualization")
     # The scripts are modules, and the page has one.
-    script = join(_SHARED_SCRIPTS, "page.js")
+    script = shared("elements.js", "menu.js") + read("page.js")
     script = re.sub("^(export |import .*\n)", "", script, flags=re.MULTILINE)
-    style = join(_SHARED_STYLES, "page.css")
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
     )
     return environment.from_string(read("page.html")).render(
-        mark=f"{_MARK}. -->",
         script=script,
-        style=style,
-        worker="\n".join(map(read, _WORKER_FILES)),
-        policy="; ".join(
-            [
-                "default-src 'none'",
-                f"script-src 'sha256-{_hash(script)}' 'wasm-unsafe-eval'",
-                f"style-src 'sha256-{_hash(style)}'",
-                "worker-src blob:",
-                "img-src data:",
-                "base-uri 'none'",
-                "form-action 'none'",
-            ]
-        ),
+        style=shared("base.css", "menu.css") + read("page.css"),
+        worker=read("tokenizer.js", "text.js", "model.js", "worker.js"),
+        hash=_hash,
         **parts,
     )
 

@@ -11,6 +11,7 @@ from keras_transformer import registry
 from keras_transformer.data.vocabulary.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.files import markdown
+from keras_transformer.files.reading import begins_with
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.parsing.target_text import find_linearization
 from keras_transformer.runs import data_record
@@ -46,7 +47,7 @@ def write_model_card(directory, run, step=None, export=None):
     `certificate`, a text about a comparison with the run.
     """
     path = os.path.join(directory, FILE_NAME)
-    if os.path.lexists(path) and not _is_card(path):
+    if os.path.lexists(path) and not begins_with(path, *_BEGINNINGS):
         return None
     text = make_model_card(run, step, export)
     with atomic_write(path) as file:
@@ -64,7 +65,7 @@ def make_model_card(run, step=None, export=None):
     step = run.checkpoints.find(step)
     # The class may be the user's, and missing in this process.
     problem = data_record.find_problem(run)
-    purpose = (problem and type(problem).__doc__ or "").strip()
+    purpose, *_ = (problem and type(problem).__doc__ or "").strip().split("\n")
     codes = data_record.list_language_codes(run)
     linearization = find_linearization(run.vocabulary)
     translates = codes and not linearization
@@ -88,7 +89,7 @@ def make_model_card(run, step=None, export=None):
         source_file=VOCABULARY_FILE if is_shared else SOURCE_VOCABULARY_FILE,
         languages=[LANGUAGES.get(code, code) for code in codes],
         linearization=linearization,
-        purpose=purpose.partition("\n")[0],
+        purpose=purpose,
         origin=origin,
         step=step,
         # Loading takes the newest checkpoint, so only another step is named.
@@ -115,7 +116,9 @@ def _read_template():
     )
     environment.filters.update(
         code=markdown.code,
-        code_table=_make_table,
+        code_table=lambda rows, *head: markdown.table(
+            head, [map(markdown.code, row) for row in rows]
+        ),
         costs=describe_cost,
         decoding=scores.describe_decoding,
         duration=_describe_time,
@@ -124,19 +127,6 @@ def _read_template():
     )
     template = importlib.resources.files(__package__).joinpath("card.md")
     return environment.from_string(template.read_text("utf-8"))
-
-
-def _make_table(rows, *head):
-    """Returns a table with all cells as code."""
-    return markdown.table(head, [map(markdown.code, row) for row in rows])
-
-
-def _is_card(path):
-    if not os.path.isfile(path):
-        return False  # opening a pipe would wait for ever
-    # A user's README may be in any encoding, and have any size.
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read(max(map(len, _BEGINNINGS))).startswith(_BEGINNINGS)
 
 
 def _describe_time(seconds):
@@ -162,35 +152,28 @@ def _list_changes(run):
 
 def _make_results(run, step, export, translates):
     """Returns the scores of a checkpoint as model hubs read them."""
-    task = "translation" if translates else "text2text-generation"
     # The scores of approximate arithmetic were not measured.
     numbers = {export.get("quantization"), export.get("precision")}
     if numbers - {None, "float32"} or export.get("shortlist"):
         return []
-    return [
-        {
-            "task": {"type": task},
-            "dataset": {
-                "name": f"{run.problem_name}, {split}",
-                "type": run.problem_name,
-                "split": split,
-            },
-            "metrics": [
-                {
-                    # The hub has one kind of BLEU; the signature says which.
-                    "type": "bleu" if name.startswith("bleu") else name,
-                    "name": scores.TITLES[name],
-                    "value": round(value, 2),
-                    "args": {
-                        "decoding": scores.describe_decoding(entry["decode"]),
-                        **({"signature": signature} if signature else {}),
-                    },
-                }
-                for name, value, signature in scores.list_scores(entry)
-            ],
-        }
-        for split, entry in scores.list_entries(run, step)
-    ]
+    task = {"type": "translation" if translates else "text2text-generation"}
+    problem, results = run.problem_name, []
+    for split, entry in scores.list_entries(run, step):
+        decoding = {"decoding": scores.describe_decoding(entry["decode"])}
+        metrics = [
+            {
+                # The hub has one kind of BLEU; the signature says which.
+                "type": "bleu" if name.startswith("bleu") else name,
+                "name": scores.TITLES[name],
+                "value": round(value, 2),
+                "args": decoding | ({"signature": text} if text else {}),
+            }
+            for name, value, text in scores.list_scores(entry)
+        ]
+        name = f"{problem}, {split}"
+        dataset = {"name": name, "type": problem, "split": split}
+        results.append({"task": task, "dataset": dataset, "metrics": metrics})
+    return results
 
 
 def _dump(value):

@@ -1,6 +1,6 @@
 // Texts, controls, and requests to the server.
 
-import {fill, make} from "./elements.js";
+import {fill, make, splitToken} from "./elements.js";
 
 export * from "./elements.js";
 
@@ -39,13 +39,7 @@ export function stopAll() {
   asked.forEach((controller) => controller.abort());
 }
 
-// A token as readable text: a piece that begins a word lacks SentencePiece's
-// mark, and any other has a dot in front, unless it is a label.
-export function readable(token) {
-  if (/^\((start|end|word)\)$/.test(token)) return token;
-  if (token === "\u2581") return "\u2423";
-  return token.startsWith("\u2581") ? token.slice(1) : `\u00b7${token}`;
-}
+export const readable = (token) => splitToken(token).slice(0, 2).join("");
 
 // Marks the words of two texts that are not in their longest common
 // subsequence; returns the children of two elements.
@@ -60,22 +54,17 @@ export function markDifferences(first, second) {
         : Math.max(lengths[(i + 1) * size + j], lengths[i * size + j + 1]);
     }
   }
+  const mark = (name, word) => word.trim() ? make(name, {}, word) : word;
   const marked = [[], []];
   let [i, j] = [0, 0];
   while (i < a.length || j < b.length) {
     if (i < a.length && j < b.length && a[i] === b[j]) {
-      marked[0].push(a[i]);
-      marked[1].push(b[j]);
-      i += 1;
-      j += 1;
+      marked[0].push(a[i++]);
+      marked[1].push(b[j++]);
     } else if (j >= b.length || (i < a.length
         && lengths[(i + 1) * size + j] >= lengths[i * size + j + 1])) {
-      marked[0].push(a[i].trim() ? make("del", {}, a[i]) : a[i]);
-      i += 1;
-    } else {
-      marked[1].push(b[j].trim() ? make("ins", {}, b[j]) : b[j]);
-      j += 1;
-    }
+      marked[0].push(mark("del", a[i++]));
+    } else marked[1].push(mark("ins", b[j++]));
   }
   return marked;
 }

@@ -168,19 +168,18 @@ const isShown = (name) => {
     : ["translate", "compare"].includes(name) ? !parses : true;
 };
 
+// A link may be under the pointer or have the focus, so it stays as it is.
+const links = Object.entries(VIEWS).map(([name, {title}]) =>
+  make("a", {"data-name": name}, title));
+
 function showViews() {
-  const names = Object.keys(VIEWS).filter(isShown);
-  const links = [...find("views").children];
-  const fresh = names.map((name) => make("a", {href: addressOf(name),
-    "aria-current": name === state.name && "page"}, VIEWS[name].title));
-  // A link under the pointer or with the focus stays the same element.
-  if (links.map((link) => link.text).join() === fresh.map((a) => a.text).join()) {
-    links.forEach((link, i) => {
-      link.setAttribute("href", fresh[i].getAttribute("href"));
-      link.removeAttribute("aria-current");
-      if (names[i] === state.name) link.setAttribute("aria-current", "page");
-    });
-  } else find("views").replaceChildren(...fresh);
+  const shown = links.filter((link) => isShown(link.dataset.name));
+  const isSame = shown.every((link, i) => link === find("views").children[i]);
+  if (!isSame) find("views").replaceChildren(...shown);
+  for (const link of shown) {
+    link.href = addressOf(link.dataset.name);
+    link.ariaCurrent = link.dataset.name === state.name ? "page" : null;
+  }
 }
 
 async function showView(wanted) {

@@ -21,12 +21,11 @@ export function open(context) {
   const legend = make("span", {class: "legend"}, make("small", {}, "sure"),
     make("i"), make("small", {}, "unsure"));
   const hint = make("small", {class: "live"}, "Click a word to see others.");
-  const free = make("button", {type: "button", class: "live", hidden: true,
-    onclick: () => restart()}, "Translate freely again");
-  const copies = make("button", {type: "button", class: "live", hidden: true,
-    onclick: () => copy()}, "Copy");
-  const corrects = make("button", {type: "button", class: "live", hidden: true,
-    onclick: () => edit()}, "Correct");
+  const makeButton = (text, onclick) => make("button",
+    {type: "button", class: "live", hidden: true, onclick}, text);
+  const free = makeButton("Translate freely again", () => restart());
+  const copies = makeButton("Copy", () => copy());
+  const corrects = makeButton("Correct", () => edit());
   const correction = make("textarea", {class: "correction", hidden: true,
     rows: 2, dir: "auto", "aria-label": "Correct translation, kept by Enter",
     onkeydown: (event) => {

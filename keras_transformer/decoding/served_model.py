@@ -17,7 +17,7 @@ from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.formats import exported
 from keras_transformer.serving.errors import InvalidRequest
-from keras_transformer.serving.options import Options
+from keras_transformer.serving.forms import Options
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
 from keras_transformer.token_ids import END_ID

@@ -58,16 +58,23 @@ async def read_body(scope, receive, max_bytes=limits.MAX_BODY_BYTES):
             "A request must have a Content-Length or a Transfer-Encoding, not "
             "both."
         )
-    _check_size(int(get_header(scope, "content-length") or 0), max_bytes)
-    body = bytearray()
+    num_bytes = int(get_header(scope, "content-length") or 0)
+    body, has_more = bytearray(), True
     while True:
+        if num_bytes > max_bytes:
+            raise RequestError(
+                "INVALID_ARGUMENT",
+                f"A request must have at most {max_bytes} bytes. Received: "
+                f"{num_bytes}. Send several smaller requests.",
+                413,
+            )
+        if not has_more:
+            break
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ConnectionAbortedError
         body += message["body"]
-        _check_size(len(body), max_bytes)
-        if not message["more_body"]:
-            break
+        num_bytes, has_more = len(body), message["more_body"]
     encoding = get_header(scope, "content-encoding")
     if encoding.lower() not in ("", "identity"):
         raise RequestError(
@@ -84,28 +91,8 @@ def get_header(scope, name):
     return dict(scope["headers"]).get(name.encode(), b"").decode("latin-1")
 
 
-def check_method(method, path, expected):
-    if method not in expected:
-        raise RequestError(
-            "INVALID_ARGUMENT",
-            f"{path} must be asked by {expected[0]}. Received: {method}. Use "
-            f"{expected[0]}.",
-            405,
-        )
-
-
 def has_two_lengths(scope):
     # A proxy could read the other one, and mistake a part of this request for
     # the next, so the connection is closed after such a request.
     names = {name for name, _ in scope["headers"]}
     return {b"content-length", b"transfer-encoding"} <= names
-
-
-def _check_size(num_bytes, max_bytes):
-    if num_bytes > max_bytes:
-        raise RequestError(
-            "INVALID_ARGUMENT",
-            f"A request must have at most {max_bytes} bytes. Received: "
-            f"{num_bytes}. Send several smaller requests.",
-            413,
-        )

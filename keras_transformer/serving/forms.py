@@ -1,14 +1,31 @@
-"""The fields of a request in a form or in JSON, for the tools' protocols."""
+"""The fields of a request, in a form or in JSON, and what they ask for."""
 
 import email.message
+import json
+import re
 import typing
 import urllib.parse
 
+from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
+from keras_transformer.serving.json_reader import encode
 from keras_transformer.serving.json_reader import read_object
 
 MAX_FIELDS = 4096  # of a form: as many texts as may wait, and more
 MAX_HEADER_CHARACTERS = 4096  # of a part of a form
+MAX_ALTERNATIVES = 100
+# A form has texts alone, and the fields that a user left empty.
+_SWITCHES = {"true": True, True: True}
+_SWITCHES |= {"false": False, "": False, False: False, None: False}
+# What a model lacks that cannot do it.
+_EXPORT = "a CTranslate2 model of this version's kt-exporter that translates"
+NEEDS = {
+    "alignments": _EXPORT,
+    "glossary": _EXPORT,
+    "quality": "an export of a run that kt-evaluate --calibrate has rated",
+}
+# Characters that may begin another piece of a document.
+_SIGNS = {"html": "<&\n", "markdown": "<&\n[(*_`!$:"}
 
 
 class File(typing.NamedTuple):
@@ -89,3 +106,88 @@ def _join_repeated(fields):
 def read_key(content_type, body):
     """Returns the key in the body of a request, or None."""
     return read_fields(content_type, body).get("api_key")
+
+
+class Options(typing.NamedTuple):
+    """What a request asks for; sentences with equal options share a batch."""
+
+    alignments: bool = False  # the links between words
+    quality: bool = False  # an estimate
+    glossary: tuple = ()  # pairs of a term and its translation; None keeps it
+
+
+def read_options(fields):
+    """Returns the `Options` in the fields of a form or of JSON."""
+    return Options(
+        _read_switch(fields, "alignments"),
+        _read_switch(fields, "quality"),
+        _read_glossary(fields.get("glossary")),
+    )
+
+
+def _read_switch(fields, name):
+    value = fields.get(name)
+    if isinstance(value, str | bool | None) and value in _SWITCHES:
+        return _SWITCHES[value]
+    raise InvalidRequest(
+        f"`{name}` must be true or false. Received: {name}={value!r:.40}. "
+        "Leave it out."
+    )
+
+
+def _read_glossary(value):
+    maximum = limits.MAX_GLOSSARY_CHARACTERS
+    try:
+        is_text = isinstance(value, str) and value
+        terms = json.loads(value) if is_text else value or {}
+        words = [one for pair in terms.items() for one in pair]
+        words = [one for one in words if one is not None]
+        text = "".join(words)
+        if len(text) > maximum or not all(map(str.split, words)):
+            raise ValueError
+    except (AttributeError, RecursionError, TypeError, ValueError) as error:
+        raise InvalidRequest(
+            "`glossary` must be an object of terms and their translations, of "
+            f"at most {maximum} characters. Received: glossary={value!r:.40}. "
+            'Send {"car": "coche"}; null keeps a term.'
+        ) from error
+    encode(text)
+    return tuple(sorted(terms.items()))
+
+
+def read_texts(q, name="q"):
+    texts = [q] if isinstance(q, str) else q
+    if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
+        return texts
+    raise InvalidRequest(
+        f"`{name}` must be a text or a list of texts. Received: "
+        f"{name}={q!r:.40}. Send one, such as {name}=Hello."
+    )
+
+
+def read_number(value):
+    # Browsers also send the fields that a user left empty.
+    if value in (None, "", False):
+        return 0
+    if re.fullmatch("[0-9]{1,3}", str(value)) and (
+        int(value) <= MAX_ALTERNATIVES
+    ):
+        return int(value)
+    raise InvalidRequest(
+        f"`alternatives` must be a number from 0 to {MAX_ALTERNATIVES}. "
+        f"Received: alternatives={value!r:.40}. Leave it out."
+    )
+
+
+def check_texts(texts, format):
+    """Checks that texts are UTF-8, and not too many pieces to divide."""
+    for text in texts:
+        encode(text)
+    signs = _SIGNS.get(format, "\n")
+    pieces = sum(1 + sum(map(text.count, signs)) for text in texts)
+    if pieces > limits.MAX_PIECES:
+        raise InvalidRequest(
+            f"A request must have at most {limits.MAX_PIECES} texts, lines "
+            f"and marks together. Received: {pieces}. Send several smaller "
+            "requests."
+        )

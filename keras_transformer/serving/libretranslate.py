@@ -5,55 +5,52 @@ https://docs.libretranslate.com states the protocol.
 """
 
 import importlib.util
+import itertools
 import os
 import re
-import typing
 
 import numpy as np
 
 from keras_transformer.data.text import language_detector
 from keras_transformer.documents.document import SUFFIXES
 from keras_transformer.errors import UserError
-from keras_transformer.serving.corrections import Corrections
+from keras_transformer.memory.fitting import recall
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.forms import File
+from keras_transformer.serving.forms import Options
+from keras_transformer.serving.forms import check_texts
 from keras_transformer.serving.forms import read_fields
+from keras_transformer.serving.forms import read_number
+from keras_transformer.serving.forms import read_options
+from keras_transformer.serving.forms import read_texts
 from keras_transformer.serving.json_reader import encode
 from keras_transformer.serving.json_tensors import dump
-from keras_transformer.serving.options import Options
-from keras_transformer.serving.options import read_options
-from keras_transformer.serving.sentences import check_texts
+from keras_transformer.serving.sentences import Answer
+from keras_transformer.serving.sentences import combine
 from keras_transformer.serving.sentences import divide
+from keras_transformer.serving.sentences import join
+from keras_transformer.serving.sentences import read_answer
 from keras_transformer.serving.translated_files import TranslatedFiles
 
-MAX_ALTERNATIVES = 100
 # Shorter texts of a list are detected together, as in LibreTranslate.
 MIN_DETECTED = 40
 _FORMATS = ("text", "html")
 _OUTPUTS = ("translations", "warnings", "quality", "alignments")
 
 
-class Answer(typing.NamedTuple):
-    """The translations of a text or a sentence, and what is known of them."""
-
-    texts: list  # best first
-    warnings: typing.Sequence[str] = ()
-    quality: float | None = None  # of the worst sentence
-    alignments: typing.Sequence = ()  # of words, or of sentences
-
-
 class LibreTranslate:
     """Answers requests of LibreTranslate's protocol with a `Service`.
 
     `pairs` are the `Pairs` of the service, and `memories` the
-    `TranslationMemory` of some pairs of codes.
+    `TranslationMemory` of some pairs of codes. Anybody may be given a
+    correction, but only clients with a key may make one.
     """
 
     def __init__(self, service, pairs, needs_key=False, memories=None):
         self._service = service
         self._needs_key = needs_key
-        self._corrections = Corrections(memories, needs_key)
+        self._memories = memories or {}
         self.pairs = pairs
         self.files = TranslatedFiles()
         # Functions that read the requests of a path. They take the content
@@ -91,7 +88,7 @@ class LibreTranslate:
                 "source": {"code": source, "name": source},
                 "target": {"code": target, "name": target},
             },
-            "suggestions": self._corrections.are_taken,
+            "suggestions": bool(self._memories and self._needs_key),
             "supportedFilesFormat": [*_list_suffixes()],
         }
 
@@ -114,12 +111,17 @@ class LibreTranslate:
         for route in routes:
             halves = yield from self._run(route, answers, options)
             answers = [
-                half._replace(**_combine([answer, half]))
+                half._replace(**combine([answer, half]))
                 for answer, half in zip(answers, halves)
             ]
-        answers = self._corrections.recall(languages, sentences, answers)
+        if memory := self._memories.get((languages[0], languages[-1])):
+            for place, (sentence, answer) in enumerate(zip(sentences, answers)):
+                best, *_ = texts = answer.texts
+                if one := recall(memory, sentence, best):
+                    # Nothing else is known of a correction.
+                    answers[place] = Answer([one.target, *texts][: len(texts)])
         left = iter(answers)
-        return [_join(document, left, number) for document in documents]
+        return [join(document, left, number) for document in documents]
 
     def _run(self, route, answers, options):
         """Translates sentences by a model, some at a time, as a generator.
@@ -139,7 +141,7 @@ class LibreTranslate:
             nothing = [None] * len(sentences)
             columns = [outputs.get(name, nothing) for name in _OUTPUTS]
             results += [
-                _read_answer(route, *row) for row in zip(sentences, *columns)
+                read_answer(route, *row) for row in zip(sentences, *columns)
             ]
         return results
 
@@ -149,7 +151,7 @@ class LibreTranslate:
         Texts are divided into sentences, and keep what is between them.
         """
         request = read_fields(content_type, body)
-        number = _read_number(request.get("alternatives"))
+        number = read_number(request.get("alternatives"))
         format = request.get("format") or "text"
         if format not in _FORMATS:
             raise InvalidRequest(
@@ -157,7 +159,7 @@ class LibreTranslate:
                 f"format={format!r:.40}. Use text."
             )
         q = request.get("q")
-        texts = _read_texts(q)
+        texts = read_texts(q)
         check_texts(texts, format)
         sources, guesses, target = self._find_languages(request, texts)
         options = read_options(request)
@@ -222,16 +224,23 @@ class LibreTranslate:
     def _detect(self, content_type, address, body):
         """Reads POST /detect, as `RestApp` asks."""
         request = read_fields(content_type, body)
-        text = "\n".join(_read_texts(request.get("q")))
+        text = "\n".join(read_texts(request.get("q")))
         encode(text)
         yield from ()  # it needs no model
         return dump(_find_guesses(text)[:5])
 
     def _correct(self, content_type, address, body):
         """Reads POST /correct, as `RestApp` asks."""
-        self._corrections.check_taken()
+        if not self._memories or not self._needs_key:
+            missing = "--memory" if self._needs_key else "--api_keys"
+            raise RequestError(
+                "PERMISSION_DENIED",
+                "Corrections need a server with --memory and --api_keys. "
+                f"Received: one to a server without {missing}. Ask the "
+                "operator for it.",
+            )
         request = read_fields(content_type, body)
-        texts = [_read_texts(request.get(name), name) for name in ("q", "s")]
+        texts = [read_texts(request.get(name), name) for name in ("q", "s")]
         for side in texts:
             check_texts(side, "text")
         sources, _, target = self._find_languages(request, texts[0])
@@ -245,7 +254,22 @@ class LibreTranslate:
             [divide(text, "text", code).sentences for text in side]
             for side, code in zip(texts, languages)
         ]
-        self._corrections.keep(languages, *sides)
+        counts = [list(map(len, side)) for side in sides]
+        if counts[0] != counts[1]:
+            raise InvalidRequest(
+                "Each text of `q` must have as many sentences as that of `s`. "
+                f"Received: {counts[0]} and {counts[1]}. Send one sentence."
+            )
+        if languages not in self._memories:
+            raise InvalidRequest(
+                "Corrections need a pair with a model. Received: "
+                f"{'-'.join(languages)}. GET /languages lists the codes."
+            )
+        corrections = zip(*map(itertools.chain.from_iterable, sides))
+        try:
+            self._memories[languages].remember_all(corrections, "kt-serve")
+        except UserError as error:  # such as a full disk
+            raise RequestError("UNAVAILABLE", str(error)) from error
         yield from ()  # it needs no model
         return dump({"success": True})
 
@@ -307,66 +331,3 @@ def _find_guesses(text, codes=None):
         for code in codes or scores
     ]
     return sorted(guesses, key=lambda guess: -guess["confidence"])
-
-
-def _read_texts(q, name="q"):
-    texts = [q] if isinstance(q, str) else q
-    if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
-        return texts
-    raise InvalidRequest(
-        f"`{name}` must be a text or a list of texts. Received: "
-        f"{name}={q!r:.40}. Send one, such as {name}=Hello."
-    )
-
-
-def _read_number(value):
-    # Browsers also send the fields that a user left empty.
-    if value in (None, "", False):
-        return 0
-    if re.fullmatch("[0-9]{1,3}", str(value)) and (
-        int(value) <= MAX_ALTERNATIVES
-    ):
-        return int(value)
-    raise InvalidRequest(
-        f"`alternatives` must be a number from 0 to {MAX_ALTERNATIVES}. "
-        f"Received: alternatives={value!r:.40}. Leave it out."
-    )
-
-
-def _read_answer(route, sentence, row, warnings, quality, links):
-    """Returns the `Answer` to a sentence; a model may lack a part of it."""
-    tags = len(route.tag_word.split())
-    links = [(a - tags, b) for a, b in links or () if a >= tags]
-    # A text without words may have an empty translation, and stays.
-    texts = [one.decode(errors="replace") or sentence for one in row]
-    return Answer(texts, warnings or (), quality, links)
-
-
-def _join(document, answers, number):
-    """Returns the `Answer` to a document from those to its sentences.
-
-    A model that was exported with one translation has no more to offer.
-    """
-    pairs = [*zip(document.sentences, answers)]
-    found = [one for _, one in pairs]
-    available = max((len(one.texts) for one in found), default=1)
-    joined = [
-        document.replace_sentences(
-            [one.texts[min(rank, len(one.texts) - 1)] for one in found]
-        )
-        for rank in range(min(number, available))
-    ]
-    alignments = [
-        {"source": source, "translation": one.texts[0], "links": one.alignments}
-        for source, one in pairs
-        if one.alignments
-    ]
-    texts = list(dict.fromkeys(joined))
-    return Answer(texts, alignments=alignments, **_combine(found))
-
-
-def _combine(answers):
-    """Returns the warnings of all, and the worst quality that is known."""
-    qualities = [one.quality for one in answers if one.quality is not None]
-    warnings = sorted({each for one in answers for each in one.warnings})
-    return {"warnings": warnings, "quality": min(qualities, default=None)}

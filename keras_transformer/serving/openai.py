@@ -9,9 +9,9 @@ import time
 from keras_transformer.serving.asgi import Response
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.forms import check_texts
 from keras_transformer.serving.forms import read_fields
 from keras_transformer.serving.json_tensors import dump
-from keras_transformer.serving.sentences import check_texts
 
 MODELS = "/v1/models"
 # What clients send, and what a translation does not depend on.

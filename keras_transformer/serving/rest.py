@@ -16,7 +16,6 @@ from keras_transformer.serving import json_reader
 from keras_transformer.serving import json_tensors
 from keras_transformer.serving import limits
 from keras_transformer.serving import openai
-from keras_transformer.serving.asgi import check_method
 from keras_transformer.serving.asgi import format_error
 from keras_transformer.serving.asgi import get_header
 from keras_transformer.serving.asgi import has_two_lengths
@@ -25,9 +24,9 @@ from keras_transformer.serving.asgi import send_response
 from keras_transformer.serving.asgi import wait_for
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.forms import read_options
 from keras_transformer.serving.libretranslate import LibreTranslate
 from keras_transformer.serving.openai import OpenAI
-from keras_transformer.serving.options import read_options
 from keras_transformer.serving.pairs import Pairs
 from keras_transformer.serving.translated_files import DOWNLOAD
 
@@ -206,7 +205,14 @@ class RestApp:
         """Responds to an operator, or to a translation tool."""
         method, path = scope["method"], _find_path(scope)
         read = self._readers.get(path)
-        check_method(method, path, ("POST",) if read else ("GET", "HEAD"))
+        expected = ("POST",) if read else ("GET", "HEAD")
+        if method not in expected:
+            raise RequestError(
+                "INVALID_ARGUMENT",
+                f"{path} must be asked by {expected[0]}. Received: {method}. "
+                f"Use {expected[0]}.",
+                405,
+            )
         if read:
             kind, host = (
                 get_header(scope, name) for name in ("content-type", "host")

@@ -1,15 +1,20 @@
-"""The sentences of the texts in a request."""
+"""The sentences of the texts in a request, and the answers to them."""
 
 import importlib.util
+import typing
 
 from keras_transformer.documents.document import Document
 from keras_transformer.errors import UserError
-from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
-from keras_transformer.serving.json_reader import encode
 
-# Characters that may begin another piece of a document.
-_SIGNS = {"html": "<&\n", "markdown": "<&\n[(*_`!$:"}
+
+class Answer(typing.NamedTuple):
+    """The translations of a text or a sentence, and what is known of them."""
+
+    texts: list  # best first
+    warnings: typing.Sequence[str] = ()
+    quality: float | None = None  # of the worst sentence
+    alignments: typing.Sequence = ()  # of words, or of sentences
 
 
 class _Lines:
@@ -39,15 +44,40 @@ def divide(text, format, language):
         raise InvalidRequest(str(error)) from error
 
 
-def check_texts(texts, format):
-    """Checks that texts are UTF-8, and not too many pieces to divide."""
-    for text in texts:
-        encode(text)
-    signs = _SIGNS.get(format, "\n")
-    pieces = sum(1 + sum(map(text.count, signs)) for text in texts)
-    if pieces > limits.MAX_PIECES:
-        raise InvalidRequest(
-            f"A request must have at most {limits.MAX_PIECES} texts, lines "
-            f"and marks together. Received: {pieces}. Send several smaller "
-            "requests."
+def read_answer(route, sentence, row, warnings, quality, links):
+    """Returns the `Answer` to a sentence; a model may lack a part of it."""
+    tags = len(route.tag_word.split())
+    links = [(a - tags, b) for a, b in links or () if a >= tags]
+    # A text without words may have an empty translation, and stays.
+    texts = [one.decode(errors="replace") or sentence for one in row]
+    return Answer(texts, warnings or (), quality, links)
+
+
+def join(document, answers, number):
+    """Returns the `Answer` to a document from those to its sentences.
+
+    A model that was exported with one translation has no more to offer.
+    """
+    pairs = [*zip(document.sentences, answers)]
+    found = [one for _, one in pairs]
+    available = max((len(one.texts) for one in found), default=1)
+    joined = [
+        document.replace_sentences(
+            [one.texts[min(rank, len(one.texts) - 1)] for one in found]
         )
+        for rank in range(min(number, available))
+    ]
+    alignments = [
+        {"source": source, "translation": one.texts[0], "links": one.alignments}
+        for source, one in pairs
+        if one.alignments
+    ]
+    texts = list(dict.fromkeys(joined))
+    return Answer(texts, alignments=alignments, **combine(found))
+
+
+def combine(answers):
+    """Returns the warnings of all, and the worst quality that is known."""
+    qualities = [one.quality for one in answers if one.quality is not None]
+    warnings = sorted({each for one in answers for each in one.warnings})
+    return {"warnings": warnings, "quality": min(qualities, default=None)}

@@ -6,9 +6,9 @@ from keras_transformer.serving import limits
 from keras_transformer.serving import messages
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.forms import NEEDS
+from keras_transformer.serving.forms import Options
 from keras_transformer.serving.monitor import Monitor
-from keras_transformer.serving.options import NEEDS
-from keras_transformer.serving.options import Options
 from keras_transformer.serving.signature import check_texts
 from keras_transformer.serving.signature import measure_rows
 

@@ -31,8 +31,8 @@ from keras_transformer.serving import json_tensors
 from keras_transformer.serving.batcher import Batcher
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
-from keras_transformer.serving.options import Options
-from keras_transformer.serving.options import read_options
+from keras_transformer.serving.forms import Options
+from keras_transformer.serving.forms import read_options
 from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.rest import RestApp
 from keras_transformer.serving.service import Service

@@ -10,13 +10,22 @@ from tool_client import translate
 
 from keras_transformer.decoding.served_model import open_model
 from keras_transformer.memory.store import TranslationMemory
-from keras_transformer.serving.corrections import Corrections
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.keys import Keys
+from keras_transformer.serving.libretranslate import LibreTranslate
+from keras_transformer.serving.pairs import Pairs
 from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.server import Server
 
 PAIR = ("en", "es")
+
+
+def read_correction(memories, needs_key, correction):
+    pairs = Pairs({PAIR: Route("translate")})
+    tool = LibreTranslate(None, pairs, needs_key, memories)
+    fields = {"q": "One.", "s": correction, "source": "en", "target": "es"}
+    read = tool.readers["/correct"]
+    return list(read("application/json", "", json.dumps(fields).encode()))
 
 
 class CorrectionsTest:
@@ -77,9 +86,8 @@ class CorrectionsTest:
     def test_a_full_disk_is_no_fault_of_the_client(self, tmp_path):
         memory = TranslationMemory(tmp_path / "memory")
         memory._connection.execute("PRAGMA max_page_count = 1")
-        corrections = Corrections({PAIR: memory}, needs_key=True)
         with pytest.raises(RequestError, match="disk is full") as caught:
-            corrections.keep(PAIR, [["One."]], [["Uno." * 10_000]])
+            read_correction({PAIR: memory}, True, "Uno" * 10_000)
         assert caught.value.http_status == 503
 
     def test_a_wrong_key_is_refused(self, corrected):
@@ -91,7 +99,5 @@ class CorrectionsTest:
         [(None, True, "--memory"), ({PAIR: "memory"}, False, "--api_keys")],
     )
     def test_both_flags_are_needed(self, memories, needs_key, missing):
-        corrections = Corrections(memories, needs_key)
-        assert not corrections.are_taken
         with pytest.raises(RequestError, match=missing):
-            corrections.check_taken()
+            read_correction(memories, needs_key, "Uno.")

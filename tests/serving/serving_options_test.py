@@ -13,8 +13,8 @@ from tool_client import translate
 from keras_transformer.decoding.served_model import open_model
 from keras_transformer.scoring.quality import QualityEstimate
 from keras_transformer.serving.errors import InvalidRequest
-from keras_transformer.serving.options import Options
-from keras_transformer.serving.options import read_options
+from keras_transformer.serving.forms import Options
+from keras_transformer.serving.forms import read_options
 from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.server import Server
 

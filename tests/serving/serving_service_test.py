@@ -4,7 +4,7 @@ import pytest
 from keras_transformer.serving.batcher import Batcher
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
-from keras_transformer.serving.options import Options
+from keras_transformer.serving.forms import Options
 from keras_transformer.serving.service import Service
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor

@@ -45,13 +45,9 @@ class ParsingFiles(FilesProblem, ParsingProblem):
         self,
         files,
         vocab_size=None,
-        linearization=None,
-        augmentation_rounds=None,
-        skip_bad=None,
         parsed_trees=None,
-        treebank_weight=None,
         vocabulary=None,
-        normalize_text=None,
+        **attributes,
     ):
         """Sets the treebank to generate the data from.
 
@@ -59,16 +55,16 @@ class ParsingFiles(FilesProblem, ParsingProblem):
         by commas; so are `parsed_trees`. `vocabulary` is the path of a
         SentencePiece model to use instead of training one, such as the model of
         the parser that wrote `parsed_trees`. The other arguments are class
-        attributes of the problem, by default "normalised" and no augmentation.
+        attributes of `ParsingProblem`, and `normalize_text`.
         """
-        super().use_files(files, vocab_size, normalize_text=normalize_text)
-        if treebank_weight not in (None, 1) and not parsed_trees:
+        attributes["vocabulary_path"] = vocabulary
+        super().use_files(files, vocab_size, **attributes)
+        if self.treebank_weight != 1 and not parsed_trees:
             raise UserError(
                 "`treebank_weight` needs parsed trees. Received: "
-                f"treebank_weight={treebank_weight} alone. Add "
+                f"treebank_weight={self.treebank_weight} alone. Add "
                 "--parsed_trees=FILE, or leave the weight out."
             )
-        self.linearization = linearization or self.linearization
         check_attribute(self, "linearization", *RULES["linearization"])
         theirs = vocabulary and find_linearization(Subwords(vocabulary))
         if vocabulary and theirs != self.linearization:
@@ -79,11 +75,7 @@ class ParsingFiles(FilesProblem, ParsingProblem):
                 f"{self.linearization}. Name the linearization of the run that "
                 "it belongs to."
             )
-        self.vocabulary_path = vocabulary
-        self.augmentation_rounds = augmentation_rounds or 0
-        self.skip_bad = bool(skip_bad)
         self._parsed_paths = parsed_trees.split(",") if parsed_trees else []
-        self.treebank_weight = treebank_weight or 1
 
     def trees(self, split, tmp_dir):
         return self._read(split, self._paths(split))

@@ -270,9 +270,6 @@ def _is_another_module(name, path):
     """Returns whether Python has such a module outside the directory `path`."""
     if name in sys.stdlib_module_names:
         return True
-    if name in sys.modules:
-        file = getattr(sys.modules[name], "__file__", None)
-        return not file or not os.path.samefile(os.path.dirname(file), path)
     # The directory would hide a module that is not loaded yet, or be hidden.
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:

@@ -12,7 +12,7 @@ import pytest
 
 from keras_transformer import hparam
 from keras_transformer import registry
-from keras_transformer.problems import synthetic
+from keras_transformer.problems import toy
 
 HPARAMS = hparam.HParams(
     num_layers=1,
@@ -36,7 +36,7 @@ def copy_data(tmp_path_factory):
     """
     data_dir = str(tmp_path_factory.mktemp("data"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(synthetic.NUM_PAIRS, "dev", 60)
+        patch.setitem(toy.NUM_PAIRS, "dev", 60)
         registry.get_problem("copy", data_dir).generate(None)
     return data_dir
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from keras_transformer.problems.synthetic import Copy
-from keras_transformer.problems.synthetic import Reverse
+from keras_transformer.problems.toy import Copy
+from keras_transformer.problems.toy import Reverse
 from keras_transformer.registry import get_problem
 
 SPLITS = {"train": 10_000, "dev": 200, "test": 200}

@@ -215,9 +215,14 @@ def sample_corpora(corpora, limit, temperature=1):
     """
     if temperature == 1:
         return sample_evenly(itertools.chain(*corpora), limit)
-    counted = [_sample_and_count(pairs, limit) for pairs in corpora]
-    # Cleaning can drop all pairs of a corpus.
-    counted = [(sample, size) for sample, size in counted if size]
+    counted = []
+    for pairs in corpora:
+        counter = itertools.count()
+        # `zip` draws a pair first, so the end of the pairs uses up no number.
+        counted_pairs = (pair for pair, _ in zip(pairs, counter))
+        sample = sample_evenly(counted_pairs, limit)
+        if sample:  # cleaning can drop all pairs of a corpus
+            counted.append((sample, next(counter)))
     sample_size = min(limit, sum(size for _, size in counted))
     powers = [size ** (1 / temperature) for _, size in counted]
     mixture = []
@@ -244,11 +249,3 @@ def sample_evenly(items, limit):
         if number % step == 0:
             sample.append(item)
     return sample
-
-
-def _sample_and_count(pairs, limit):
-    """Returns an even sample of pairs, and the number of all of them."""
-    counter = itertools.count()
-    # `zip` draws a pair first, so the end of the pairs uses up no number.
-    counted = (pair for pair, _ in zip(pairs, counter))
-    return sample_evenly(counted, limit), next(counter)

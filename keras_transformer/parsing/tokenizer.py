@@ -107,7 +107,11 @@ def _pieces(sentence):
     pieces = []
     is_open = False
     for chunk in sentence.split():
-        parts = _parts(chunk)
+        # An address may hold signs that are split off elsewhere.
+        address = _ADDRESS.match(chunk)
+        end = address.end() if address else 0
+        parts = [chunk[:end], *_APART.split(chunk[end:])]
+        parts = list(filter(None, parts))
         words = [n for n, part in enumerate(parts) if re.search(r"[\w$]", part)]
         for place, part in enumerate(parts):
             if part in ('"', "'") and len(parts) > 1:
@@ -123,14 +127,6 @@ def _pieces(sentence):
             parts[place] = part
         pieces += parts
     return pieces
-
-
-def _parts(chunk):
-    """Splits a text without spaces at `_APART`."""
-    # An address may hold signs that are split off elsewhere.
-    address = _ADDRESS.match(chunk)
-    end = address.end() if address else 0
-    return [part for part in [chunk[:end], *_APART.split(chunk[end:])] if part]
 
 
 def _split(piece, following):

@@ -237,16 +237,13 @@ class DuplicateRule:
         self._hashes = HashSet()
 
     def find_drops(self, pairs):
+        texts = ("\n".join(map(self._key, pair)).encode() for pair in pairs)
+        # `hash` would be faster, but differs from process to process.
         digests = b"".join(
-            _digest("\n".join(map(self._key, pair))) for pair in pairs
+            hashlib.blake2b(text, digest_size=8).digest() for text in texts
         )
         hashes = np.frombuffer(digests, np.uint64)
         return self._hashes.add(hashes).tolist()
-
-
-def _digest(text):
-    # `hash` would be faster, but differs from process to process.
-    return hashlib.blake2b(text.encode(), digest_size=8).digest()
 
 
 class HashSet:

@@ -6,13 +6,11 @@ import logging
 import os
 
 from keras_transformer import fields
+from keras_transformer.data.generation import encoding
 from keras_transformer.data.generation import token_arrays
 from keras_transformer.data.generation import token_links
 from keras_transformer.data.generation.attributes import check_attributes
 from keras_transformer.data.generation.attributes import check_corpora
-from keras_transformer.data.generation.encoding import check_number
-from keras_transformer.data.generation.encoding import encode_split
-from keras_transformer.data.generation.encoding import select_complete_pairs
 from keras_transformer.data.vocabulary import vocabularies
 from keras_transformer.data.vocabulary.bpe_symbols import write_symbols
 from keras_transformer.errors import UserError
@@ -163,7 +161,7 @@ def _write_data(problem, tmp_dir, directory):
         data["source_vocab_size"] = both.sources.vocab_size
         data["source_vocab_sha256"] = both.sources.sha256
     data["splits"] = {
-        split: encode_split(
+        split: encoding.encode_split(
             problem, split, tmp_dir, both, directory, described[split]
         )
         for split in splits
@@ -188,18 +186,18 @@ def _make_vocabularies(problem, tmp_dir, directory):
         shared = write_symbols(symbols, path)
         return vocabularies.Vocabularies(shared, shared)
     corpora = [
-        select_complete_pairs(problem, corpus)
+        encoding.select_complete_pairs(problem, corpus)
         for corpus in problem.text_corpora("train", tmp_dir)
     ]
     temperature = problem.vocabulary_temperature
     pairs = vocabularies.sample_corpora(
         corpora, MAX_VOCABULARY_PAIRS, temperature
     )
-    check_number(len(pairs), problem, "train")
+    encoding.check_number(len(pairs), problem, "train")
     both = vocabularies.train(problem, pairs, tmp_dir, directory)
     if "dev" in problem.splits:
         dev = itertools.chain(*problem.text_corpora("dev", tmp_dir))
-        dev = select_complete_pairs(problem, dev)
+        dev = encoding.select_complete_pairs(problem, dev)
         samples = [
             [(source, problem.target_text(target)) for source, target in some]
             for some in (pairs[:1000], itertools.islice(dev, 1000))

@@ -98,8 +98,10 @@ def _read_tmx(path, languages):
         for variant in unit.iter():
             for segment in variant:
                 if (_name(variant), _name(segment)) == ("tuv", "seg"):
+                    # Older versions of TMX write `lang`.
+                    code = variant.get(_LANGUAGE) or variant.get("lang") or ""
                     # The first of several variants in one language.
-                    segments.setdefault(_code(variant), segment)
+                    segments.setdefault(code, segment)
         seen.update(segments)
         try:
             sides = [_find_text(segments, language) for language in languages]
@@ -220,11 +222,6 @@ def _translation_units(path):
             f"{path}, line {line} is not well-formed XML: {fault}. Export or "
             "copy the file again."
         ) from error
-
-
-def _code(variant):
-    """Returns the language of a `tuv`; older versions of TMX write `lang`."""
-    return variant.get(_LANGUAGE) or variant.get("lang") or ""
 
 
 def _find_text(segments, language):

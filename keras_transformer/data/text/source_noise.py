@@ -4,9 +4,7 @@ import random
 
 import numpy as np
 
-from keras_transformer.data.generation.token_arrays import MixedSequences
-from keras_transformer.data.generation.token_arrays import TokenPairs
-from keras_transformer.data.generation.token_arrays import TokenSequences
+from keras_transformer.data.generation import token_arrays
 from keras_transformer.data.text.disturbances import disturb
 from keras_transformer.data.text.letter_case import restore_case
 from keras_transformer.errors import UserError
@@ -51,8 +49,8 @@ def disturb_sources(token_pairs, vocabulary, share, seed, epoch, longest):
             if len(ids) <= longest:
                 numbers.append(number)
                 disturbed.append(np.array(ids, np.int32))
-    disturbed = TokenSequences.from_lists(disturbed)
+    disturbed = token_arrays.TokenSequences.from_lists(disturbed)
     places = np.arange(len(sources))
     places[numbers] = ~np.arange(len(numbers))
-    mixed = MixedSequences(sources, disturbed, places)
-    return TokenPairs(mixed, token_pairs.targets)
+    mixed = token_arrays.MixedSequences(sources, disturbed, places)
+    return token_arrays.TokenPairs(mixed, token_pairs.targets)

@@ -31,18 +31,14 @@ class SubwordSampler:
     ):
         self._stored = token_pairs
         self._seed = seed
-        self._samplers = []
-        if not dropout:
-            return
-        source_vocabulary = source_vocabulary or vocabulary
         # Sides with one vocabulary share the segmentations of a word.
-        if source_vocabulary.sha256 == vocabulary.sha256:
-            self._samplers = [_WordSampler(token_pairs, vocabulary, dropout)]
-        else:
-            self._samplers = [
-                _WordSampler([token_pairs.inputs], source_vocabulary, dropout),
-                _WordSampler([token_pairs.targets], vocabulary, dropout),
-            ]
+        groups = [(token_pairs, vocabulary)]
+        if source_vocabulary and source_vocabulary.sha256 != vocabulary.sha256:
+            vocabularies = source_vocabulary, vocabulary
+            groups = [([s], v) for s, v in zip(token_pairs, vocabularies)]
+        self._samplers = [
+            _WordSampler(*group, dropout) for group in groups if dropout
+        ]
 
     def sample(self, epoch, longest):
         """Returns the pairs of an epoch, `TokenPairs`.

@@ -3,7 +3,6 @@
 import os
 
 from keras_transformer.errors import UserError
-from keras_transformer.formats.imported_run import check_output_dir
 from keras_transformer.formats.imported_run import write_run
 from keras_transformer.model_config import ADAPTER_SUFFIXES
 from keras_transformer.model_config import list_adapters
@@ -26,7 +25,6 @@ def import_adapter(source, base, output_dir, problem):
     then, or of an equal one; adapters of another run raise a `UserError`. The
     other arguments and the result are those of `import_marian`.
     """
-    check_output_dir(output_dir)
     if not RunDirectory.exists(base):
         raise UserError(
             "`base` must be the directory of a run. Received: "

@@ -8,7 +8,6 @@ import numpy as np
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import read_record
 from keras_transformer.formats.exported import refuse_foreign
-from keras_transformer.formats.imported_run import check_output_dir
 from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.formats.imported_run import write_run
 from keras_transformer.formats.marian import config as marian_config
@@ -53,7 +52,6 @@ def import_marian(source, output_dir, origin=None, problem="translate_files"):
         problem: Name of the problem of the run. Defaults to
             "translate_files", text files of the user's own.
     """
-    check_output_dir(output_dir)
     refuse_foreign(source)  # which has the same names of files
     config = marian_config.read_config(source)
     vocabularies = vocabulary_files.read_marian_vocabularies(source)

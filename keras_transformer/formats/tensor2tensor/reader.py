@@ -17,7 +17,6 @@ import numpy as np
 
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.files.reading import file_error
-from keras_transformer.formats.imported_run import check_output_dir
 from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.formats.imported_run import write_run
 from keras_transformer.formats.tensor2tensor import training_files
@@ -88,7 +87,6 @@ def import_tensor2tensor(
     version 1.6 or later without them. It needs TensorFlow. The other arguments,
     the result and the errors are those of `import_marian`.
     """
-    check_output_dir(output_dir)
     checkpoint = training_files.Checkpoint(source)
     vocabulary = read_tensor2tensor_vocabulary(_find_vocabulary(source))
     flags = training_files.read_flags(source)

@@ -130,19 +130,17 @@ def _check_values(config, path):
         value = config.get(name)
         if value is not None and value != config[other]:
             raise _make_error(path, name, value, f"{other}={config[other]}")
-    activation = config["activation_function"]
-    if activation not in ACTIVATIONS:
-        raise _make_error(path, "activation_function", activation)
-    architectures = config.get("architectures") or ["MarianMTModel"]
-    if architectures != ["MarianMTModel"]:
-        raise _make_error(path, "architectures", architectures)
-    is_shared = config["share_encoder_decoder_embeddings"]
-    if is_shared and not config["tie_word_embeddings"]:
-        beside = "share_encoder_decoder_embeddings=true"
-        raise _make_error(path, "tie_word_embeddings", False, beside)
-    end = config.get("forced_eos_token_id")
-    if end not in (None, config["eos_token_id"]):
-        raise _make_error(path, "forced_eos_token_id", end)
+    shared = "share_encoder_decoder_embeddings"
+    if config[shared] and not config["tie_word_embeddings"]:
+        raise _make_error(path, "tie_word_embeddings", False, f"{shared}=true")
+    allowed = {
+        "activation_function": ACTIVATIONS,
+        "architectures": (None, [], ["MarianMTModel"]),
+        "forced_eos_token_id": (None, config["eos_token_id"]),
+    }
+    for name, values in allowed.items():
+        if config.get(name) not in values:
+            raise _make_error(path, name, config[name])
 
 
 def check_bad_words(config, never_written, directory):

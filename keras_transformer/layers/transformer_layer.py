@@ -242,7 +242,7 @@ class LayerStack(SequenceLayer):
             past.append(slots)
         return self.finish(x), cache._replace(ancestors=ancestors, past=past)
 
-    def apply(self, x, *arguments, return_weights, training):
+    def apply(self, x, *arguments, return_weights, **options):
         """Applies all layers to `x`; the rest are the arguments of a layer.
 
         With `return_weights` it also returns a list for each kind of attention
@@ -250,11 +250,7 @@ class LayerStack(SequenceLayer):
         """
         weights = []
         for layer in self.stack:
-            x = layer(
-                *(x, *arguments),
-                return_weights=return_weights,
-                training=training,
-            )
+            x = layer(x, *arguments, return_weights=return_weights, **options)
             if return_weights:
                 x, *weights_of_layer = x
                 weights.append(weights_of_layer)

@@ -253,7 +253,10 @@ def _extend_beams(candidates, search, position, alpha, lexical):
     """Adds candidates that end to the hypotheses, and keeps the best others."""
     # Extensions that end compete for the hypotheses of their sentence. The best
     # others are the next beams, so a beam that ends makes room for another.
-    sequences = _append(search.alive, candidates, position)
+    sequences = select(search.alive.sequences, candidates.beams)
+    here = ops.equal(ops.arange(ops.shape(sequences)[2]), position)
+    # (batch, candidates, length)
+    sequences = ops.where(here, candidates.ids[:, :, None], sequences)
     ends = ops.equal(candidates.ids, END_ID)
     scores = ops.where(ends, candidates.log_probs, NEVER)
     scores = scores / length_penalty(position + 1, alpha)
@@ -273,13 +276,6 @@ def _extend_beams(candidates, search, position, alpha, lexical):
         state=search.state.reorder(select(candidates.beams, best)),
         terms=terms.reorder(best) if lexical else terms,
     )
-
-
-def _append(alive, candidates, position):
-    """Returns the candidates' sequences, `(batch, candidates, length)`."""
-    sequences = select(alive.sequences, candidates.beams)
-    here = ops.equal(ops.arange(ops.shape(sequences)[2]), position)
-    return ops.where(here[None, None, :], candidates.ids[:, :, None], sequences)
 
 
 def _keep_best(finished, new_hypotheses):

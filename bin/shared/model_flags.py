@@ -80,8 +80,6 @@ def decode_precision(values, hparams):
         return values.precision
     if hparams.d_model < WIDE:
         return "float32"
-    from keras_transformer.training.backends.make_backend import (
-        resolve_precision,
-    )
+    from keras_transformer.training.backends.backend import resolve_precision
 
     return resolve_precision("auto")

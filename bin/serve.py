@@ -108,7 +108,7 @@ _SECONDS_BETWEEN_CHECKS = 0.2  # for a request to stop
 
 
 def main(argv):
-    _check_names()
+    _check_flags()
     # From here on, a signal during the slow start stops the server cleanly.
     stop_requests = collect_signals()
     from keras_transformer.decoding.served_model import open_model
@@ -126,16 +126,18 @@ def main(argv):
     if formats == {"ctranslate2"}:
         require_ctranslate2()
     routes = _find_routes(versions)
+    tls = FLAGS.tls_certificate, FLAGS.tls_key
     # A taken port and a bad certificate fail here, before TensorFlow loads.
     server = Server(
         None if FLAGS.models else directories[FLAGS.model_name],
         FLAGS.model_name,
         FLAGS.host,
-        **_select_ports(),
+        port=FLAGS.port or None,
+        rest_api_port=FLAGS.rest_api_port or None,
         max_batch_size=FLAGS.max_batch_size,
         batch_timeout_micros=FLAGS.batch_timeout_micros,
         open_model=open_model,
-        tls=_find_tls(),
+        tls=tls if any(tls) else None,
         routes=routes,
         memories=_open_memories(routes),
         models=FLAGS.models and directories,
@@ -147,14 +149,21 @@ def main(argv):
     if "saved_model" in formats:
         load_backend("tensorflow")
     server.start()
-    _announce(server)
+    served = ", ".join(directories)
+    if not FLAGS.models:
+        served += f", version {server.service.find(served)[0]}"
+    # Scripts wait for this line: from here on the model can answer.
+    print(
+        f"Serving {served}: {server.list_addresses()}.",
+        file=sys.stderr,
+        flush=True,
+    )
     server.watch()
     wait_for(stop_requests)
     server.stop()
 
 
-def _check_names():
-    """Checks the flags that name models and files."""
+def _check_flags():
     if FLAGS.models is None:
         flags.require(FLAGS, "export_dir")
     flags.exclude(FLAGS, "models", "export_dir", "languages")
@@ -169,14 +178,25 @@ def _check_names():
     for name in ("api_keys", "access_log", "memory"):
         if FLAGS[name].present:
             flags.require(FLAGS, name)
-
-
-def _find_tls():
-    """Returns the paths of the certificate and its key, or None."""
-    if {FLAGS.tls_certificate, FLAGS.tls_key} == {None}:
-        return None
-    flags.require(FLAGS, "tls_certificate", "tls_key")
-    return FLAGS.tls_certificate, FLAGS.tls_key
+    if {FLAGS.tls_certificate, FLAGS.tls_key} != {None}:
+        flags.require(FLAGS, "tls_certificate", "tls_key")
+    port, rest_api_port = FLAGS.port, FLAGS.rest_api_port
+    if not port and not rest_api_port:
+        raise UserError(
+            "`port` or `rest_api_port` must be on. Received: "
+            f"port={port}, rest_api_port={rest_api_port}. Add "
+            "--rest_api_port=8501."
+        )
+    if port == rest_api_port:
+        raise UserError(
+            "`port` and `rest_api_port` must differ. Received: "
+            f"{port} for both. Change one of them."
+        )
+    if FLAGS.metrics and not rest_api_port:
+        raise UserError(
+            "`metrics` needs the port of REST. Received: --metrics and "
+            f"--rest_api_port={rest_api_port}. Add --rest_api_port=8501."
+        )
 
 
 def _find_exports(path):
@@ -230,16 +250,31 @@ def _find_routes(versions):
     `versions` has the paths of each model's versions.
     """
     from keras_transformer.decoding.served_model import find_tag_word
+    from keras_transformer.files.records import read_record
+    from keras_transformer.formats.exported import EXPORT_FILE
     from keras_transformer.serving.pairs import Route
 
+    names = [*versions] if FLAGS.models else [FLAGS.languages]
     routes = {}
-    for name, paths in versions.items():
+    for name, (model_name, paths) in zip(names, versions.items()):
         path = paths[max(paths)]
-        codes = name.split("-") if FLAGS.models else _find_languages(path)
+        record = os.path.join(path, EXPORT_FILE)
+        codes = None  # of a SavedModel of another origin
+        if name:
+            if not _PAIR.fullmatch(name):
+                raise UserError(
+                    "`--languages` must be two codes such as en-de. Received: "
+                    f"--languages={name}. Leave it out where the export "
+                    "records them."
+                )
+            codes = name.split("-")
+        elif os.path.isfile(record):
+            shape = {"languages?": ([str, str], None)}
+            codes = read_record(record, shape).get("languages")
         if codes:
             source, target = codes
             tag_word = find_tag_word(path, target)
-            routes[source, target] = Route(name, tag_word)
+            routes[source, target] = Route(model_name, tag_word)
     return routes
 
 
@@ -262,64 +297,6 @@ def _open_memories(routes):
         )
         for pair in routes
     }
-
-
-def _find_languages(path):
-    """Returns the codes of source and target; None if they are unknown."""
-    if FLAGS.languages:
-        if not _PAIR.fullmatch(FLAGS.languages):
-            raise UserError(
-                "`--languages` must be two codes such as en-de. Received: "
-                f"--languages={FLAGS.languages}. Leave it out where the export "
-                "records them."
-            )
-        return FLAGS.languages.split("-")
-    from keras_transformer.files.records import read_record
-    from keras_transformer.formats.exported import EXPORT_FILE
-
-    path = os.path.join(path, EXPORT_FILE)
-    if not os.path.isfile(path):
-        return None  # a SavedModel of another origin
-    return read_record(path, {"languages?": ([str, str], None)}).get(
-        "languages"
-    )
-
-
-def _announce(server):
-    if FLAGS.models:
-        served = ", ".join(_find_models())
-    else:
-        version = server.service.find(FLAGS.model_name)[0]
-        served = f"{FLAGS.model_name}, version {version}"
-    # Scripts wait for this line: from here on the model can answer.
-    print(
-        f"Serving {served}: {server.list_addresses()}.",
-        file=sys.stderr,
-        flush=True,
-    )
-
-
-def _select_ports():
-    """Returns the ports to listen on, by the server's argument names."""
-    ports = {"port": FLAGS.port, "rest_api_port": FLAGS.rest_api_port}
-    ports = {name: port for name, port in ports.items() if port}
-    if not ports:
-        raise UserError(
-            "`port` or `rest_api_port` must be on. Received: "
-            f"port={FLAGS.port}, rest_api_port={FLAGS.rest_api_port}. Add "
-            "--rest_api_port=8501."
-        )
-    if len(set(ports.values())) != len(ports):
-        raise UserError(
-            "`port` and `rest_api_port` must differ. Received: "
-            f"{FLAGS.port} for both. Change one of them."
-        )
-    if FLAGS.metrics and "rest_api_port" not in ports:
-        raise UserError(
-            "`metrics` needs the port of REST. Received: --metrics and "
-            f"--rest_api_port={FLAGS.rest_api_port}. Add --rest_api_port=8501."
-        )
-    return ports
 
 
 def collect_signals():

@@ -20,6 +20,7 @@ from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.forms import Options
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
+from keras_transformer.serving.signature import make_column
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 
@@ -174,7 +175,7 @@ class CTranslate2Model:
         outputs = {
             "translations": translations,
             "scores": self._scores(rows),
-            "warnings": _make_column(list(one.warnings) for one in found),
+            "warnings": make_column(list(one.warnings) for one in found),
             # For the metrics; it has no rows.
             "num_tokens": {
                 "source": sum(map(len, sources)),
@@ -182,12 +183,12 @@ class CTranslate2Model:
             },
         }
         if self._quality:
-            outputs["quality"] = _make_column(
+            outputs["quality"] = make_column(
                 one.quality and round(one.quality, 4) for one in found
             )
         if options.alignments:
             pairs = (one.links.find_pairs() for one in found)
-            outputs["alignments"] = _make_column(pairs)
+            outputs["alignments"] = make_column(pairs)
         return outputs
 
     def _translate_ids(self, inputs):
@@ -271,16 +272,6 @@ class CTranslate2Model:
         ):
             if not np.all(holds):
                 raise InvalidRequest(message)
-
-
-def _make_column(values):
-    """Returns values of any type as an array of shape `(batch,)`."""
-    values = list(values)
-    column = np.empty(len(values), object)
-    # NumPy would take lists for another axis.
-    for row, value in enumerate(values):
-        column[row] = value
-    return column
 
 
 def _make_signatures(num_hypotheses):

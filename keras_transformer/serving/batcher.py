@@ -2,8 +2,10 @@
 
 import collections
 import concurrent.futures
+import dataclasses
 import threading
 import time
+import typing
 
 import numpy as np
 
@@ -34,16 +36,11 @@ class Batcher:
         self.max_waiting = 64 * max_batch_size
         self._timeout = timeout_seconds
         self._waiting = collections.deque()
-        self._num_rows = 0  # of all waiting tasks
+        self.num_waiting = 0  # rows of all waiting tasks
         self._changed = threading.Condition()
         self.is_closed = False
         self._threads = []
         self.ensure_threads(num_threads)
-
-    @property
-    def num_waiting(self):
-        """The number of rows that wait for a batch."""
-        return self._num_rows
 
     def ensure_threads(self, num_threads):
         """Starts threads that run functions until there are this many."""
@@ -82,13 +79,13 @@ class Batcher:
                 raise _make_stopping_error()
             # Refusing at once lets clients retry elsewhere; a longer queue
             # would only turn the overload into timeouts.
-            if self._num_rows + num_rows > self.max_waiting:
+            if self.num_waiting + num_rows > self.max_waiting:
                 raise RequestError(
                     "UNAVAILABLE",
-                    f"The queue is full: {self._num_rows} rows are waiting.",
+                    f"The queue is full: {self.num_waiting} rows are waiting.",
                 )
             self._waiting.extend(tasks)
-            self._num_rows += num_rows
+            self.num_waiting += num_rows
             self._changed.notify_all()
         return Call(self, tasks)
 
@@ -102,7 +99,7 @@ class Batcher:
             ended &= set(self._waiting)
             for task in ended:
                 self._waiting.remove(task)
-                self._num_rows -= task.num_rows
+                self.num_waiting -= task.num_rows
                 # Wakes the caller. Allowed once, so not for tasks of a batch.
                 task.future.set_running_or_notify_cancel()
 
@@ -179,7 +176,7 @@ class Batcher:
                 if free_rows <= 0 or wait_seconds <= 0 or self.is_closed:
                     break
                 self._changed.wait(wait_seconds)
-            self._num_rows -= sum(task.num_rows for task in batch)
+            self.num_waiting -= sum(task.num_rows for task in batch)
             return batch
 
     def _fill(self, batch):
@@ -247,17 +244,19 @@ class Call:
         return _concatenate([future.result() for future in failures or done])
 
 
+@dataclasses.dataclass(eq=False)
 class _Task:
     """The rows of one caller, and the future that it waits for."""
 
-    def __init__(self, key, function, arrays, num_rows, longest):
-        self.key = key
-        self.function = function
-        self.arrays = arrays
-        self.num_rows = num_rows
-        self.longest = longest
-        self.future = concurrent.futures.Future()
-        self.arrived_at = time.monotonic()
+    key: object
+    function: typing.Callable
+    arrays: dict
+    num_rows: int
+    longest: float
+    future: concurrent.futures.Future = dataclasses.field(
+        default_factory=concurrent.futures.Future
+    )
+    arrived_at: float = dataclasses.field(default_factory=time.monotonic)
 
     def run(self):
         try:

@@ -17,6 +17,7 @@ from keras_transformer.serving.messages import PredictionLog
 from keras_transformer.serving.messages import to_array
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
+from keras_transformer.serving.signature import make_column
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 EXPORT_FILE = os.path.join("assets.extra", "export.json")
@@ -130,18 +131,18 @@ def find_warnings(arrays, outputs):
     """Returns the alarms of the best translation of each text, by name."""
     texts, translations = arrays.get("text"), outputs.get("translations")
     # Other SavedModels may use these names for something else.
-    if np.ndim(translations) != 2 or not translations.size:
+    if (
+        np.ndim(translations) != 2
+        or not translations.size
+        or np.shape(texts) != translations.shape[:1]
+        or {texts.dtype, translations.dtype} != {np.dtype(object)}
+    ):
         return {}
-    if np.shape(texts) != translations.shape[:1]:
-        return {}
-    if texts.dtype != object or translations.dtype != object:
-        return {}
-    # Set one by one, since NumPy would take lists for another axis.
-    warnings = np.empty(len(translations), object)
-    for row, pair in enumerate(zip(texts, translations[:, 0])):
-        decoded = [each.decode(errors="replace") for each in pair]
-        warnings[row] = find_alarms(*decoded)
-    return {"warnings": warnings}
+    warnings = (
+        find_alarms(*(each.decode(errors="replace") for each in pair))
+        for pair in zip(texts, translations[:, 0])
+    )
+    return {"warnings": make_column(warnings)}
 
 
 def _make_signature(function):

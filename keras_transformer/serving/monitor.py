@@ -55,11 +55,24 @@ class Monitor:
     """
 
     def __init__(self, metrics=False, access_log=None):
-        self._metrics = self._registry = self._log = None
+        self._metrics = {}
         if metrics:
-            self._make_metrics()
-        if access_log is not None:
-            self._log = _Log(access_log)
+            package = "prometheus-client"
+            require_package(
+                "prometheus_client",
+                f"`metrics` needs {package}, which",
+                package,
+            )
+            import prometheus_client
+
+            self._registry = prometheus_client.CollectorRegistry()
+            for kind, name, *texts in _METRICS:
+                options = {"buckets": _BUCKETS} if kind == "Histogram" else {}
+                make = getattr(prometheus_client, kind)
+                self._metrics[name] = make(
+                    f"kt_{name}", *texts, registry=self._registry, **options
+                )
+        self._log = None if access_log is None else _Log(access_log)
 
     @contextlib.contextmanager
     def follow(self, *facts):
@@ -75,7 +88,13 @@ class Monitor:
             self.count("requests", 1, request.face, request.status)
             self.observe("whole", seconds)
             if self._log:
-                self._write(request, seconds)
+                now = datetime.datetime.now(datetime.UTC)
+                line = {
+                    "time": now.isoformat(timespec="milliseconds"),
+                    **dataclasses.asdict(request),
+                    "seconds": round(seconds, 4),
+                }
+                self._log.write(json.dumps(line).encode() + b"\n")
 
     def identify(self, line):
         """Notes which line of the file has the key of the current request."""
@@ -93,11 +112,6 @@ class Monitor:
         if self._metrics:
             metric = self._metrics[name]
             (metric.labels(*labels) if labels else metric).inc(number)
-
-    def count_alarms(self, warnings):
-        """Counts the alarms of translations, a list for each."""
-        for alarm in (alarm for each in warnings for alarm in each):
-            self.count("alarms", 1, alarm)
 
     def observe(self, stage, seconds):
         """Notes the seconds of a stage."""
@@ -132,34 +146,6 @@ class Monitor:
         """Writes the lines that still wait."""
         if self._log:
             self._log.close()
-
-    def _make_metrics(self):
-        name = "prometheus-client"
-        require_package(
-            "prometheus_client", f"`metrics` needs {name}, which", name
-        )
-        import prometheus_client
-
-        self._registry = prometheus_client.CollectorRegistry()
-        self._metrics = {}
-        for kind, name, description, labels in _METRICS:
-            options = {"buckets": _BUCKETS} if kind == "Histogram" else {}
-            self._metrics[name] = getattr(prometheus_client, kind)(
-                f"kt_{name}",
-                description,
-                labels,
-                registry=self._registry,
-                **options,
-            )
-
-    def _write(self, request, seconds):
-        now = datetime.datetime.now(datetime.UTC)
-        line = {
-            "time": now.isoformat(timespec="milliseconds"),
-            **dataclasses.asdict(request),
-            "seconds": round(seconds, 4),
-        }
-        self._log.write(json.dumps(line).encode() + b"\n")
 
 
 class _Log:

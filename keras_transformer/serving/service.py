@@ -1,5 +1,6 @@
 """The responses of the server, independent of the protocol."""
 
+import itertools
 import time
 
 from keras_transformer.serving import limits
@@ -116,7 +117,9 @@ class Service:
             for side, number in outputs.pop("num_tokens", {}).items():
                 self.monitor.count("tokens", number, side)
             if "warnings" not in signature.outputs:
-                self.monitor.count_alarms(outputs.get("warnings", ()))
+                alarms = itertools.chain(*outputs.get("warnings", ()))
+                for alarm in alarms:
+                    self.monitor.count("alarms", 1, alarm)
             return outputs
 
         call = self._batcher.submit(

@@ -74,7 +74,7 @@ def block_thread(batcher, doubler, pool):
 
 def wait_for_rows(batcher, count):
     end = time.monotonic() + 60
-    while batcher._num_rows < count:
+    while batcher.num_waiting < count:
         assert time.monotonic() < end
         time.sleep(0.001)
 

@@ -79,7 +79,7 @@ class ClientTest:
         self, connect, server, monkeypatch
     ):
         batcher = server._batcher
-        monkeypatch.setattr(batcher, "_num_rows", batcher.max_waiting)
+        monkeypatch.setattr(batcher, "num_waiting", batcher.max_waiting)
         with pytest.raises(UserError, match="queue is full.*Try again"):
             connect()(["x"])
 

@@ -80,7 +80,7 @@ class QueueTest:
                 batcher, "late", Gate(), numbers(*range(9)), 9, timeout=0.01
             )
         assert error.value.code == "DEADLINE_EXCEEDED"
-        assert (batcher._num_rows, len(batcher._waiting)) == (0, 0)
+        assert (batcher.num_waiting, len(batcher._waiting)) == (0, 0)
 
     def test_a_cancelled_call_returns_while_all_threads_are_busy(
         self, batcher, blocked
@@ -91,7 +91,7 @@ class QueueTest:
         call.cancel()
         assert waiting.exception(5).code == "CANCELLED"
         call.cancel()  # as gRPC does at the end of every call
-        assert batcher._num_rows == len(batcher._waiting) == 1
+        assert batcher.num_waiting == len(batcher._waiting) == 1
         assert not any(future.done() for future in other.futures)
 
     def test_closing_refuses_what_still_waits(self, batcher, blocked):

@@ -12,7 +12,6 @@ from google.protobuf.message import DecodeError
 from keras_transformer.serving import errors
 from keras_transformer.serving import limits
 from keras_transformer.serving import messages
-from keras_transformer.serving.signature import check_axis
 from keras_transformer.serving.signature import check_names
 
 _HEALTH = "/grpc.health.v1.Health/Check"
@@ -152,10 +151,6 @@ class _Responder(grpc.GenericRpcHandler):
             )
         # One small message can stand for a large array, and many have names.
         check_names(signature.inputs, request.inputs)
-        max_sizes = self._service.get_max_sizes(model, signature)
-        for name, proto in request.inputs.items():
-            for axis, dim in enumerate(proto.tensor_shape.dim):
-                check_axis(name, axis, dim.size, max_sizes)
         arrays = {
             name: messages.to_array(name, proto)
             for name, proto in request.inputs.items()

@@ -16,7 +16,6 @@ from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.json_reader import encode
 from keras_transformer.serving.json_reader import quote
-from keras_transformer.serving.signature import check_axis
 from keras_transformer.serving.signature import check_names
 from keras_transformer.serving.signature import join_shape
 
@@ -30,13 +29,11 @@ _ACCEPTED = {
 }
 
 
-def read_arrays(request, inputs, max_sizes=()):
+def read_arrays(request, inputs):
     """Reads the arrays in a request to predict, a dictionary.
 
     `inputs` has the `Tensor` of each input of the signature by its name.
-    `max_sizes` are the maximum sizes of the first axes, rows and ids of a row,
-    each an integer or None for no limit. Returns whether the request is in row
-    format, and a dictionary of arrays.
+    Returns whether the request is in row format, and a dictionary of arrays.
 
     >>> from keras_transformer.serving.signature import Tensor
     >>> text = {"text": Tensor(np.dtype(object), (None,))}
@@ -77,7 +74,7 @@ def read_arrays(request, inputs, max_sizes=()):
             for name in inputs
         }
     return is_row, {
-        name: _make_array(name, tensor, columns[name], max_sizes)
+        name: _make_array(name, tensor, columns[name])
         for name, tensor in inputs.items()
     }
 
@@ -133,16 +130,20 @@ def _is_binary(value):
     )
 
 
-def _make_array(name, tensor, value, max_sizes):
+def _make_array(name, tensor, value):
     """Returns nested lists as an array; empty lists leave later axes empty."""
     shape = tensor.shape
     if shape is None:
         shape = [None] * _count_axes(name, value)
     sizes, values = [], [value]
-    for axis, expected in enumerate(shape):
-        sizes.append(
-            _find_size(name, tensor, axis, expected, values, max_sizes)
-        )
+    for expected in shape:
+        if misfit := [one for one in values if not isinstance(one, list)]:
+            raise _make_shape_error(name, tensor, quote(misfit[0]))
+        lengths = set(map(len, values))
+        size = max(lengths, default=expected or 0)
+        if len(lengths) > 1 or expected not in (None, size):
+            raise _make_shape_error(name, tensor, f"a list of {size}")
+        sizes.append(size)
         values = list(itertools.chain.from_iterable(values))
     kind = tensor.dtype.kind
     # Not `isinstance`: in Python, true and false are integers too.
@@ -177,19 +178,6 @@ def _count_axes(name, value):
             "Received: a list that is nested more deeply. Send fewer levels."
         )
     return axes
-
-
-def _find_size(name, tensor, axis, expected, values, max_sizes):
-    """Returns the size of an axis, whose lists must be equally long."""
-    for value in values:
-        if not isinstance(value, list):
-            raise _make_shape_error(name, tensor, quote(value))
-    lengths = set(map(len, values))
-    size = max(lengths, default=expected or 0)
-    check_axis(name, axis, size, max_sizes)
-    if len(lengths) > 1 or expected not in (None, size):
-        raise _make_shape_error(name, tensor, f"a list of {size}")
-    return size
 
 
 def _make_shape_error(name, tensor, received):

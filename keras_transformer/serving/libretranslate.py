@@ -129,9 +129,8 @@ class LibreTranslate:
         So a long document leaves room in the queue for other requests.
         """
         _, model = self._service.find(route.model_name)
-        name, signature = self._service.find_signature(model, None)
-        max_rows, _ = self._service.get_max_sizes(model, signature)
-        size = max_rows // 4
+        name, _ = self._service.find_signature(model, None)
+        size = self._service.max_rows // 4
         results = []
         for start in range(0, len(answers), size):
             sentences = [one.texts[0] for one in answers[start : start + size]]

@@ -274,10 +274,7 @@ class RestApp:
             )
         json_reader.encode(name)
         name, signature = self._service.find_signature(model, name)
-        max_sizes = self._service.get_max_sizes(model, signature)
-        is_row, arrays = json_tensors.read_arrays(
-            request, signature.inputs, max_sizes
-        )
+        is_row, arrays = json_tensors.read_arrays(request, signature.inputs)
         options = read_options(request)
 
         outputs = yield self._service.submit(model, name, arrays, options)

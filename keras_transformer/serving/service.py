@@ -10,7 +10,6 @@ from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.forms import NEEDS
 from keras_transformer.serving.forms import Options
 from keras_transformer.serving.monitor import Monitor
-from keras_transformer.serving.signature import check_texts
 from keras_transformer.serving.signature import measure_rows
 
 
@@ -28,6 +27,7 @@ class Service:
         self.monitor.watch_queue(lambda: batcher.num_waiting)
         self._models = models
         self._batcher = batcher
+        self.max_rows = batcher.max_waiting  # of a request
         self.loads_on_demand = any(
             each.loads_on_demand for each in models.values()
         )
@@ -73,17 +73,11 @@ class Service:
 
     def get_max_values(self, model):
         """Returns the limits of a body of JSON, as `read_object` takes them."""
-        max_rows = self._batcher.max_waiting
         if not model.max_tokens:
             return limits.MAX_VALUES, None
         # A row has a few values.
-        max_values = max(limits.MAX_PIECES, 4 * max_rows)
-        return max_values, max(max_rows, model.max_tokens)
-
-    def get_max_sizes(self, model, signature):
-        """Returns the maximum sizes of axes, as `check_axis` takes them."""
-        max_rows = self._batcher.max_waiting if signature.has_rows else None
-        return max_rows, model.max_tokens or None
+        max_values = max(limits.MAX_PIECES, 4 * self.max_rows)
+        return max_values, max(self.max_rows, model.max_tokens)
 
     def submit(self, model, signature_name, arrays, options=Options()):
         """Lets a signature of a model run on arrays; returns the `Call`.
@@ -93,7 +87,7 @@ class Service:
         ask for.
         """
         signature = model.signatures[signature_name]
-        signature.check(arrays)
+        signature.check(arrays, self.max_rows, model.max_tokens)
         can = model.features if signature_name == "serving_default" else ()
         for name, value in options._asdict().items():
             if value and name not in can:
@@ -104,10 +98,8 @@ class Service:
                 )
         num_rows = signature.count_rows(arrays)
         lengths = None
-        if model.max_tokens:
-            check_texts(arrays, model.max_tokens)
-            if num_rows:
-                lengths = measure_rows(arrays, model.max_tokens)
+        if model.max_tokens and num_rows:
+            lengths = measure_rows(arrays, model.max_tokens)
         begin = time.monotonic()
 
         def run(batch):

@@ -41,8 +41,12 @@ class Signature:
     inputs: dict[str, Tensor]
     outputs: dict[str, Tensor]
 
-    def check(self, arrays):
-        """Raises a `RequestError` if a dictionary of arrays does not fit."""
+    def check(self, arrays, max_rows=None, max_tokens=None):
+        """Raises a `RequestError` if a dictionary of arrays does not fit.
+
+        The model takes up to `max_tokens` in a row, which may be None for any
+        number, as `max_rows` may.
+        """
         check_names(self.inputs, arrays)
         for name, tensor in self.inputs.items():
             array = arrays[name]
@@ -59,6 +63,13 @@ class Signature:
                     f"{join_shape(tensor.shape)}. "
                     f"Received: shape {join_shape(array.shape)}."
                 )
+            if max_rows and self.has_rows and len(array) > max_rows:
+                raise InvalidRequest(
+                    f"A request must have at most {max_rows} rows. Received: "
+                    f"{len(array)}. Send several smaller requests."
+                )
+            if max_tokens:
+                _check_length(name, array, max_tokens)
 
     @property
     def has_rows(self):
@@ -75,44 +86,25 @@ class Signature:
         return lengths.pop() if len(lengths) == 1 else None
 
 
-def check_texts(arrays, max_tokens):
-    """Raises a `RequestError` if a text is certainly too long.
-
-    The graph counts tokens, too, but only after it has cut the text. The arrays
-    hold texts `(batch,)`, or ids, which `check_axis` has limited.
-    """
-    limit = MAX_BYTES_PER_TOKEN * max_tokens
-    for name, array in arrays.items():
-        if array.dtype != object:
-            continue
-        longest = max(map(len, array.flat), default=0)
-        if longest > limit:
-            raise InvalidRequest(
-                f"Each sentence of input {name!r} must have at most {limit} "
-                f"bytes, because the model takes {max_tokens} tokens. "
-                f"Received: {longest}. Split the sentence."
-            )
-
-
-def check_axis(name, axis, size, max_sizes):
-    """Raises a `RequestError` if an axis of an input is too long.
-
-    `max_sizes` holds the maximum sizes of the first axes, rows and ids of a
-    row, with None for no limit. The graph does not count ids of padding,
-    although attention over padding takes as much memory.
-    """
-    maximum = max_sizes[axis] if axis < len(max_sizes) else None
-    if maximum is None or size <= maximum:
-        return
-    if axis:
+def _check_length(name, array, max_tokens):
+    """Raises a `RequestError` if a row of an input is certainly too long."""
+    # The graph does not count ids of padding, although attention over padding
+    # takes as much memory.
+    if array.ndim > 1 and array.shape[1] > max_tokens:
         raise InvalidRequest(
-            f"Each row of input {name!r} must have at most {maximum} ids. "
-            "Received: more. Split the sentence."
+            f"Each row of input {name!r} must have at most {max_tokens} ids. "
+            f"Received: {array.shape[1]}. Split the sentence."
         )
-    raise InvalidRequest(
-        f"A request must have at most {maximum} rows. Received: more. Send "
-        "several smaller requests."
-    )
+    # It counts the tokens of a text, too, but only after it has cut the text.
+    limit = MAX_BYTES_PER_TOKEN * max_tokens
+    texts = array.flat if array.dtype == object else ()
+    longest = max(map(len, texts), default=0)
+    if longest > limit:
+        raise InvalidRequest(
+            f"Each sentence of input {name!r} must have at most {limit} bytes, "
+            f"because the model takes {max_tokens} tokens. Received: "
+            f"{longest}. Split the sentence."
+        )
 
 
 def measure_rows(arrays, max_tokens):

@@ -14,10 +14,10 @@ PAIR = {**TEXT, "targets": Tensor(np.dtype(object), (None,))}
 IDS = {"inputs": Tensor(np.dtype("int32"), (None, None))}
 
 
-def arrays(value, inputs, max_sizes=(), max_numbers=None):
+def arrays(value, inputs, max_numbers=None):
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
     request = json_reader.read_object(body, max_numbers=max_numbers)
-    return json_tensors.read_arrays(request, inputs, max_sizes)[1]
+    return json_tensors.read_arrays(request, inputs)[1]
 
 
 def refused(value, inputs, words):
@@ -127,19 +127,6 @@ class RequestTest:
     )
     def test_unfitting_ids_are_refused(self, values):
         refused({"instances": values}, IDS, "'inputs'")
-
-    @pytest.mark.parametrize(
-        "value, inputs, words",
-        [
-            (["a", "b", "c"], TEXT, "at most 2 rows"),
-            ([[1], [2], [3]], IDS, "at most 2 rows"),
-            ([[1, 2, 3, 4]], IDS, "at most 3 ids"),
-        ],
-    )
-    def test_too_many_rows_and_ids_are_refused(self, value, inputs, words):
-        for format in ("instances", "inputs"):
-            with pytest.raises(RequestError, match=words):
-                arrays({format: value}, inputs, max_sizes=(2, 3))
 
     @pytest.mark.parametrize("item", ["[]", "{}", "null", '"a"', '[["a"]]'])
     def test_a_body_of_too_many_values_is_not_read_to_its_end(self, item):

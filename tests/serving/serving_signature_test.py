@@ -4,8 +4,6 @@ import pytest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
-from keras_transformer.serving.signature import check_axis
-from keras_transformer.serving.signature import check_texts
 
 IDS = Tensor(np.dtype("int32"), (None, None))
 TEXT = Tensor(np.dtype(object), (None,))
@@ -51,12 +49,15 @@ class SignatureTest:
 
     def test_sentences_that_are_certainly_too_long_are_refused(self):
         longest = b"x" * 64 * 10  # 10 pieces of 16 characters of 4 bytes
-        check_texts({"text": np.array([b"", longest], "O")}, 10)
-        check_texts({"text": np.array([], "O")}, 10)
+        texts = Signature({"text": TEXT}, {})
+        texts.check({"text": np.array([b"", longest], "O")}, max_tokens=10)
+        texts.check({"text": np.array([], "O")}, max_tokens=10)
         with pytest.raises(RequestError, match="at most 640 bytes.*Split"):
-            check_texts({"text": np.array([longest + b"x"], "O")}, 10)
+            texts.check({"text": np.array([longest + b"x"], "O")}, None, 10)
 
-    def test_rows_of_too_many_ids_are_refused(self):
-        check_axis("ids", 1, 10, (None, 10))
-        with pytest.raises(RequestError, match="at most 10 ids.*Split"):
-            check_axis("ids", 1, 11, (None, 10))
+    def test_too_many_rows_and_ids_are_refused(self):
+        SIGNATURE.check(ARRAYS, 2, 3)
+        with pytest.raises(RequestError, match="at most 2 ids.*Split"):
+            SIGNATURE.check(ARRAYS, 2, 2)
+        with pytest.raises(RequestError, match="at most 1 rows"):
+            SIGNATURE.check(ARRAYS, 1, 3)

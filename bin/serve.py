@@ -149,7 +149,14 @@ def main(argv):
     if "saved_model" in formats:
         load_backend("tensorflow")
     server.start()
-    served = ", ".join(directories)
+    _announce(server, directories)
+    server.watch()
+    wait_for(stop_requests)
+    server.stop()
+
+
+def _announce(server, models):
+    served = ", ".join(models)
     if not FLAGS.models:
         served += f", version {server.service.find(served)[0]}"
     # Scripts wait for this line: from here on the model can answer.
@@ -158,9 +165,6 @@ def main(argv):
         file=sys.stderr,
         flush=True,
     )
-    server.watch()
-    wait_for(stop_requests)
-    server.stop()
 
 
 def _check_flags():

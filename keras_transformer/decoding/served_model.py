@@ -276,19 +276,21 @@ class CTranslate2Model:
 
 def _make_signatures(num_hypotheses):
     def tensor(dtype, *shape):
-        return Tensor(np.dtype(dtype), shape)
+        return Tensor(np.dtype(dtype), (None, *shape))
 
-    text, ids = tensor(object, None), tensor("int32", None, None)
-    scores = tensor("float32", None, num_hypotheses)
-    translations = tensor(object, None, num_hypotheses)
-    outputs = tensor("int32", None, num_hypotheses, None)
-    found_texts = {"translations": translations, "scores": scores}
-    found_ids = {"outputs": outputs, "scores": scores}
-    pair_scores = {"scores": tensor("float32", None)}
-    lengths = {"lengths": tensor("int32", None)}
+    text, ids = tensor(object), tensor("int32", None)
+    scores = tensor("float32", num_hypotheses)
+    translations = tensor(object, num_hypotheses)
+    outputs = tensor("int32", num_hypotheses, None)
     return {
-        "serving_default": Signature({"text": text}, found_texts),
-        "ids": Signature({"inputs": ids}, found_ids),
-        "score": Signature({"text": text, "targets": text}, pair_scores),
-        "lengths": Signature({"text": text}, lengths),
+        "serving_default": Signature(
+            {"text": text}, {"translations": translations, "scores": scores}
+        ),
+        "ids": Signature(
+            {"inputs": ids}, {"outputs": outputs, "scores": scores}
+        ),
+        "score": Signature(
+            {"text": text, "targets": text}, {"scores": tensor("float32")}
+        ),
+        "lengths": Signature({"text": text}, {"lengths": tensor("int32")}),
     }

@@ -79,35 +79,33 @@ class _Responder(grpc.GenericRpcHandler):
         )
 
     def _follow(self, name, function, content, context):
-        """Responds to a call, and reports it to the monitor."""
+        """Returns the bytes of a response, or ends the call with a code."""
         facts = "grpc", name, None, context.peer()
         with self._service.monitor.follow(*facts) as request:
             try:
-                return self._respond(function, content, context)
-            finally:
-                # None of a call that was not aborted.
-                request.status = (context.code() or grpc.StatusCode.OK).name
+                response = self._respond(function, content, context)
+                request.status = "OK"
+                return response
+            except errors.RequestError as error:
+                code, message = error.code, str(error)
+            except Exception as error:
+                code = "INTERNAL"
+                message = repr(error)[: limits.MAX_MESSAGE_CHARACTERS]
+            request.status = code
+            is_large = len(content) > limits.MAX_BYTES_WITHOUT_THREAD
+            if code == "INVALID_ARGUMENT" and is_large:
+                time.sleep(limits.REFUSAL_SECONDS)
+            # It lets a client tell the server's UNAVAILABLE from its library's.
+            context.set_trailing_metadata([("server", "kt-serve")])
+            # Outside of the `try`, because `abort` raises an exception itself.
+            context.abort(getattr(grpc.StatusCode, code), message)
 
     def _respond(self, function, content, context):
-        """Returns the bytes of a response, or ends the call with a code."""
-        try:
-            if self._keys:
-                metadata = dict(context.invocation_metadata())
-                key = metadata.get("authorization", "").removeprefix("Bearer ")
-                self._keys.check(key, self._service.monitor)
-            return function(content, context).SerializeToString()
-        except errors.RequestError as error:
-            code, message = error.code, str(error)
-        except Exception as error:
-            code = "INTERNAL"
-            message = repr(error)[: limits.MAX_MESSAGE_CHARACTERS]
-        is_large = len(content) > limits.MAX_BYTES_WITHOUT_THREAD
-        if code == "INVALID_ARGUMENT" and is_large:
-            time.sleep(limits.REFUSAL_SECONDS)
-        # It lets a client tell the server's UNAVAILABLE from its library's.
-        context.set_trailing_metadata([("server", "kt-serve")])
-        # Outside of the `try`, because `abort` raises an exception itself.
-        context.abort(getattr(grpc.StatusCode, code), message)
+        if self._keys:
+            metadata = dict(context.invocation_metadata())
+            key = metadata.get("authorization", "").removeprefix("Bearer ")
+            self._keys.check(key, self._service.monitor)
+        return function(content, context).SerializeToString()
 
     def _check_health(self, content, context):
         """Returns the bytes of gRPC's `HealthCheckResponse`."""

@@ -44,7 +44,6 @@ class HttpServer:
             backlog=limits.MAX_ACCEPTED_AT_ONCE,
             h11_max_incomplete_event_size=limits.MAX_HEADER_BYTES,
         )
-        self._config.load()
         self._server = uvicorn.Server(self._config)
         self._socket = bind(host, port)
         self.port = self._socket.getsockname()[1]
@@ -208,16 +207,12 @@ class _Connection(H11Protocol):
             return
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             content = format_error(message)
-            headers = {
-                "Content-Type": "application/json",
-                "Content-Length": str(len(content)),
-                "Connection": "close",
-            }
-            for event in (
-                h11.Response(status_code=status, headers=list(headers.items())),
-                h11.Data(data=content),
-                h11.EndOfMessage(),
-            ):
+            headers = [("Content-Type", "application/json")]
+            headers += [("Content-Length", str(len(content)))]
+            head = h11.Response(
+                status_code=status, headers=[*headers, ("Connection", "close")]
+            )
+            for event in (head, h11.Data(data=content), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event))
         self._linger()
 

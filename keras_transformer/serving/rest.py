@@ -92,23 +92,24 @@ class RestApp:
         )
 
     async def __call__(self, scope, receive, send):
-        path = _find_path(scope)
+        # A client that goes through a proxy sends the URL.
+        path = scope["raw_path"].decode()
+        path = re.sub("^https?://[^/]*", "", path, flags=re.IGNORECASE)
+        scope = {**scope, "path": path}
         face = self._faces.get(path)
         if path.startswith(DOWNLOAD) and self._readers:
             # The rest of the path is as secret as a key.
             face, path = "libretranslate", DOWNLOAD
-        if not face:
-            face = "tf_serving" if _PATH.fullmatch(path) else "unknown"
-        facts = (
-            scope["method"],
-            None if face == "unknown" else path,
-            scope["client"] and scope["client"][0],
-        )
-        with self._monitor.follow(face, *facts) as request:
+        elif not face:
+            is_known = _PATH.fullmatch(path)
+            face, path = ("tf_serving", path) if is_known else ("unknown", None)
+        client = scope["client"] and scope["client"][0]
+        facts = face, scope["method"], path, client
+        with self._monitor.follow(*facts) as request:
             await self._answer(request, scope, receive, send)
 
     async def _answer(self, request, scope, receive, send):
-        status, body = 200, b""
+        status, body, error = 200, b"", None
         try:
             body = await read_body(scope, receive)
             content = await self._respond(request.face, scope, body, receive)
@@ -123,8 +124,6 @@ class RestApp:
                 await asyncio.sleep(limits.REFUSAL_SECONDS)
         except Exception as found:
             error = RequestError("INTERNAL", f"Internal: {found!r}")
-        else:
-            error = None
         if error:
             status = error.http_status
             is_openai = request.face == "openai"
@@ -133,17 +132,16 @@ class RestApp:
         kind = getattr(content, "content_type", "application/json")
         headers = {"content-type": kind}
         if self._allowed_origin:
-            headers["access-control-allow-origin"] = self._allowed_origin
-            headers["access-control-allow-headers"] = (
-                "authorization, content-type"
-            )
+            allow = "access-control-allow-"
+            headers[allow + "origin"] = self._allowed_origin
+            headers[allow + "headers"] = "authorization, content-type"
         if has_two_lengths(scope):
             headers["connection"] = "close"
         await send_response(send, status, content, headers)
         request.status = status
 
     async def _respond(self, face, scope, body, receive):
-        method, path = scope["method"], _find_path(scope)
+        method, path = scope["method"], scope["path"]
         if method == "OPTIONS" and self._allowed_origin:
             return b""  # the headers tell a browser that it may ask
         if self._keys and not path.startswith(_OPEN_PATHS):
@@ -163,8 +161,8 @@ class RestApp:
             int(match["version"]) if match["version"] else None,
             urllib.parse.unquote(match["label"] or ""),
         )
+        in_thread = self._service.loads_on_demand
         if match["metadata"]:
-            in_thread = self._service.loads_on_demand
             read = functools.partial(self._metadata, *requested_model)
             return await self._run(b"", read, in_thread=in_thread)
         if not match["method"]:
@@ -176,7 +174,6 @@ class RestApp:
                 f"Only :predict is supported. Received: :{match['method']}",
             )
         read = functools.partial(self._read_predict, requested_model)
-        in_thread = self._service.loads_on_demand
         return await self._compute(read, body, receive, in_thread)
 
     async def _authorize(self, face, scope, body):
@@ -203,7 +200,7 @@ class RestApp:
 
     async def _answer_path(self, scope, body, receive):
         """Responds to an operator, or to a translation tool."""
-        method, path = scope["method"], _find_path(scope)
+        method, path = scope["method"], scope["path"]
         read = self._readers.get(path)
         expected = ("POST",) if read else ("GET", "HEAD")
         if method not in expected:
@@ -307,12 +304,6 @@ async def _wait(call, receive, seconds):
         call.cancel()
         raise
     return call.result(limits.PREDICT_SECONDS)
-
-
-def _find_path(scope):
-    # A client that goes through a proxy sends the URL.
-    path = scope["raw_path"].decode()
-    return re.sub("^https?://[^/]*", "", path, flags=re.IGNORECASE)
 
 
 def _to_dict(message):

@@ -27,10 +27,14 @@ class Service:
         self.monitor.watch_queue(lambda: batcher.num_waiting)
         self._models = models
         self._batcher = batcher
-        self.max_rows = batcher.max_waiting  # of a request
         self.loads_on_demand = any(
             each.loads_on_demand for each in models.values()
         )
+
+    @property
+    def max_rows(self):
+        """The maximum number of rows of a request."""
+        return self._batcher.max_waiting
 
     def check_ready(self):
         """Raises a `RequestError` until the server can respond."""

@@ -68,7 +68,7 @@ def explain_head(
 
 
 def compute_head(attention, vectors, head):
-    """Computes equation 1 of the paper for one head, in NumPy.
+    """Returns what a layer computes for one head by equation 1 of the paper.
 
     `vectors` are the layer's inputs, `(length, d_model)`. Returns a dictionary
     of the arrays that `explain_head` describes.
@@ -77,31 +77,15 @@ def compute_head(attention, vectors, head):
     from keras_transformer.layers.attention import MASKED_SCORE
     from keras_transformer.masks import neighbourhood_mask
 
-    def project(name, width):
-        columns = slice(head * width, (head + 1) * width)
-        kernel = np.asarray(getattr(attention, f"{name}_kernel"))[:, columns]
-        product = vectors @ kernel
-        if attention.biases:
-            product = product + np.asarray(attention.biases[name])[columns]
-        return product
-
-    queries = project("query", attention.d_k)
-    keys = project("key", attention.d_k)
-    values = project("value", attention.d_v)
-    scores = queries @ keys.T / np.sqrt(attention.d_k)
-    if size := attention.neighbourhood_size:
-        visible = np.asarray(neighbourhood_mask(len(vectors), size))[0]
-        scores = np.where(visible, scores, MASKED_SCORE)
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    weights /= weights.sum(axis=1, keepdims=True)
-    return {
-        "queries": queries,
-        "keys": keys,
-        "values": values,
-        "scores": scores,
-        "weights": weights,
-        "output": weights @ values,
-    }
+    size = attention.neighbourhood_size
+    visible = neighbourhood_mask(len(vectors), size or 2 * len(vectors))
+    projected = attention._project_all(vectors[None])
+    results = attention.compute_attention(*projected, visible)
+    names = ("queries", "keys", "values", "output", "weights")
+    arrays = [np.asarray(array)[0, head] for array in (*projected, *results)]
+    numbers = dict(zip(names, arrays))
+    scores = numbers["queries"] @ numbers["keys"].T / np.sqrt(attention.d_k)
+    return {**numbers, "scores": np.where(visible[0], scores, MASKED_SCORE)}
 
 
 def _read_inputs(model, ids, layer):

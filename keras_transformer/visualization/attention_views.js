@@ -96,10 +96,10 @@ function headLines(head, heads, token) {
   const shift = (heads.indexOf(head) - (heads.length - 1) / 2) * apart;
   const {queries, keys} = state.kind;
   const width = token ? 2.2 : 1.5;
-  for (const query of range(queries.length)) {
-    if (token && token.side === "queries" && token.index !== query) continue;
-    for (const key of range(keys.length)) {
-      if (token && token.side === "keys" && token.index !== key) continue;
+  const indices = (side, count) =>
+    token?.side === side ? [token.index] : range(count);
+  for (const query of indices("queries", queries.length)) {
+    for (const key of indices("keys", keys.length)) {
       const value = weight(head, query, key);
       if (value < (token ? LEAST_OF_ONE : least())) continue;
       group.append(draw("line", {x1: 0, y1: (query + 0.5) * row + shift,

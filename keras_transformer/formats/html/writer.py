@@ -166,14 +166,16 @@ def _pack(run, step, options):
         for content in run.vocabularies.model_bytes
     ]
     parts += [normalizer for _, normalizer in vocabularies]
-    # The names under which the page looks for the embeddings of the target.
+    # The names under which the page looks for some weights.
     tied = ("none", "target", "all").index(config["tied_embeddings"])
     uses = ("embedding/softmax_weights", "embedding/input_embeddings")[:tied]
+    shared = dict.fromkeys(uses, "embedding/embeddings")
+    shared["embedding/softmax_weights_bias"] = "embedding/output_bias"
     header = {
         "config": config,
         "options": dataclasses.asdict(options),
         "weights": described,
-        "shared": dict.fromkeys(uses, "embedding/embeddings"),
+        "shared": shared,
         "vocabularies": [description for description, _ in vocabularies],
     }
     text = json.dumps(header).encode()

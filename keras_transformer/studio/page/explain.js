@@ -28,10 +28,7 @@ export function open(context) {
     context.state.runs[context.state.run];
   const pick = (name, count) => choice(name, [...Array(count).keys()].map(
     (number) => [number + 1, number + 1]), context.option(name, 1, count),
-  (value) => {
-    context.set({[name]: value});
-    context.refresh();
-  });
+  (value) => context.change({[name]: value}));
   const lessons = make("div");
   context.root.append(make("div", {class: "controls"}, pick("layer", layers),
     pick("head", heads)), lessons);

@@ -12,18 +12,14 @@ export function open(context) {
   const {beam_size: beamSize, alpha} = context.state.runs[context.state.run];
   const options = () => ({alpha: context.option("alpha", alpha, 2, 0),
     beam_size: context.option("beam", Math.min(beamSize, 10), 10)});
-  const change = (name) => (value) => {
-    context.set({[name]: value});
-    context.refresh();
-  };
   const picture = make("div", {class: "panel scroll", onkeydown: move,
     onfocusin: show, onpointerover: show});
   const details = make("div", {class: "details", "aria-live": "polite"});
   context.root.append(make("div", {class: "controls"},
     slider("beam size", {min: 1, max: 10, value: options().beam_size},
-      change("beam")),
+      (value) => context.change({beam: value})),
     slider("alpha", {min: 0, max: 2, step: 0.1, value: options().alpha},
-      change("alpha"))), legend(), picture, details);
+      (value) => context.change({alpha: value}))), legend(), picture, details);
   let results = null;
 
   async function update() {
@@ -76,30 +72,24 @@ export function open(context) {
   }
 
   function reason(step, place) {
-    const one = results.steps[step][place];
     const column = results.steps[step];
+    const {outcome, score} = column[place];
     const rank = column.filter((each, i) =>
       i <= place && ["kept", "cut"].includes(each.outcome)).length;
     const size = column.filter((each) => each.outcome === "kept").length;
-    const score = round(one.score);
-    if (one.outcome === "best") {
-      return `It ends with the score ${score}, the best so far.`;
-    }
-    if (one.outcome === "worse") {
-      return `It ends with the score ${score}, worse than one that ended `
-        + "before or beside it.";
-    }
-    if (one.outcome === "cut") {
-      return `Cut off: it is number ${rank} of those that go on, and the beam `
-        + `keeps ${size}.`;
-    }
     const end = results.bounds.find((each) => each.candidate === place);
     if (step === results.steps.length - 1 && end) {
-      return `The search stops: even without losing more probability up to `
+      return "The search stops: even without losing more probability up to "
         + `${results.limit} tokens, its score would be ${round(end.bound)}, `
         + `and ${round(results.score)} is found.`;
     }
-    return `Kept: number ${rank} of ${size} in the beam.`;
+    return {
+      best: `It ends with the score ${round(score)}, the best so far.`,
+      worse: `It ends with the score ${round(score)}, worse than one that `
+        + "ended before or beside it.",
+      cut: `Cut off: it is number ${rank} of those that go on, and the beam `
+        + `keeps ${size}.`,
+      kept: `Kept: number ${rank} of ${size} in the beam.`}[outcome];
   }
 
   function move(event) {

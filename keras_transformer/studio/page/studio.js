@@ -73,6 +73,10 @@ const context = {
     }
   },
   say,
+  change(options, isStep) {
+    context.set(options, isStep);
+    return context.refresh();
+  },
   // Begins the work of the view anew, for example with other options.
   refresh() {
     work = Promise.allSettled([work, view.update()]);
@@ -223,9 +227,8 @@ async function divide() {
   find("parts").replaceChildren(...(isOne && sentences.length > 1 ? sentences
     : []).map((sentence, i) => make("button", {type: "button", dir: "auto",
     "aria-pressed": `${i === number}`, onclick: () => {
-      context.set({sentence: i + 1}, true);
+      context.change({sentence: i + 1}, true);
       divide();
-      context.refresh();
     }}, `${i + 1} ${shorten(sentence, 28)}`)));
   find("examples").hidden = Boolean(text.trim())
     && !state.examples.includes(text);

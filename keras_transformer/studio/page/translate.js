@@ -118,10 +118,7 @@ export function open(context) {
       .filter(Boolean));
   }
 
-  function take(options) {
-    context.set(options, true);
-    context.refresh();
-  }
+  const take = (options) => context.change(options, true);
 
   const restart = () => take(Object.fromEntries(sentences.flatMap((_, i) =>
     [[`fixed${i + 1}`, null], [`rank${i + 1}`, null]])));

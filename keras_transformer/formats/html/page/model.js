@@ -100,15 +100,13 @@ class Model {
       (part) => this.weights[`${name}/${part}`].data);
     const y = new Float32Array(x.length);
     for (let start = 0; start < x.length; start += width) {
-      let [mean, variance] = [0, 0];
-      for (let i = 0; i < width; i += 1) mean += x[start + i] / width;
-      for (let i = 0; i < width; i += 1) {
-        variance += (x[start + i] - mean) ** 2 / width;
-      }
+      const row = x.subarray(start, start + width);
+      const mean = row.reduce((sum, value) => sum + value / width, 0);
+      const variance = row.reduce(
+        (sum, value) => sum + (value - mean) ** 2 / width, 0);
       const scale = 1 / Math.sqrt(variance + this.config.norm_epsilon);
-      for (let i = 0; i < width; i += 1) {
-        y[start + i] = (x[start + i] - mean) * scale * gamma[i] + beta[i];
-      }
+      y.set(row.map((value, i) => (value - mean) * scale * gamma[i] + beta[i]),
+        start);
     }
     return y;
   }
@@ -262,14 +260,7 @@ class Model {
       x = this.feedForward(x, `${name}/feed_forward`);
     });
     if (this.config.norm === "pre") x = this.normalise(x, "decoder/final_norm");
-    const logits = this.project(x, "embedding/softmax_weights");
-    const size = logits.length / rows.length;
-    const bias = this.weights["embedding/output_bias"]?.data;
-    return rows.map((_, row) => {
-      const part = logits.subarray(row * size, (row + 1) * size);
-      if (bias) for (let i = 0; i < size; i += 1) part[i] += bias[i];
-      return part;
-    });
+    return this.projectRows(x, "embedding/softmax_weights");
   }
 
   begin(memory) {

@@ -39,7 +39,8 @@ MAY_IMPORT = {
     "fields": "",
     "files": "fields",
     "formats": "data decoding.engines fields files hparam model_config parsing "
-    "processor registry runs runs.model_card scoring search serving token_ids",
+    "processor registry runs runs.model_card scoring search serving token_ids "
+    "visualization",
     "hparam": "fields model_config",
     "hparams": "hparam registry",
     "layers": "fields masks serialization",

@@ -23,7 +23,9 @@ SCALE = 65535  # weights are stored as 16-bit integers
 
 def write_attention_page(attention, path, title="Attention"):
     """Writes the page of `attention_page` as a file."""
-    page.write_page(path, "attention", **_parts(attention, title))
+    page.write_page(
+        path, "visualization/attention_page.html", **_parts(attention, title)
+    )
 
 
 def attention_page(attention, title="Attention", on_demand=False):
@@ -41,7 +43,10 @@ def attention_page(attention, title="Attention", on_demand=False):
     server for the weights at its own address plus `KIND/NUMBER`; see
     `pack_layer`.
     """
-    return page.make_page("attention", **_parts(attention, title, on_demand))
+    return page.make_page(
+        "visualization/attention_page.html",
+        **_parts(attention, title, on_demand),
+    )
 
 
 def pack_layer(attention, kind, number):

@@ -214,7 +214,9 @@ def write_head_page(scores, words, weights, path, text_name):
         for layer, head in np.ndindex(weights.shape[:2])
     }
     parts = {"text_name": text_name, "rows": rows, "panels": panels}
-    page.write_page(path, "head", scores=scores, **parts)
+    page.write_page(
+        path, "visualization/head_page.html", scores=scores, **parts
+    )
 
 
 def write_head_picture(scores, path):

@@ -1,22 +1,25 @@
 """Pages for a browser: single files that need no other file and no network."""
 
+import base64
+import hashlib
 import importlib.resources
+import re
 
 import jinja2
 
 from keras_transformer.files.writing import atomic_write
 
-_FOLDER = importlib.resources.files("keras_transformer.visualization")
+_PACKAGE = importlib.resources.files("keras_transformer")
 
 
-def write_page(path, name, **parts):
+def write_page(path, template, **parts):
     """Writes the page that `make_page` returns for the other arguments."""
     with atomic_write(path) as file:
-        file.write(make_page(name, **parts))
+        file.write(make_page(template, **parts))
 
 
-def make_page(name, **parts):
-    """Returns the HTML of the template `NAME_page.html`, filled with parts.
+def make_page(template, **parts):
+    """Returns the HTML of a template, a path in this package, with its parts.
 
     Texts among the parts are escaped. The template names the styles and scripts
     that it needs, and page.html, which all pages extend, puts them in.
@@ -27,9 +30,23 @@ def make_page(name, **parts):
         trim_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.globals.update(read=_read, scripts=[], connects=False)
-    return environment.get_template(f"{name}_page.html").render(parts)
+    environment.globals.update(
+        join=_join, hash=_hash, scripts=[], script_type="module", connects=False
+    )
+    return environment.get_template(template).render(parts)
 
 
-def _read(name):
-    return _FOLDER.joinpath(name).read_text(encoding="utf-8")
+def _read(path):
+    return _PACKAGE.joinpath(path).read_text(encoding="utf-8")
+
+
+def _join(names, ending):
+    """Returns files as one text, without the exports and imports of modules."""
+    text = "\n".join(_read(f"{name}.{ending}") for name in names)
+    return re.sub("^(export |import .*\n)", "", text, flags=re.MULTILINE)
+
+
+def _hash(text):
+    """Returns a hash as a policy names it."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return base64.b64encode(digest).decode("ascii")

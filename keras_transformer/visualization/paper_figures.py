@@ -192,7 +192,9 @@ def write_paper_page(figure, path):
     """
     # A short sentence fills the width of the text, as a long one does.
     scale = min(MAX_SCALE, max(1, TEXT_WIDTH / figure.panels[0].width))
-    page.write_page(path, "paper", figure=figure, scale=scale)
+    page.write_page(
+        path, "visualization/paper_page.html", figure=figure, scale=scale
+    )
 
 
 def write_paper_picture(figure, path):

@@ -76,7 +76,7 @@ def make_systems_report(systems, differences, words=None, training_text=None):
     references = texts.references
     counted = references if training_text is None else training_text
     return make_page(
-        "systems",
+        "visualization/systems_page.html",
         systems=systems,
         differences=differences,
         meaning=comparison.MEANING,

@@ -1,17 +1,13 @@
 """Writes a run as one page that translates in a browser, without a network."""
 
-import base64
 import dataclasses
 import functools
-import hashlib
-import importlib.resources
 import json
 import os
 import re
 import tempfile
 import zlib
 
-import jinja2
 import numpy as np
 
 from keras_transformer.errors import UserError
@@ -28,6 +24,7 @@ from keras_transformer.runs.model_card.card import make_model_card
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.token_ids import VOCABULARY_TYPES
+from keras_transformer.visualization.page import make_page
 
 FORMAT = "html"
 PAGE_FILE = "index.html"
@@ -68,7 +65,8 @@ def export_html(run, export_dir, options, step=None, certify=None):
     names = [LANGUAGES.get(code, code) for code in codes]
     export = {"format": FORMAT, "decode": options}
     render = functools.partial(
-        _render,
+        make_page,
+        "formats/html/page/page.html",
         codes=codes,
         title=f"{names[0]} to {names[1]}" if len(names) == 2 else "Translation",
         beam_size=options.beam_size,
@@ -205,32 +203,3 @@ def _describe_vocabulary(model_bytes):
         "kind": VOCABULARY_TYPES[kind],
     }
     return description, normalizer
-
-
-def _render(**parts):
-    """Returns the page, whose policy names the hashes of script and style."""
-    package = importlib.resources.files("keras_transformer")
-
-    def read(*names, folder="formats/html/page"):
-        paths = (package / folder / name for name in names)
-        return "\n".join(path.read_text(encoding="utf-8") for path in paths)
-
-    shared = functools.partial(read, folder="visualization")
-    # The scripts are modules, and the page has one.
-    script = shared("elements.js", "menu.js") + read("page.js")
-    script = re.sub("^(export |import .*\n)", "", script, flags=re.MULTILINE)
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    return environment.from_string(read("page.html")).render(
-        script=script,
-        style=shared("base.css", "menu.css") + read("page.css"),
-        worker=read("tokenizer.js", "text.js", "model.js", "worker.js"),
-        hash=_hash,
-        **parts,
-    )
-
-
-def _hash(text):
-    digest = hashlib.sha256(text.encode()).digest()
-    return base64.b64encode(digest).decode("ascii")

@@ -40,55 +40,32 @@ from keras_transformer.errors import UserError
 from keras_transformer.visualization.picture import check_picture_path
 
 FLAGS = flags.define(
-    flags.group(
-        flags.UNGROUPED,
-        output_dir=flags.SHARED,
-        checkpoint_step=flags.SHARED,
-        text=flags.text("Sentence whose attention is shown."),
-        html=flags.path("HTML page to write. Default: none."),
-        picture=flags.path(
-            "Picture to write, a .png, .pdf or .svg file. Default: none."
-        ),
-    ),
-    flags.group(
-        "All heads",
-        attention=flags.choice(
-            ["encoder", "decoder", "cross"],
-            "Attention in the picture: encoder, decoder or cross.",
-            default="cross",
-        ),
-        target_text=flags.text(
-            "Translation whose attention is shown. Default: the run's "
-            "translation."
-        ),
-        beam_size=flags.SHARED,
-        alpha=flags.SHARED,
-    ),
-    flags.group(
-        "A figure of the paper",
-        figure=flags.choice(
-            ["3", "4", "5"],
-            "Figure to draw: 3, 4 or 5. Default: none, which shows all heads.",
-        ),
-        layer=flags.count("Layer to show, from 1. Default: the next to last."),
-        heads=flags.counts(
-            "Heads to show, from 1, such as 5,6. Figures 4 and 5 take two. "
-            "Default: all heads in figure 3, those that attend most from the "
-            "word to another one in figure 4, and the sharpest in figure 5."
-        ),
-        word=flags.text(
-            "Word that attends in figures 3 and 4; its first occurrence "
-            "counts. Default: the word whose heads attend most to a distant "
-            "one."
-        ),
-    ),
-    flags.group(
-        "A ranking of heads",
-        find=flags.path(
-            "Sentences to rank the heads over: dev or test, or a file with one "
-            "sentence per line. Default: none."
-        ),
-    ),
+    """
+  output_dir
+  checkpoint_step
+  text (text): Sentence whose attention is shown.
+  html (path): HTML page to write. Default: none.
+  picture (path): Picture to write, a .png, .pdf or .svg file. Default: none.
+All heads:
+  attention (encoder|decoder|cross, default cross): Attention in the picture:
+    encoder, decoder or cross.
+  target_text (text): Translation whose attention is shown. Default: the run's
+    translation.
+  beam_size
+  alpha
+A figure of the paper:
+  figure (3|4|5): Figure to draw: 3, 4 or 5. Default: none, which shows all
+    heads.
+  layer (count): Layer to show, from 1. Default: the next to last.
+  heads (counts): Heads to show, from 1, such as 5,6. Figures 4 and 5 take two.
+    Default: all heads in figure 3, those that attend most from the word to
+    another one in figure 4, and the sharpest in figure 5.
+  word (text): Word that attends in figures 3 and 4; its first occurrence
+    counts. Default: the word whose heads attend most to a distant one.
+A ranking of heads:
+  find (path): Sentences to rank the heads over: dev or test, or a file with one
+    sentence per line. Default: none.
+"""
 )
 # The flags that apply only to one kind of drawing.
 FLAGS_OF = {

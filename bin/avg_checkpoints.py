@@ -33,32 +33,22 @@ from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.errors import UserError
 
 FLAGS = flags.define(
-    output_dir=flags.SHARED,
-    num_last_checkpoints=flags.count(
-        "Number of checkpoints to average, counted from the newest.", default=5
-    ),
-    checkpoints=flags.choice(
-        ["evaluated", "timed"],
-        "Checkpoints to average: evaluated for the newest one and those "
-        "written at evaluations, or timed for those that "
-        "--timed_checkpoint_minutes makes.",
-        default="evaluated",
-    ),
-    start_share=flags.amount(
-        "Share of the weights that the run started from (--warm_start_from of "
-        "kt-trainer), so that it forgets less of what they knew.",
-        default=0.0,
-        maximum=1,
-    ),
-    averaged_dir=flags.path(
-        "Directory of the averaged run. Default: averaged, inside output_dir."
-    ),
-    evaluate=flags.switch(
-        "Measure the average, the newest and the best checkpoint on dev. "
-        "Default: true if the data are in the data directory.",
-        default=None,
-    ),
-    data_dir=flags.SHARED,
+    """
+  output_dir
+  num_last_checkpoints (count, default 5): Number of checkpoints to average,
+    counted from the newest.
+  checkpoints (evaluated|timed, default evaluated): Checkpoints to average:
+    evaluated for the newest one and those written at evaluations, or timed for
+    those that --timed_checkpoint_minutes makes.
+  start_share (amount, default 0.0, maximum 1): Share of the weights that the
+    run started from (--warm_start_from of kt-trainer), so that it forgets less
+    of what they knew.
+  averaged_dir (path): Directory of the averaged run. Default: averaged, inside
+    output_dir.
+  evaluate (optional switch): Measure the average, the newest and the best
+    checkpoint on dev. Default: true if the data are in the data directory.
+  data_dir
+"""
 )
 
 

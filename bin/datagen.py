@@ -46,129 +46,81 @@ REASONS = {
     "cleaning": "dropped by cleaning",
 }
 
-VOCABULARY_GROUP = flags.group(
-    "Vocabulary of translate_files",
-    vocabulary=flags.path(
-        "SentencePiece model to use, or the directory of a run, an average, "
-        "data, or an export in the format ctranslate2 or saved_model_ids. "
-        "Default: train one on the text. parsing_files takes it, too."
-    ),
-    shared_vocabulary=flags.switch(
-        "Whether source and target have one vocabulary. Two are better where "
-        "they have different scripts, and need tied_embeddings=target in the "
-        "training. Default: true.",
-        default=None,
-    ),
-    source_vocab_size=flags.count(
-        "Number of subwords in the source's vocabulary. Default: vocab_size.",
-        maximum=flags.MAX_VOCAB_SIZE,
-    ),
-    vocabulary_type=flags.choice(
-        VOCABULARY_TYPES,
-        "What has an id in the vocabulary of both sides, or of the target: "
-        "words are whatever spaces separate. vocab_size is only a maximum "
-        "for characters and words. Default: that of the problem.",
-    ),
-    source_vocabulary_type=flags.choice(
-        VOCABULARY_TYPES,
-        "What has an id in the source's vocabulary. Default: vocabulary_type.",
-    ),
-    character_coverage=flags.amount(
-        "Share of the training text whose characters have an id. Subwords "
-        "spell the others in bytes; elsewhere they are unknown and left out. "
-        "Default: 0.9999 for subwords, or else 1.",
-        maximum=1,
-    ),
-    symbols=flags.text(
-        "Texts that are one subword each wherever they occur, separated by "
-        "commas, such as <num>,<url>. Default: none."
-    ),
-    vocabulary_temperature=flags.amount(
-        "Above 1, small corpora get a larger share of the text that the "
-        "vocabulary is trained on: in proportion to their size to the power of "
-        "1 / vocabulary_temperature.",
-        default=1,
-        maximum=1_000,
-        minimum=1,
-    ),
-    normalize_text=flags.switch(
-        "Whether the vocabulary normalises text: white space becomes a space, "
-        "invisible marks go, and letters get one spelling. parsing_files takes "
-        "it, too. Default: true.",
-        default=None,
-    ),
-    tokenized=flags.switch(
-        "The text has spaces between its tokens already, so no score tokenises "
-        "it again."
-    ),
+(VOCABULARY_GROUP,) = flags.read_table(
+    f"""
+Vocabulary of translate_files:
+  vocabulary (path): SentencePiece model to use, or the directory of a run, an
+    average, data, or an export in the format ctranslate2 or saved_model_ids.
+    Default: train one on the text. parsing_files takes it, too.
+  shared_vocabulary (optional switch): Whether source and target have one
+    vocabulary. Two are better where they have different scripts, and need
+    tied_embeddings=target in the training. Default: true.
+  source_vocab_size (count, maximum {flags.MAX_VOCAB_SIZE}): Number of subwords
+    in the source's vocabulary. Default: vocab_size.
+  vocabulary_type ({"|".join(VOCABULARY_TYPES)}): What has an id in the
+    vocabulary of both sides, or of the target: words are whatever spaces
+    separate. vocab_size is only a maximum for characters and words. Default:
+    that of the problem.
+  source_vocabulary_type ({"|".join(VOCABULARY_TYPES)}): What has an id in the
+    source's vocabulary. Default: vocabulary_type.
+  character_coverage (amount, maximum 1): Share of the training text whose
+    characters have an id. Subwords spell the others in bytes; elsewhere they
+    are unknown and left out. Default: 0.9999 for subwords, or else 1.
+  symbols (text): Texts that are one subword each wherever they occur, separated
+    by commas, such as <num>,<url>. Default: none.
+  vocabulary_temperature (amount, default 1, minimum 1, maximum 1_000): Above 1,
+    small corpora get a larger share of the text that the vocabulary is trained
+    on: in proportion to their size to the power of 1 / vocabulary_temperature.
+  normalize_text (optional switch): Whether the vocabulary normalises text:
+    white space becomes a space, invisible marks go, and letters get one
+    spelling. parsing_files takes it, too. Default: true.
+  tokenized (switch): The text has spaces between its tokens already, so no
+    score tokenises it again.
+"""
 )
-RUNNER_GROUP = flags.group(
-    "Several machines",
-    runner=flags.choice(
-        ("local", "direct", "prism", "dask", "flink", "spark")
-        + ("dataflow", "portable"),
-        "Where the training text is encoded: local is this machine with all "
-        "its cores, and the others are runners of Apache Beam.",
-        default="local",
-    ),
-    pipeline_options=flags.text(
-        "Options of Apache Beam for the runner, such as '--project=mine "
-        "--region=europe-west1 --temp_location=gs://mine/tmp'.",
-        default="",
-    ),
+(RUNNER_GROUP,) = flags.read_table(
+    """
+Several machines:
+  runner (local|direct|prism|dask|flink|spark|dataflow|portable, default local):
+    Where the training text is encoded: local is this machine with all its
+    cores, and the others are runners of Apache Beam.
+  pipeline_options (text, default ""): Options of Apache Beam for the runner,
+    such as '--project=mine --region=europe-west1
+    --temp_location=gs://mine/tmp'.
+"""
 )
-TREE_GROUP = flags.group(
-    "Files of parsing_files",
-    train_trees=flags.paths(
-        "Files or directories of the training trees, separated by commas. "
-        "wsj:02-21 means the folders or files 02 to 21 in wsj."
-    ),
-    dev_trees=flags.paths("Files or directories of the development trees."),
-    test_trees=flags.paths(
-        "Files or directories of the test trees. Default: none."
-    ),
-    parsed_trees=flags.paths(
-        "Files or directories of automatically parsed trees that training "
-        "adds to the treebank. Default: none."
-    ),
-    treebank_weight=flags.count(
-        "Number of times that an epoch goes through the training trees for "
-        "each time through the parsed trees.",
-        default=1,
-        maximum=1_000,
-    ),
-    linearization=flags.choice(
-        LINEARIZATIONS,
-        "Form of a tree as a sequence. normalised writes XX for every "
-        "word, tagged its part-of-speech tag, and lexicalised the word "
-        "itself. in_order also writes the words, but each opening bracket "
-        "after the first child of its constituent.",
-        default="normalised",
-    ),
-    augmentation_rounds=flags.whole(
-        "Number of times that an epoch goes through the training trees, "
-        "together with new trees made of their parts; 0 uses the training "
-        "trees alone. Parsed trees are not augmented.",
-        default=0,
-        maximum=1_000,
-    ),
-    skip_bad=flags.switch(
-        "Report malformed trees and leave them out, instead of failing."
-    ),
+(TREE_GROUP,) = flags.read_table(
+    f"""
+Files of parsing_files:
+  train_trees (paths): Files or directories of the training trees, separated by
+    commas. wsj:02-21 means the folders or files 02 to 21 in wsj.
+  dev_trees (paths): Files or directories of the development trees.
+  test_trees (paths): Files or directories of the test trees. Default: none.
+  parsed_trees (paths): Files or directories of automatically parsed trees that
+    training adds to the treebank. Default: none.
+  treebank_weight (count, default 1, maximum 1_000): Number of times that an
+    epoch goes through the training trees for each time through the parsed
+    trees.
+  linearization ({"|".join(LINEARIZATIONS)}, default normalised): Form of a tree
+    as a sequence. normalised writes XX for every word, tagged its
+    part-of-speech tag, and lexicalised the word itself. in_order also writes
+    the words, but each opening bracket after the first child of its
+    constituent.
+  augmentation_rounds (whole, default 0, maximum 1_000): Number of times that an
+    epoch goes through the training trees, together with new trees made of their
+    parts; 0 uses the training trees alone. Parsed trees are not augmented.
+  skip_bad (switch): Report malformed trees and leave them out, instead of
+    failing.
+"""
 )
 FLAGS = flags.define(
-    flags.group(
-        flags.UNGROUPED,
-        problem=flags.text(
-            "Name of the problem, or several names separated by commas. The "
-            "suffix _rev swaps source and target, and _both stands for both "
-            "directions together. All of them share their data."
-        ),
-        data_dir=flags.path(
-            "Directory to write to, with one folder for each problem."
-        ),
-        tmp_dir=flags.SHARED,
-    ),
+    """
+  problem (text): Name of the problem, or several names separated by commas. The
+    suffix _rev swaps source and target, and _both stands for both directions
+    together. All of them share their data.
+  data_dir (path): Directory to write to, with one folder for each problem.
+  tmp_dir
+""",
     corpus_flags.GROUP,
     VOCABULARY_GROUP,
     RUNNER_GROUP,

@@ -73,15 +73,15 @@ def main(argv):
     if FLAGS.document:
         from keras_transformer.bin.kt_decoder import document_decoder
 
-        num_warnings = document_decoder.decode_document(plan, call)
-        return WITH_WARNINGS if num_warnings else 0
+        has_warnings = document_decoder.decode_document(plan, call)
+        return WITH_WARNINGS if has_warnings else 0
     if FLAGS.score_file:
         return _score(plan, changes)
     # Imported here because they need NumPy; bad flags fail sooner.
     from keras_transformer.decoding.passages import Passages
     from keras_transformer.decoding.preparation import read_windows
 
-    is_json = FLAGS.format == "jsonl"
+    is_json, language = FLAGS.format == "jsonl", FLAGS.document_language
     num_hypotheses = changes.get("num_hypotheses") or 1
     # A parser takes all sentences of a text.
     is_divided = is_json and not plan.linearization
@@ -99,9 +99,7 @@ def main(argv):
         with _show_progress(num_lines, output) as progress:
             for window in read_windows(lines, prefixes, output.num_lines, size):
                 texts = read_json_lines(window) if is_json else window
-                passages = is_divided and Passages(
-                    texts, FLAGS.document_language
-                )
+                passages = is_divided and Passages(texts, language)
                 translations = translator.translate_window(
                     passages.window if passages else texts,
                     progress and progress.add,

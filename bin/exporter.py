@@ -45,6 +45,7 @@ token of huggingface_hub, which pip install '.[hub]' installs. A new model there
 is public, so state a --licence.
 """
 
+import functools
 import importlib
 import os
 import sys
@@ -57,84 +58,56 @@ from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
 
 FLAGS = flags.define(
-    flags.group(
-        flags.UNGROUPED,
-        output_dir=flags.SHARED,
-        checkpoint_step=flags.SHARED,
-        export_dir=flags.path(
-            "Directory to write to. Each version gets a folder in it, except "
-            "with --format=marian and --format=html. Default: export, "
-            "export_ids, export_ctranslate2, export_marian, export_html, "
-            "export_onnx or export_litert inside output_dir, by format."
+    *flags.read_table(
+        f"""
+  output_dir
+  checkpoint_step
+  export_dir (path): Directory to write to. Each version gets a folder in it,
+    except with --format=marian and --format=html. Default: export, export_ids,
+    export_ctranslate2, export_marian, export_html, export_onnx or export_litert
+    inside output_dir, by format.
+  format (saved_model|saved_model_ids|ctranslate2|marian|html|onnx|litert,
+    default saved_model): Format of the exported model: saved_model,
+    saved_model_ids, ctranslate2, marian, html, onnx or litert.
+  quantization
+    (float32|float16|bfloat16|int16|int8|int8_float32|int8_float16|int8_bfloat16,
+    default float32): Number format of the weights of a CTranslate2 model:
+    float32, float16, bfloat16, int16, int8, int8_float32, int8_float16 or
+    int8_bfloat16. A model of LiteRT takes float32 and int8.
+  precision (auto|float32|bfloat16, default auto): Number format that a
+    SavedModel computes in: float32, bfloat16, or auto, which is float32.
+  beam_size
+  alpha
+  decode_hparams
+  verify (path): File of texts that the run and the export translate, one in
+    each line; a tab and a reference may follow. The card says how many
+    translations are equal. An export that differs is not written. Empty: no
+    comparison. Default: 20 pairs of dev.
+Shortlist of a CTranslate2 model:
+  shortlist (corpus): Text that the run was trained on, named as for kt-datagen:
+    two files with a comma in between, or one that ends in .tsv or .tmx. Repeat
+    the flag for several corpora. A translation then consists of subwords that
+    are frequent in the text or belong to the subwords of the source, which is
+    faster. Default: none, which allows all subwords.
+  shortlist_size (count, default 40, maximum {flags.MAX_VOCAB_SIZE}): Number of
+    target subwords for each source subword. A larger number is slower but
+    excludes fewer translations.
+  source_language
+  target_language
+Model card and hub:
+  licence (text): Licence of the model for its card, as hubs name it, such as
+    apache-2.0. Default: none, which states no licence.
+  datasets (names): Name on the hub of data that the model was trained on, for
+    its card. Repeat the flag for several. Default: those that the problem
+    names, if any.
+  push_to_hub (text): Name on Hugging Face's hub to upload the model to, such as
+    OWNER/NAME. Default: none, which uploads nothing.
+""",
+        corpus=corpus_flags.corpora,
+        names=functools.partial(
+            flags.several, convert=str, rule="a name on the hub"
         ),
-        format=flags.choice(
-            ["saved_model", "saved_model_ids", "ctranslate2", "marian", "html"]
-            + ["onnx", "litert"],
-            "Format of the exported model: saved_model, saved_model_ids, "
-            "ctranslate2, marian, html, onnx or litert.",
-            default="saved_model",
-        ),
-        quantization=flags.choice(
-            ["float32", "float16", "bfloat16", "int16", "int8"]
-            + ["int8_float32", "int8_float16", "int8_bfloat16"],
-            "Number format of the weights of a CTranslate2 model: float32, "
-            "float16, bfloat16, int16, int8, int8_float32, int8_float16 or "
-            "int8_bfloat16. A model of LiteRT takes float32 and int8.",
-            default="float32",
-        ),
-        precision=flags.choice(
-            ["auto", "float32", "bfloat16"],
-            "Number format that a SavedModel computes in: float32, bfloat16, "
-            "or auto, which is float32.",
-            default="auto",
-        ),
-        beam_size=flags.SHARED,
-        alpha=flags.SHARED,
-        decode_hparams=flags.SHARED,
-        verify=flags.path(
-            "File of texts that the run and the export translate, one in each "
-            "line; a tab and a reference may follow. The card says how many "
-            "translations are equal. An export that differs is not written. "
-            "Empty: no comparison. Default: 20 pairs of dev."
-        ),
-    ),
-    flags.group(
-        "Shortlist of a CTranslate2 model",
-        shortlist=corpus_flags.corpora(
-            "Text that the run was trained on, named as for kt-datagen: two "
-            "files with a comma in between, or one that ends in .tsv or .tmx. "
-            "Repeat the flag for several corpora. A translation then consists "
-            "of subwords that are frequent in the text or belong to the "
-            "subwords of the source, which is faster. Default: none, which "
-            "allows all subwords."
-        ),
-        shortlist_size=flags.count(
-            "Number of target subwords for each source subword. A larger "
-            "number is slower but excludes fewer translations.",
-            default=40,
-            maximum=flags.MAX_VOCAB_SIZE,
-        ),
-        source_language=flags.SHARED,
-        target_language=flags.SHARED,
-    ),
-    flags.group(
-        "Model card and hub",
-        licence=flags.text(
-            "Licence of the model for its card, as hubs name it, such as "
-            "apache-2.0. Default: none, which states no licence."
-        ),
-        datasets=flags.several(
-            "Name on the hub of data that the model was trained on, for its "
-            "card. Repeat the flag for several. Default: those that the "
-            "problem names, if any.",
-            str,
-            "a name on the hub",
-        ),
-        push_to_hub=flags.text(
-            "Name on Hugging Face's hub to upload the model to, such as "
-            "OWNER/NAME. Default: none, which uploads nothing."
-        ),
-    ),
+    )
 )
 
 

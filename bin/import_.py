@@ -31,24 +31,18 @@ from keras_transformer.errors import UserError
 DEFAULT_PROBLEM = "translate_files"
 _ONLY_MARIAN = "needs a model in Marian's format"
 FLAGS = flags.define(
-    source=flags.path(
-        "Directory of the model, or hf:// and its name on the hub, such as "
-        "hf://Helsinki-NLP/opus-mt-en-de, or a file adapter.npz."
-    ),
-    output_dir=flags.path("Directory of the run to write."),
-    problem=flags.text(
-        "Problem whose data the run is evaluated on. Default: that of the "
-        "model if it is known here, otherwise translate_files."
-    ),
-    target_space=flags.whole(
-        "Row of target_space_embedding of a model of Tensor2Tensor, if its "
-        "files do not tell it."
-    ),
-    base=flags.path(
-        "Run that the adapters in --source belong to, as --warm_start_from "
-        "named it. Default: none."
-    ),
-    verify=flags.switch("Compare the run with transformers."),
+    """
+  source (path): Directory of the model, or hf:// and its name on the hub, such
+    as hf://Helsinki-NLP/opus-mt-en-de, or a file adapter.npz.
+  output_dir (path): Directory of the run to write.
+  problem (text): Problem whose data the run is evaluated on. Default: that of
+    the model if it is known here, otherwise translate_files.
+  target_space (whole): Row of target_space_embedding of a model of
+    Tensor2Tensor, if its files do not tell it.
+  base (path): Run that the adapters in --source belong to, as --warm_start_from
+    named it. Default: none.
+  verify (switch): Compare the run with transformers.
+"""
 )
 
 

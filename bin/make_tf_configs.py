@@ -16,11 +16,11 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.errors import UserError
 
 FLAGS = flags.define(
-    hosts=flags.text(
-        "Machines, separated by commas. Append :PORT to one whose port is not "
-        "2222."
-    ),
-    index=flags.whole("Number of one machine, from 0. Default: all machines."),
+    """
+  hosts (text): Machines, separated by commas. Append :PORT to one whose port is
+    not 2222.
+  index (whole): Number of one machine, from 0. Default: all machines.
+"""
 )
 
 

@@ -16,22 +16,16 @@ from keras_transformer.visualization.curves import plot_comparison
 from keras_transformer.visualization.picture import check_picture_path
 
 FLAGS = flags.define(
-    output_dir=flags.paths(
-        "Directories of the runs to draw, separated by commas; or name them "
-        "without a flag, separated by spaces."
-    ),
-    metric=flags.text("Column of metrics.csv to draw.", default="dev_bleu"),
-    x_axis=flags.choice(
-        ["step", "seconds", "epoch", "pairs"],
-        "Horizontal axis: step, seconds of training, or epoch. With pairs, "
-        "each run is a point at its number of training pairs, and the runs in "
-        "one directory are joined to a curve.",
-        default="step",
-    ),
-    picture=flags.path(
-        "Picture to write, a .png, .pdf or .svg file. Default: the metric with "
-        ".png, such as dev_bleu.png."
-    ),
+    """
+  output_dir (paths): Directories of the runs to draw, separated by commas; or
+    name them without a flag, separated by spaces.
+  metric (text, default dev_bleu): Column of metrics.csv to draw.
+  x_axis (step|seconds|epoch|pairs, default step): Horizontal axis: step,
+    seconds of training, or epoch. With pairs, each run is a point at its number
+    of training pairs, and the runs in one directory are joined to a curve.
+  picture (path): Picture to write, a .png, .pdf or .svg file. Default: the
+    metric with .png, such as dev_bleu.png.
+"""
 )
 POSITIONAL = "output_dir"
 

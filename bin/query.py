@@ -25,33 +25,22 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import text_io
 
 FLAGS = flags.define(
-    text=flags.text(
-        "Sentence to translate. Default: the lines of standard input."
-    ),
-    server=flags.text(
-        "Host of the server. Append :PORT if the port is not the usual one, "
-        "which is 8500 for gRPC and 8501 for REST. REST also takes a path.",
-        default="localhost",
-    ),
-    protocol=flags.choice(
-        ["grpc", "rest"], "Protocol to use: grpc or rest.", default="grpc"
-    ),
-    model_name=flags.SHARED,
-    model_version=flags.count(
-        "Version of the model that translates. Default: the newest version.",
-        maximum=2**63 - 1,  # the protocol's int64
-    ),
-    timeout_secs=flags.amount(
-        "Maximum number of seconds to wait for an answer.",
-        default=10.0,
-        maximum=1_000_000,  # the system counts milliseconds in an int32
-    ),
-    api_key_file=flags.path(
-        "File whose first line is the key that the server asks for. Default: "
-        "none."
-    ),
-    write_scores=flags.SHARED,
-    glossary=flags.SHARED,
+    f"""
+  text (text): Sentence to translate. Default: the lines of standard input.
+  server (text, default localhost): Host of the server. Append :PORT if the port
+    is not the usual one, which is 8500 for gRPC and 8501 for REST. REST also
+    takes a path.
+  protocol (grpc|rest, default grpc): Protocol to use: grpc or rest.
+  model_name
+  model_version (count, maximum {2**63 - 1}): Version of the model that
+    translates. Default: the newest version.
+  timeout_secs (amount, default 10.0, maximum 1_000_000): Maximum number of
+    seconds to wait for an answer.
+  api_key_file (path): File whose first line is the key that the server asks
+    for. Default: none.
+  write_scores
+  glossary
+"""
 )
 LINES_PER_REQUEST = 32  # the default --max_batch_size of kt-serve
 # A server could send commands to the terminal with them.

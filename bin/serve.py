@@ -42,65 +42,40 @@ from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.errors import UserError
 
 FLAGS = flags.define(
-    export_dir=flags.path(
-        "Directory of exported models, with one folder for each version: 1, 2, "
-        "and so on."
-    ),
-    models=flags.text(
-        "Several exports instead, by their pairs, such as "
-        "en-es=DIRECTORY,es-en=DIRECTORY, or a directory that holds one export "
-        "for each pair, named en-es and so on. Each is loaded when it is first "
-        "asked for."
-    ),
-    max_models_memory=flags.count(
-        "Megabytes of models to keep loaded, by the size of their files, if "
-        "there are --models. The last one in use always stays.",
-        default=4096,
-    ),
-    model_name=flags.SHARED,
-    # Keys are optional, so by default it serves this machine only.
-    host=flags.SHARED,
-    port=flags.port("Port of gRPC; 0 turns gRPC off.", default=8500),
-    rest_api_port=flags.port("Port of REST; 0 turns REST off.", default=8501),
-    languages=flags.text(
-        "Codes of source and target, such as en-de, for LibreTranslate's "
-        "protocol. Default: those of the export, if it records them."
-    ),
-    allow_origin=flags.text(
-        "Origin of pages in browsers that may ask, such as "
-        "https://example.org, or * for any. Default: none."
-    ),
-    api_keys=flags.path(
-        "File of the keys that clients must have, one per line, each with its "
-        "number of requests per minute if limited. Default: none needed."
-    ),
-    memory=flags.path(
-        "File of corrections that LibreTranslate's protocol uses, and keeps if "
-        "there are --api_keys; with --models a directory of such files, such "
-        "as en-es. Default: none."
-    ),
-    access_log=flags.path(
-        "File for a line of JSON about each request, without its texts; - is "
-        "standard output. Default: none."
-    ),
-    metrics=flags.switch("Answer GET /metrics on the port of REST."),
-    tls_certificate=flags.path(
-        "Certificate of this server, or a chain of them, in PEM. With it both "
-        "protocols are encrypted. Default: neither is."
-    ),
-    tls_key=flags.path("Private key of the certificate, without a password."),
-    max_batch_size=flags.count(
-        "Maximum number of sentences, from one or more requests, to translate "
-        "together.",
-        default=32,
-        maximum=100_000,
-    ),
-    batch_timeout_micros=flags.whole(
-        "Microseconds that a batch waits for each further sentence. In total "
-        "it waits at most ten times as long.",
-        default=2000,
-        maximum=60_000_000,
-    ),
+    """
+  export_dir (path): Directory of exported models, with one folder for each
+    version: 1, 2, and so on.
+  models (text): Several exports instead, by their pairs, such as
+    en-es=DIRECTORY,es-en=DIRECTORY, or a directory that holds one export for
+    each pair, named en-es and so on. Each is loaded when it is first asked for.
+  max_models_memory (count, default 4096): Megabytes of models to keep loaded,
+    by the size of their files, if there are --models. The last one in use
+    always stays.
+  model_name
+  host
+  port (port, default 8500): Port of gRPC; 0 turns gRPC off.
+  rest_api_port (port, default 8501): Port of REST; 0 turns REST off.
+  languages (text): Codes of source and target, such as en-de, for
+    LibreTranslate's protocol. Default: those of the export, if it records them.
+  allow_origin (text): Origin of pages in browsers that may ask, such as
+    https://example.org, or * for any. Default: none.
+  api_keys (path): File of the keys that clients must have, one per line, each
+    with its number of requests per minute if limited. Default: none needed.
+  memory (path): File of corrections that LibreTranslate's protocol uses, and
+    keeps if there are --api_keys; with --models a directory of such files, such
+    as en-es. Default: none.
+  access_log (path): File for a line of JSON about each request, without its
+    texts; - is standard output. Default: none.
+  metrics (switch): Answer GET /metrics on the port of REST.
+  tls_certificate (path): Certificate of this server, or a chain of them, in
+    PEM. With it both protocols are encrypted. Default: neither is.
+  tls_key (path): Private key of the certificate, without a password.
+  max_batch_size (count, default 32, maximum 100_000): Maximum number of
+    sentences, from one or more requests, to translate together.
+  batch_timeout_micros (whole, default 2000, maximum 60_000_000): Microseconds
+    that a batch waits for each further sentence. In total it waits at most ten
+    times as long.
+"""
 )
 # The codes of a pair; a code with a region is written as pt_BR.
 _PAIR = re.compile(r"[A-Za-z]{2,3}(_\w+)?-[A-Za-z]{2,3}(_\w+)?", re.ASCII)

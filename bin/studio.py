@@ -16,6 +16,7 @@ The server has no access control, so by default it serves only this machine.
 On Control-C or SIGTERM it stops.
 """
 
+import functools
 import os
 import sys
 import threading
@@ -27,17 +28,21 @@ from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.errors import UserError
 
 FLAGS = flags.define(
-    output_dir=flags.several(
-        "Directory of a run. Repeat the flag to compare runs.",
-        os.path.expanduser,
-        "the directory of a run",
-    ),
-    checkpoint_step=flags.SHARED,
-    memory=flags.path(
-        "File of corrections, which the page uses and adds to. Default: none."
-    ),
-    host=flags.SHARED,
-    port=flags.port("Port of the page; 0 takes any free one.", default=8600),
+    *flags.read_table(
+        """
+  output_dir (directory): Directory of a run. Repeat the flag to compare runs.
+  checkpoint_step
+  memory (path): File of corrections, which the page uses and adds to. Default:
+    none.
+  host
+  port (port, default 8600): Port of the page; 0 takes any free one.
+""",
+        directory=functools.partial(
+            flags.several,
+            convert=os.path.expanduser,
+            rule="the directory of a run",
+        ),
+    )
 )
 SECONDS_TO_FINISH = 5
 

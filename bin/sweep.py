@@ -45,95 +45,50 @@ SETTINGS += ("grid", "ranges", "scale", "hparams", "random_seed", "precision")
 # Settings that may change, and are shown above the table.
 CHANGEABLE = ("random", "seeds", "splits")
 FLAGS = flags.define(
-    flags.group(
-        "Getting started",
-        problem=flags.text(
-            "Name of the problem. The suffix _rev swaps source and target, and "
-            "_both stands for both directions together."
-        ),
-        data_dir=flags.path(
-            "Directory of the generated data, with one folder for each problem."
-        ),
-        output_dir=flags.path(
-            "Directory of the sweep: its table, and a run for each row."
-        ),
-        train_steps=flags.count(
-            "Number of updates of each row. Default: train_steps of its "
-            "hparams set."
-        ),
-        registry_help=flags.SHARED,
-    ),
-    flags.group(
-        "Rows",
-        table=flags.choice(
-            ["3", "4"],
-            "Table of the paper to repeat: 3 for its models, or 4 for its "
-            "parser. Default: none.",
-        ),
-        hparams_sets=flags.text(
-            "Names of hparams sets to train, separated by commas. Default: "
-            "none."
-        ),
-        hparams_set=flags.text(
-            "Name of the hparams set that --grid or --random changes, or that "
-            "--table=4 trains. Default: transformer_parsing for --table=4."
-        ),
-        grid=flags.text(
-            "Values to combine, such as 'dropout=0.1,0.3;num_layers=2,4'. "
-            "Default: none."
-        ),
-        random=flags.count(
-            "Number of combinations to draw from --ranges. Default: none.",
-            maximum=10_000,
-        ),
-        ranges=flags.text(
-            "Ranges or values to draw from, such as 'learning_rate=0.3..3.0 "
-            "log;num_layers=2..6;norm=pre,post'. Default: none."
-        ),
-        rows=flags.text(
-            "Names of the rows to train now, separated by commas, such as "
-            "base,a_h1. Default: all rows."
-        ),
-    ),
-    flags.group(
-        "Recipe",
-        scale=flags.choice(
-            rows.SCALES,
-            "Size of the models: none as the hparams set states, or tiny, "
-            "which divides d_model, d_ff, d_k, d_v and warmup_steps by 4, "
-            "effective_batch_tokens by 40 and learning_rate by 2.",
-            default="none",
-        ),
-        hparams=flags.text(
-            "Changes to the hparams sets of all rows, after --scale, such as "
-            "attention_dropout=0.1.",
-            default="",
-        ),
-        seeds=flags.count(
-            "Number of seeds for each row.", default=1, maximum=100
-        ),
-        random_seed=flags.seed(
-            "First seed of each row, and the seed that --random draws with.",
-            default=0,
-        ),
-        precision=flags.SHARED,
-    ),
-    flags.group(
-        "Evaluation",
-        splits=flags.text(
-            "Splits to evaluate, separated by commas: dev, test or both. "
-            "Default: those of the problem."
-        ),
-    ),
-    flags.group(
-        "Data",
-        semi_data_dir=flags.path(
-            "Directory of the generated data of the semi-supervised row of "
-            "--table=4: the treebank and parsed text. Default: none, which "
-            "leaves the row out."
-        ),
-        usr_dir=flags.SHARED,
-    ),
+    f"""
+Getting started:
+  problem (text): Name of the problem. The suffix _rev swaps source and target,
+    and _both stands for both directions together.
+  data_dir (path): Directory of the generated data, with one folder for each
+    problem.
+  output_dir (path): Directory of the sweep: its table, and a run for each row.
+  train_steps (count): Number of updates of each row. Default: train_steps of
+    its hparams set.
+  registry_help
+Rows:
+  table (3|4): Table of the paper to repeat: 3 for its models, or 4 for its
+    parser. Default: none.
+  hparams_sets (text): Names of hparams sets to train, separated by commas.
+    Default: none.
+  hparams_set (text): Name of the hparams set that --grid or --random changes,
+    or that --table=4 trains. Default: transformer_parsing for --table=4.
+  grid (text): Values to combine, such as 'dropout=0.1,0.3;num_layers=2,4'.
+    Default: none.
+  random (count, maximum 10_000): Number of combinations to draw from --ranges.
+    Default: none.
+  ranges (text): Ranges or values to draw from, such as 'learning_rate=0.3..3.0
+    log;num_layers=2..6;norm=pre,post'. Default: none.
+  rows (text): Names of the rows to train now, separated by commas, such as
+    base,a_h1. Default: all rows.
+Recipe:
+  scale ({"|".join(rows.SCALES)}, default none): Size of the models: none as the
+    hparams set states, or tiny, which divides d_model, d_ff, d_k, d_v and
+    warmup_steps by 4, effective_batch_tokens by 40 and learning_rate by 2.
+  hparams (text, default ""): Changes to the hparams sets of all rows, after
+    --scale, such as attention_dropout=0.1.
+  seeds (count, default 1, maximum 100): Number of seeds for each row.
+  random_seed (seed, default 0): First seed of each row, and the seed that
+    --random draws with.
+  precision
+Evaluation:
+  splits (text): Splits to evaluate, separated by commas: dev, test or both.
+    Default: those of the problem.
+Data:
+  semi_data_dir (path): Directory of the generated data of the semi-supervised
+    row of --table=4: the treebank and parsed text. Default: none, which leaves
+    the row out.
+  usr_dir
+"""
 )
 # The flags that define the rows of a sweep, of which it needs exactly one.
 KINDS = ("table", "hparams_sets", "grid", "random")

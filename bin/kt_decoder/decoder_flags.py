@@ -5,142 +5,78 @@ from keras_transformer.bin.shared.text_io import check_outputs
 from keras_transformer.documents.document import FORMATS
 
 FLAGS = flags.define(
-    flags.group(
-        flags.UNGROUPED, output_dir=flags.SHARED, checkpoint_step=flags.SHARED
-    ),
-    flags.group(
-        "Input and output",
-        decode_from_file=flags.path(
-            "File to translate, one sentence per line. - means standard input. "
-            "Default: standard input."
-        ),
-        decode_to_file=flags.path(
-            "File to write the translations to, one line for each line of the "
-            "input. Default: standard output."
-        ),
-        resume=flags.switch(
-            "Go on with the output of an earlier call that stopped early."
-        ),
-        decode_interactive=flags.switch("Translate each line that you type."),
-        target_language=flags.text(
-            "Tag of the language to translate into, such as fr, which "
-            "kt-datagen put before its sources. Default: no tag."
-        ),
-        tokenized=flags.switch(
-            "Read the sentences to parse as words separated by spaces, as in a "
-            "treebank, instead of raw text."
-        ),
-        format=flags.choice(
-            ("text", "jsonl"),
-            "Format of the lines: text, or jsonl for a JSON object in each "
-            "line, with scores and warnings in the output.",
-            default="text",
-        ),
-        split_long=flags.switch(
-            "Translate a line that is too long in parts, instead of leaving "
-            "its translation empty."
-        ),
-        repair=flags.switch(
-            "Whether to search again for a translation that is doubtful, and "
-            "to copy a doubtful one of text without words.",
-            default=True,
-        ),
-        write_scores=flags.SHARED,
-        write_alignments=flags.switch(
-            "Write a tab and the word alignment after each translation, such "
-            "as 0-0 2-1: source word 2 is linked to target word 1. In JSON "
-            "lines it is the field alignments."
-        ),
-        write_word_scores=flags.switch(
-            "Write a tab and the log-probability of each word after each "
-            "translation. In JSON lines it is the field word_scores."
-        ),
-        prefix_file=flags.path(
-            "File with the beginning of each translation, one line for each "
-            "line of the input. Lines may be empty. Default: none."
-        ),
-        score_file=flags.path(
-            "File of pairs to score instead of translating. Each line is a "
-            "source, a tab and its translation. Default: none."
-        ),
-        glossary=flags.SHARED,
-        memory=flags.path(
-            "File of corrections, as kt-serve and load write it, which the "
-            "sentences that they fit get. Default: none."
-        ),
-        protect=flags.switch(
-            "Keep tags, URLs, e-mail addresses and placeholders such as {name} "
-            "and %s as they are."
-        ),
-        protected_patterns=flags.path(
-            "File of regular expressions, one on each line. Text that they "
-            "match is kept, instead of the placeholders that protect keeps by "
-            "default. Tags and addresses are always kept. It implies protect."
-        ),
-        unknown=flags.choice(
-            ("copy", "omit"),
-            "What to do with symbols that the vocabulary lacks: copy them to "
-            "the translation, or omit them. Default: the model reads one id "
-            "for all.",
-        ),
-    ),
-    flags.group(
-        "Documents",
-        document=flags.switch(
-            "Translate a whole document: its sentences are translated, and its "
-            "paragraphs and markup are kept."
-        ),
-        document_format=flags.choice(
-            FORMATS,
-            "Format of the document: text, markdown, html, srt or vtt. "
-            "Default: by the suffix of decode_from_file, else text.",
-        ),
-        document_language=flags.text(
-            "Code of the language of a document or JSON lines, which decides "
-            "where sentences end.",
-            default="en",
-        ),
-        translate_attributes=flags.switch(
-            "Whether to translate texts inside the markup of a document: "
-            "descriptions of images, titles, labels and the description of the "
-            "page.",
-            default=True,
-        ),
-        max_sentence_tokens=flags.count(
-            "Number of tokens above which a sentence of a document, or a line "
-            "with split_long, is translated in parts. Default: the length of "
-            "the longest sentences in the run's training, and 256 for an "
-            "export."
-        ),
-    ),
-    flags.group(
-        "Decoding",
-        beam_size=flags.SHARED,
-        alpha=flags.SHARED,
-        decode_hparams=flags.SHARED,
-        random_seed=flags.seed("Seed of the sampler.", default=0),
-        engine=flags.SHARED,
-        precision=flags.choice(
-            ["auto", "float32", "bfloat16", "float16", "int8"],
-            "Number format to compute in: float32, bfloat16, float16, int8 "
-            "with CTranslate2, or auto. That is float32 with CTranslate2. With "
-            "Keras it is bfloat16 on devices that are fast at it, for runs "
-            "whose d_model is 512 or more, and float32 for all others.",
-            default="auto",
-        ),
-    ),
-    flags.group(
-        "Reranking",
-        rerank_by=flags.path(
-            "Run of the opposite direction, or an ensemble of such runs, that "
-            "reorders the hypotheses of the beam. Default: none."
-        ),
-        rerank_weight=flags.amount(
-            "Weight of the score of the runs in rerank_by.",
-            default=1.0,
-            maximum=1_000,
-        ),
-    ),
+    f"""
+  output_dir
+  checkpoint_step
+Input and output:
+  decode_from_file (path): File to translate, one sentence per line. - means
+    standard input. Default: standard input.
+  decode_to_file (path): File to write the translations to, one line for each
+    line of the input. Default: standard output.
+  resume (switch): Go on with the output of an earlier call that stopped early.
+  decode_interactive (switch): Translate each line that you type.
+  target_language (text): Tag of the language to translate into, such as fr,
+    which kt-datagen put before its sources. Default: no tag.
+  tokenized (switch): Read the sentences to parse as words separated by spaces,
+    as in a treebank, instead of raw text.
+  format (text|jsonl, default text): Format of the lines: text, or jsonl for a
+    JSON object in each line, with scores and warnings in the output.
+  split_long (switch): Translate a line that is too long in parts, instead of
+    leaving its translation empty.
+  repair (switch, default true): Whether to search again for a translation that
+    is doubtful, and to copy a doubtful one of text without words.
+  write_scores
+  write_alignments (switch): Write a tab and the word alignment after each
+    translation, such as 0-0 2-1: source word 2 is linked to target word 1. In
+    JSON lines it is the field alignments.
+  write_word_scores (switch): Write a tab and the log-probability of each word
+    after each translation. In JSON lines it is the field word_scores.
+  prefix_file (path): File with the beginning of each translation, one line for
+    each line of the input. Lines may be empty. Default: none.
+  score_file (path): File of pairs to score instead of translating. Each line is
+    a source, a tab and its translation. Default: none.
+  glossary
+  memory (path): File of corrections, as kt-serve and load write it, which the
+    sentences that they fit get. Default: none.
+  protect (switch): Keep tags, URLs, e-mail addresses and placeholders such as
+    {{name}} and %s as they are.
+  protected_patterns (path): File of regular expressions, one on each line. Text
+    that they match is kept, instead of the placeholders that protect keeps by
+    default. Tags and addresses are always kept. It implies protect.
+  unknown (copy|omit): What to do with symbols that the vocabulary lacks: copy
+    them to the translation, or omit them. Default: the model reads one id for
+    all.
+Documents:
+  document (switch): Translate a whole document: its sentences are translated,
+    and its paragraphs and markup are kept.
+  document_format ({"|".join(FORMATS)}): Format of the document: text, markdown,
+    html, srt or vtt. Default: by the suffix of decode_from_file, else text.
+  document_language (text, default en): Code of the language of a document or
+    JSON lines, which decides where sentences end.
+  translate_attributes (switch, default true): Whether to translate texts inside
+    the markup of a document: descriptions of images, titles, labels and the
+    description of the page.
+  max_sentence_tokens (count): Number of tokens above which a sentence of a
+    document, or a line with split_long, is translated in parts. Default: the
+    length of the longest sentences in the run's training, and 256 for an
+    export.
+Decoding:
+  beam_size
+  alpha
+  decode_hparams
+  random_seed (seed, default 0): Seed of the sampler.
+  engine
+  precision (auto|float32|bfloat16|float16|int8, default auto): Number format to
+    compute in: float32, bfloat16, float16, int8 with CTranslate2, or auto. That
+    is float32 with CTranslate2. With Keras it is bfloat16 on devices that are
+    fast at it, for runs whose d_model is 512 or more, and float32 for all
+    others.
+Reranking:
+  rerank_by (path): Run of the opposite direction, or an ensemble of such runs,
+    that reorders the hypotheses of the beam. Default: none.
+  rerank_weight (amount, default 1.0, maximum 1_000): Weight of the score of the
+    runs in rerank_by.
+"""
 )
 
 # They need the attention of a model for each sentence.

@@ -15,94 +15,56 @@ TOKENIZERS += ["flores200", "spm"]
 OF_BLEU = ("tokenize", "language", "lowercase")
 OF_TEXT = (*OF_BLEU, "compare")
 FLAGS = flags.define(
-    flags.group(
-        OF_A_RUN,
-        output_dir=flags.SHARED,
-        checkpoint_step=flags.SHARED,
-        data_dir=flags.SHARED,
-        split=flags.choice(
-            ["train", "dev", "test"],
-            "Split to decode: dev or test. Default: test, or dev if the data "
-            "has no test or with calibrate.",
-        ),
-        test_set=flags.text(
-            "Test set of sacreBLEU to decode instead of a split, such as "
-            "wmt14/full. Default: none."
-        ),
-        beam_size=flags.SHARED,
-        alpha=flags.SHARED,
-        decode_hparams=flags.SHARED,
-        engine=flags.SHARED,
-        stress=flags.switch(
-            "Also score the text in capitals, with typos, without accents, and "
-            "under other disturbances of the sources."
-        ),
-        calibrate=flags.switch(
-            "Fit an estimate of the quality of each translation on the text, "
-            "by default dev, and write it to quality.json in the run."
-        ),
-        evalb_files=flags.switch(
-            "Also write the gold trees and the parsed trees for EVALB, as "
-            "SPLIT.gold and SPLIT.test beside the outputs."
-        ),
-    ),
-    flags.group(
-        "Scoring every checkpoint",
-        translations_dir=flags.path(
-            "Directory for the translations of --source by every checkpoint of "
-            "the run, and for their scores. Default: none."
-        ),
-        source=flags.path("File to translate, one sentence per line."),
-        wait_minutes=flags.amount(
-            "Number of minutes to wait for another checkpoint.", default=0
-        ),
-        min_steps=flags.whole(
-            "Minimum number of steps of a checkpoint.", default=0
-        ),
-    ),
-    flags.group(
-        "Scoring files",
-        hypotheses=flags.path(
-            "File of translations or trees to score, one per line. Default: "
-            "none, which decodes a split."
-        ),
-        references=flags.paths(
-            "File of references, one per line, or several files separated by "
-            "commas, with a reference each. Default: none, which decodes a "
-            "split."
-        ),
-        measure=flags.choice(
-            MEASURES,
-            "Scores to compute: f1 for trees; exact_match or an error rate for "
-            "all three of these; bleu, chrf or ter for these three. Default: "
-            "bleu, or for a run the problem's measure.",
-        ),
-    ),
-    flags.group(
-        "BLEU, chrF and TER",
-        tokenize=flags.choice(
-            TOKENIZERS,
-            f"Tokenizer of the first BLEU: one of {', '.join(TOKENIZERS)}. "
-            "Default: zh, ja-mecab, ko-mecab or char if the language or the "
-            "references need it, none if the problem's text is tokenised, or "
-            "else 13a.",
-        ),
-        language=flags.text(
-            "Code of the language of the text, such as de, for the paper's "
-            "BLEU. Default: the problem's; none for files and translate_files, "
-            "which leaves that score out."
-        ),
-        lowercase=flags.switch("Score without regard to case."),
-        compare=flags.path(
-            "Other outputs for the same text, to be compared by paired "
-            "bootstrap: a file, or the directory of a run that kt-evaluate has "
-            "decoded the text with. Default: none."
-        ),
-        html=flags.path(
-            "HTML page to write about where the outputs differ from those of "
-            "--compare. Default: none."
-        ),
-    ),
+    f"""
+{OF_A_RUN}:
+  output_dir
+  checkpoint_step
+  data_dir
+  split (train|dev|test): Split to decode: dev or test. Default: test, or dev if
+    the data has no test or with calibrate.
+  test_set (text): Test set of sacreBLEU to decode instead of a split, such as
+    wmt14/full. Default: none.
+  beam_size
+  alpha
+  decode_hparams
+  engine
+  stress (switch): Also score the text in capitals, with typos, without accents,
+    and under other disturbances of the sources.
+  calibrate (switch): Fit an estimate of the quality of each translation on the
+    text, by default dev, and write it to quality.json in the run.
+  evalb_files (switch): Also write the gold trees and the parsed trees for
+    EVALB, as SPLIT.gold and SPLIT.test beside the outputs.
+Scoring every checkpoint:
+  translations_dir (path): Directory for the translations of --source by every
+    checkpoint of the run, and for their scores. Default: none.
+  source (path): File to translate, one sentence per line.
+  wait_minutes (amount, default 0): Number of minutes to wait for another
+    checkpoint.
+  min_steps (whole, default 0): Minimum number of steps of a checkpoint.
+Scoring files:
+  hypotheses (path): File of translations or trees to score, one per line.
+    Default: none, which decodes a split.
+  references (paths): File of references, one per line, or several files
+    separated by commas, with a reference each. Default: none, which decodes a
+    split.
+  measure ({"|".join(MEASURES)}): Scores to compute: f1 for trees; exact_match
+    or an error rate for all three of these; bleu, chrf or ter for these three.
+    Default: bleu, or for a run the problem's measure.
+BLEU, chrF and TER:
+  tokenize ({"|".join(TOKENIZERS)}): Tokenizer of the first BLEU: one of
+    {", ".join(TOKENIZERS)}. Default: zh, ja-mecab, ko-mecab or char if the
+    language or the references need it, none if the problem's text is tokenised,
+    or else 13a.
+  language (text): Code of the language of the text, such as de, for the paper's
+    BLEU. Default: the problem's; none for files and translate_files, which
+    leaves that score out.
+  lowercase (switch): Score without regard to case.
+  compare (path): Other outputs for the same text, to be compared by paired
+    bootstrap: a file, or the directory of a run that kt-evaluate has decoded
+    the text with. Default: none.
+  html (path): HTML page to write about where the outputs differ from those of
+    --compare. Default: none.
+"""
 )
 
 

@@ -45,37 +45,32 @@ def parse_corpus(text):
     return Corpus(paths, int(number) if number % 1 == 0 else number, tag)
 
 
-GROUP = flags.group(
-    "Files of translate_files",
-    train=corpora(
-        "Corpus of training text: two files with a comma in between, or one "
-        "that ends in .tsv or .tmx. Repeat the flag for several corpora. A "
-        "colon and a weight say how many times an epoch goes through it, such "
-        "as own.tsv:3 or web.en,web.de:0.5. Default weight: 1."
-    ),
-    dev=corpora("The development text, named like a corpus."),
-    test=corpora("The test text, named like a corpus. Default: none."),
-    train_source=flags.SHARED,
-    train_target=flags.SHARED,
-    train_alignments=flags.path(
-        "Word alignments of the training text, one line for each pair, such as "
-        "0-0 2-1, for the hparam guided_alignment. Default: none."
-    ),
-    dev_source=flags.path("Source side of the development text."),
-    dev_target=flags.path("Target side of the development text."),
-    test_source=flags.path("Source side of the test text. Default: none."),
-    test_target=flags.path("Target side of the test text. Default: none."),
-    source_language=flags.SHARED,
-    target_language=flags.SHARED,
-    vocab_size=flags.count(
-        "Number of subwords in the vocabulary of both sides, or of the target; "
-        "parsing_files takes it too. Default: that of the problem.",
-        maximum=flags.MAX_VOCAB_SIZE,
-    ),
-    clean=flags.switch(
-        "Drop the training pairs that the default rules of kt-clean drop or "
-        "that occur in dev or test, and show what each rule took."
-    ),
+(GROUP,) = flags.read_table(
+    f"""
+Files of translate_files:
+  train (corpus): Corpus of training text: two files with a comma in between, or
+    one that ends in .tsv or .tmx. Repeat the flag for several corpora. A colon
+    and a weight say how many times an epoch goes through it, such as own.tsv:3
+    or web.en,web.de:0.5. Default weight: 1.
+  dev (corpus): The development text, named like a corpus.
+  test (corpus): The test text, named like a corpus. Default: none.
+  train_source
+  train_target
+  train_alignments (path): Word alignments of the training text, one line for
+    each pair, such as 0-0 2-1, for the hparam guided_alignment. Default: none.
+  dev_source (path): Source side of the development text.
+  dev_target (path): Target side of the development text.
+  test_source (path): Source side of the test text. Default: none.
+  test_target (path): Target side of the test text. Default: none.
+  source_language
+  target_language
+  vocab_size (count, maximum {flags.MAX_VOCAB_SIZE}): Number of subwords in the
+    vocabulary of both sides, or of the target; parsing_files takes it too.
+    Default: that of the problem.
+  clean (switch): Drop the training pairs that the default rules of kt-clean
+    drop or that occur in dev or test, and show what each rule took.
+""",
+    corpus=corpora,
 )
 
 

@@ -1,12 +1,18 @@
 """Kinds of flags, the flags that commands share, and rules between flags.
 
-A command defines its flags at the top of its module with `define`, by name. A
-call such as `count` describes a flag by its help text, and `SHARED` is the flag
-of this name in `SHARED_FLAGS`. `group` puts flags under a title in the help:
+A command defines its flags at the top of its module with `define`, by a table
+in the words of its help. A row is a name, in parentheses a kind with its
+settings, and the help text. A row with a name alone is the flag of this name in
+`SHARED_FLAGS`, and a line that is not indented is the title of a group:
 
     FLAGS = flags.define(
-        output_dir=flags.SHARED,
-        html=flags.path("Page to write. Default: none."),
+        '''
+    Input and output:
+      output_dir
+      html (path): Page to write. Default: none.
+      format (text|jsonl, default text): Format of the lines.
+      seeds (count, default 1, maximum 100): Number of seeds.
+    '''
     )
 
     def main(argv):
@@ -20,6 +26,7 @@ first command's file to `SHARED_FLAGS`.
 
 import functools
 import os
+import re
 import tempfile
 
 from absl import flags
@@ -175,6 +182,22 @@ def several(description, convert, rule):
     return _describe(rule, _Parser(convert), description, kind=_RepeatedFlag)
 
 
+_KINDS = {
+    "text": text,
+    "path": path,
+    "paths": paths,
+    "count": count,
+    "counts": counts,
+    "whole": whole,
+    "port": port,
+    "seed": seed,
+    "amount": amount,
+    "switch": switch,
+    "optional switch": functools.partial(switch, default=None),
+}
+_ROW = re.compile(r" +(\w+)(?: \((.+?)\): (.+))?")
+
+
 def group(title, **flags_by_name):
     """Returns flags under a title, for `define`."""
     return title, flags_by_name
@@ -183,19 +206,56 @@ def group(title, **flags_by_name):
 def define(*groups, **flags_by_name):
     """Defines the flags of a command as an `absl.flags.FlagValues`.
 
-    The arguments are groups and flags. Those of every command are added. At run
-    time, the flags' values are attributes of the result.
+    The arguments are tables, groups and flags. Those of every command are
+    added. At run time, the flags' values are attributes of the result.
     """
     values = flags.FlagValues()
-    for title, named in (*groups, (UNGROUPED, flags_by_name)):
-        for name, make in named.items():
-            make = SHARED_FLAGS[name] if make is SHARED else make
-            values[name] = make(name, title)
+    for part in (*groups, (UNGROUPED, flags_by_name)):
+        is_table = isinstance(part, str)
+        for title, named in read_table(part) if is_table else [part]:
+            for name, make in named.items():
+                make = SHARED_FLAGS[name] if make is SHARED else make
+                values[name] = make(name, title)
     # A command may list them in one of its groups, as kt-trainer does.
     for name in EVERYWHERE:
         if name not in values:
             values[name] = SHARED_FLAGS[name](name, EVERYWHERE_TITLE)
     return values
+
+
+def read_table(table, **kinds):
+    """Returns the groups of flags in a table; see the module.
+
+    `kinds` are functions of a help text, such as `count`, for further kinds.
+    """
+    kinds = {**_KINDS, **kinds}
+    groups = []
+    for line in re.sub("\n {4,}", " ", table.strip("\n")).split("\n"):
+        if not line.startswith(" "):
+            groups.append((line.removesuffix(":"), {}))
+            continue
+        groups = groups or [(UNGROUPED, {})]
+        name, kind, description = _ROW.fullmatch(line).groups()
+        make = _make(kind, description, kinds) if kind else SHARED
+        groups[-1][1][name] = make
+    return groups
+
+
+def _make(kind, description, kinds):
+    """Returns the function that makes the flag of a row from its name."""
+    kind, *settings = kind.split(", ")
+    # The parser of a flag also reads its default.
+    settings = dict(setting.split(" ") for setting in settings)
+    for name, value in settings.items():
+        if name != "default":
+            settings[name] = float(value) if "." in value else int(value)
+        elif value == '""':
+            settings[name] = ""
+    if "|" in kind:
+        return choice(kind.split("|"), description, **settings)
+    if kind.startswith("count or "):
+        return count_or(kind.removeprefix("count or "), description)
+    return kinds[kind](description, **settings)
 
 
 def group_by_title(values):
@@ -269,86 +329,51 @@ def find_tmp_dir(values):
     )
 
 
-SHARED_FLAGS = dict(
-    output_dir=path(
-        "Directory of the run: its checkpoints, hyper-parameters, vocabulary, "
-        "metrics and pictures. kt-decoder and kt-evaluate also take the runs "
-        "of an ensemble, separated by commas."
-    ),
-    # Without a default: kt-trainer and kt-evaluate use the run's value.
-    data_dir=path(
-        "Directory of the generated data, with one folder for each problem. "
-        "Default: the data directory of the run in output_dir."
-    ),
-    tmp_dir=path(
-        "Directory for downloads, and for raw text that you place there. "
-        "Default: keras_transformer in the system's temporary directory."
-    ),
-    train_source=path("Source side of the training text."),
-    train_target=path("Target side of the training text."),
-    source_language=text("Language of the sources in TMX files, such as en."),
-    target_language=text("Language of the targets in TMX files, such as de."),
-    hparams=text(
-        "Changes to the hparams set, such as dropout=0.3,d_ff=1024.", default=""
-    ),
-    checkpoint_step=count_or(
-        "best",
-        "Step of the checkpoint to use, or best for the one with the best "
-        "score on dev. Default: the newest checkpoint.",
-    ),
-    beam_size=count(
-        "Number of hypotheses in the beam. Default: the run's beam size.",
-        maximum=options.MAX_HYPOTHESES,
-    ),
-    alpha=amount(
-        "Exponent of the length penalty. Default: the run's alpha.",
-        maximum=options.MAX_ALPHA,
-    ),
-    decode_hparams=text(
-        "Changes to the run's decoding options, such as "
-        "num_hypotheses=4,min_length=2 or temperature=0.8,top_k=10.",
-        default="",
-    ),
-    write_scores=switch("Write a tab and its score after each translation."),
-    glossary=path(
-        "File of terms that the translations must obey. Each line is a term, a "
-        "tab and its translation, or a term that stays as it is. Default: none."
-    ),
-    host=text(
-        "Address to listen on; 0.0.0.0 listens on all addresses of this "
-        "machine.",
-        default="localhost",
-    ),
-    model_name=text("Name of the model on the server.", default="translate"),
-    engine=choice(
-        ["auto", "keras", "ctranslate2"],
-        "What computes the translations of a run: keras, ctranslate2, or auto, "
-        "which is CTranslate2 on a processor if it can do what is asked.",
-        default="auto",
-    ),
-    precision=choice(
-        ["auto", "float32", "bfloat16", "float16"],
-        "Number format to compute in: float32, bfloat16, float16 or auto. In "
-        "training, auto is bfloat16 on devices that are fast at it, with "
-        "weights in float32. In decoding, that holds for runs whose d_model is "
-        "512 or more, and auto is float32 for all others.",
-        default="auto",
-    ),
-    xla=choice(
-        ["auto", "on", "off"],
-        "Compilation with XLA: on, off, or auto, which compiles where that is "
-        "faster.",
-        default="auto",
-    ),
-    worker_gpu=whole(
-        "Number of devices to use on this machine; 0 uses all of them.",
-        default=0,
-        maximum=1_000,
-    ),
-    usr_dir=path(
-        "Directory of your own problems and hparams sets, or several with "
-        "commas between them. Each __init__.py must import what is registered. "
-        "Default: none."
-    ),
-    registry_help=switch("List all problems and hparams sets, then exit."),
+((_, SHARED_FLAGS),) = read_table(
+    f"""
+  output_dir (path): Directory of the run: its checkpoints, hyper-parameters,
+    vocabulary, metrics and pictures. kt-decoder and kt-evaluate also take the
+    runs of an ensemble, separated by commas.
+  data_dir (path): Directory of the generated data, with one folder for each
+    problem. Default: the data directory of the run in output_dir.
+  tmp_dir (path): Directory for downloads, and for raw text that you place
+    there. Default: keras_transformer in the system's temporary directory.
+  train_source (path): Source side of the training text.
+  train_target (path): Target side of the training text.
+  source_language (text): Language of the sources in TMX files, such as en.
+  target_language (text): Language of the targets in TMX files, such as de.
+  hparams (text, default ""): Changes to the hparams set, such as
+    dropout=0.3,d_ff=1024.
+  checkpoint_step (count or best): Step of the checkpoint to use, or best for
+    the one with the best score on dev. Default: the newest checkpoint.
+  beam_size (count, maximum {options.MAX_HYPOTHESES}): Number of hypotheses in
+    the beam. Default: the run's beam size.
+  alpha (amount, maximum {options.MAX_ALPHA}): Exponent of the length penalty.
+    Default: the run's alpha.
+  decode_hparams (text, default ""): Changes to the run's decoding options, such
+    as num_hypotheses=4,min_length=2 or temperature=0.8,top_k=10.
+  write_scores (switch): Write a tab and its score after each translation.
+  glossary (path): File of terms that the translations must obey. Each line is a
+    term, a tab and its translation, or a term that stays as it is. Default:
+    none.
+  host (text, default localhost): Address to listen on; 0.0.0.0 listens on all
+    addresses of this machine.
+  model_name (text, default translate): Name of the model on the server.
+  engine (auto|keras|ctranslate2, default auto): What computes the translations
+    of a run: keras, ctranslate2, or auto, which is CTranslate2 on a processor
+    if it can do what is asked.
+  precision (auto|float32|bfloat16|float16, default auto): Number format to
+    compute in: float32, bfloat16, float16 or auto. In training, auto is
+    bfloat16 on devices that are fast at it, with weights in float32. In
+    decoding, that holds for runs whose d_model is 512 or more, and auto is
+    float32 for all others.
+  xla (auto|on|off, default auto): Compilation with XLA: on, off, or auto, which
+    compiles where that is faster.
+  worker_gpu (whole, default 0, maximum 1_000): Number of devices to use on this
+    machine; 0 uses all of them.
+  usr_dir (path): Directory of your own problems and hparams sets, or several
+    with commas between them. Each __init__.py must import what is registered.
+    Default: none.
+  registry_help (switch): List all problems and hparams sets, then exit.
+"""
 )

@@ -57,7 +57,6 @@ from keras_transformer.bin.kt_decoder.lines import read_json_lines
 from keras_transformer.bin.kt_decoder.lines import report_warnings
 from keras_transformer.bin.kt_decoder.lines import write_lines
 from keras_transformer.bin.shared import command
-from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared import text_io
 from keras_transformer.data.text import text_files
 from keras_transformer.errors import UserError
@@ -68,8 +67,7 @@ WITH_WARNINGS = 3  # exit status
 
 def main(argv):
     check_flags()
-    changes = model_flags.decode_changes(FLAGS)
-    plan, call = decoder_model.plan_decoding(changes)
+    plan, call, changes = decoder_model.plan_decoding()
     if FLAGS.document:
         from keras_transformer.bin.kt_decoder import document_decoder
 
@@ -77,11 +75,11 @@ def main(argv):
         return WITH_WARNINGS if has_warnings else 0
     if FLAGS.score_file:
         return _score(plan, changes)
-    # Imported here because they need NumPy; bad flags fail sooner.
     from keras_transformer.decoding.passages import Passages
     from keras_transformer.decoding.preparation import read_windows
 
-    is_json, language = FLAGS.format == "jsonl", FLAGS.document_language
+    is_json = FLAGS.format == "jsonl"
+    language = FLAGS.document_language
     num_hypotheses = changes.get("num_hypotheses") or 1
     # A parser takes all sentences of a text.
     is_divided = is_json and not plan.linearization
@@ -92,8 +90,7 @@ def main(argv):
     with decoder_model.open_output(plan, call, quality) as output:
         lines = output.skip("decode_from_file", text)
         prefixes = prefixes and output.skip("prefix_file", prefixes)
-        translator = decoder_model.load_model(plan)
-        decoder_model.report_settings(plan, changes)
+        translator = decoder_model.load_model(plan, changes)
         extras = decoder_model.make_extras(translator, quality)
         size = 1 if FLAGS.decode_interactive else None
         with _show_progress(num_lines, output) as progress:

@@ -9,6 +9,7 @@ from keras_transformer.bin.kt_decoder.decoder_flags import OF_WORDS
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
+from keras_transformer.bin.shared.model_flags import decode_changes
 from keras_transformer.bin.shared.model_flags import decode_precision
 from keras_transformer.bin.shared.model_flags import directories
 from keras_transformer.bin.shared.text_io import StandardOutput
@@ -24,18 +25,18 @@ NEW_SETTINGS = ("document_language", "output_dir's content", "repair")
 NEW_SETTINGS += ("rerank_by's content", "quality.json", "unknown", "memory")
 
 
-def plan_decoding(changes):
+def plan_decoding():
     """Returns the `Plan` of the model, and the arguments of its calls.
 
-    `changes` are decoding options; `--glossary`, `--protect` and the like state
-    the other arguments. Loading takes seconds, and a faulty run or option fails
-    without it.
+    The last result is those of the arguments that are decoding options. Loading
+    takes seconds, and a faulty run or option fails without it.
     """
     from keras_transformer.decoding.engines.engine import check_capabilities
     from keras_transformer.decoding.plan import plan_model
     from keras_transformer.decoding.preparation import Call
     from keras_transformer.memory.store import TranslationMemory
 
+    changes = decode_changes(FLAGS)
     constraints = _read_constraints()
     changed_flags = {
         name: FLAGS[name].value
@@ -74,7 +75,8 @@ def plan_decoding(changes):
     options = plan.change_options(**changes)
     if plan.checker:
         plan.checker.check_call(Call(options, **constraints))
-    return plan, {"seed": FLAGS.random_seed, **constraints, **changes}
+    call = {"seed": FLAGS.random_seed, **constraints, **changes}
+    return plan, call, changes
 
 
 def _read_constraints():
@@ -94,7 +96,7 @@ def _read_constraints():
     return constraints
 
 
-def report_settings(plan, changes):
+def _report_settings(plan, changes):
     """Warns of a reranker of the same direction, and reports a wider beam."""
     # The data of some problems hold both directions, or tell them by tags.
     problems = {
@@ -124,9 +126,11 @@ def report_settings(plan, changes):
         )
 
 
-def load_model(plan):
-    """Loads what `plan_decoding` has planned, and the backend that it needs."""
-    # Imported here because it needs NumPy; bad flags fail sooner.
+def load_model(plan, changes=None):
+    """Loads what `plan_decoding` has planned, and the backend that it needs.
+
+    With decoding options, it reports what they lead to.
+    """
     from keras_transformer.decoding.loading import load_plan
 
     if plan.engine == "saved_model":
@@ -147,7 +151,10 @@ def load_model(plan):
         # A single sentence is faster when one batch uses all cores.
         if not FLAGS.decode_interactive:
             batching.give_each_a_core()
-    return load_plan(plan)
+    translator = load_plan(plan)
+    if changes is not None:
+        _report_settings(plan, changes)
+    return translator
 
 
 def make_extras(translator, quality=None):

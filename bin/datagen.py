@@ -37,6 +37,9 @@ from keras_transformer.errors import UserError
 from keras_transformer.parsing.linearization import LINEARIZATIONS
 from keras_transformer.token_ids import VOCABULARY_TYPES
 
+# Titles of groups of flags.
+VOCABULARY = "Vocabulary of translate_files"
+TREES = "Files of parsing_files"
 # Flags that both translate_files and parsing_files take.
 EITHER_SETTINGS = ("vocab_size", "vocabulary", "normalize_text")
 # A problem may have further reasons, which are shown as they are.
@@ -46,9 +49,17 @@ REASONS = {
     "cleaning": "dropped by cleaning",
 }
 
-(VOCABULARY_GROUP,) = flags.read_table(
+FLAGS = flags.define(
+    """
+  problem (text): Name of the problem, or several names separated by commas. The
+    suffix _rev swaps source and target, and _both stands for both directions
+    together. All of them share their data.
+  data_dir (path): Directory to write to, with one folder for each problem.
+  tmp_dir
+""",
+    corpus_flags.TABLE,
     f"""
-Vocabulary of translate_files:
+{VOCABULARY}:
   vocabulary (path): SentencePiece model to use, or the directory of a run, an
     average, data, or an export in the format ctranslate2 or saved_model_ids.
     Default: train one on the text. parsing_files takes it, too.
@@ -76,10 +87,6 @@ Vocabulary of translate_files:
     spelling. parsing_files takes it, too. Default: true.
   tokenized (switch): The text has spaces between its tokens already, so no
     score tokenises it again.
-"""
-)
-(RUNNER_GROUP,) = flags.read_table(
-    """
 Several machines:
   runner (local|direct|prism|dask|flink|spark|dataflow|portable, default local):
     Where the training text is encoded: local is this machine with all its
@@ -87,11 +94,7 @@ Several machines:
   pipeline_options (text, default ""): Options of Apache Beam for the runner,
     such as '--project=mine --region=europe-west1
     --temp_location=gs://mine/tmp'.
-"""
-)
-(TREE_GROUP,) = flags.read_table(
-    f"""
-Files of parsing_files:
+{TREES}:
   train_trees (paths): Files or directories of the training trees, separated by
     commas. wsj:02-21 means the folders or files 02 to 21 in wsj.
   dev_trees (paths): Files or directories of the development trees.
@@ -111,20 +114,8 @@ Files of parsing_files:
     parts; 0 uses the training trees alone. Parsed trees are not augmented.
   skip_bad (switch): Report malformed trees and leave them out, instead of
     failing.
-"""
-)
-FLAGS = flags.define(
-    """
-  problem (text): Name of the problem, or several names separated by commas. The
-    suffix _rev swaps source and target, and _both stands for both directions
-    together. All of them share their data.
-  data_dir (path): Directory to write to, with one folder for each problem.
-  tmp_dir
 """,
-    corpus_flags.GROUP,
-    VOCABULARY_GROUP,
-    RUNNER_GROUP,
-    TREE_GROUP,
+    corpus=corpus_flags.corpora,
 )
 
 
@@ -140,7 +131,7 @@ def main(argv):
     # All names and flags are checked first, because generation can take hours.
     problems = [registry.get_problem(name, FLAGS.data_dir) for name in names]
     _check_flags(problems)
-    encoder = make_encoder(FLAGS)
+    encoder = make_encoder()
     for problem in problems:
         problem.encoder = encoder
         _use_files(problem)
@@ -153,29 +144,33 @@ def _check_flags(problems):
         side for problem in problems for side in getattr(problem, "sides", ())
     }
     # A problem silently ignores flags that are meant for another one.
-    for (_, group), side, taker in (
-        (corpus_flags.GROUP, "source", "translate_files"),
-        (VOCABULARY_GROUP, "source", "translate_files"),
-        (TREE_GROUP, "trees", "parsing_files"),
+    for title, side, taker in (
+        (corpus_flags.TITLE, "source", "translate_files"),
+        (VOCABULARY, "source", "translate_files"),
+        (TREES, "trees", "parsing_files"),
     ):
-        for name in group:
+        for name in _list_flags(title):
             is_taken = side in sides or (sides and name in EITHER_SETTINGS)
             if not is_taken:
                 way_out = f"Remove it, or use --problem={taker}."
                 flags.refuse(FLAGS, [name], f"needs {taker}", way_out)
 
 
-def make_encoder(values):
+def _list_flags(title):
+    return [flag.name for flag in flags.group_by_title(FLAGS)[title]]
+
+
+def make_encoder():
     from keras_transformer.data.generation import distributed_encoding
     from keras_transformer.data.generation import encoding
 
-    if values.runner == "local":
+    if FLAGS.runner == "local":
         rule = "needs a runner of Apache Beam, not --runner=local"
-        flags.refuse(values, ["pipeline_options"], rule)
+        flags.refuse(FLAGS, ["pipeline_options"], rule)
         return encoding.LocalEncoder()
-    shown = flags.show(values, "pipeline_options")
+    shown = flags.show(FLAGS, "pipeline_options")
     try:
-        options = shlex.split(values.pipeline_options)
+        options = shlex.split(FLAGS.pipeline_options)
     except ValueError as error:
         raise UserError(
             "`--pipeline_options` must be arguments as a shell reads them. "
@@ -190,7 +185,7 @@ def make_encoder(values):
                 f"{fields.quote(option)} is not. Correct it; --runner is a "
                 "flag of kt-datagen."
             )
-    return distributed_encoding.DistributedEncoder(values.runner, options)
+    return distributed_encoding.DistributedEncoder(FLAGS.runner, options)
 
 
 def _use_files(problem):
@@ -203,8 +198,8 @@ def _use_files(problem):
         for split in corpus_flags.SPLITS
     }
     # The other flags of a problem's group are arguments of `use_files`.
-    group = VOCABULARY_GROUP if "source" in sides else TREE_GROUP
-    names = {*EITHER_SETTINGS, *group[1]}
+    title = VOCABULARY if "source" in sides else TREES
+    names = {*EITHER_SETTINGS, *_list_flags(title)}
     names -= {f"{split}_{side}" for split in files for side in sides}
     settings = {name: _value(name) for name in names}
     if "source" in sides:
@@ -215,7 +210,7 @@ def _use_files(problem):
             flags.refuse(FLAGS, ["vocabulary_temperature"], rule)
     if path := FLAGS.vocabulary:
         rule = f"has no effect with --vocabulary={path}, which is not trained"
-        names = [*VOCABULARY_GROUP[1], "vocab_size"]
+        names = [*_list_flags(VOCABULARY), "vocab_size"]
         names = [n for n in names if n not in ("vocabulary", "tokenized")]
         flags.refuse(FLAGS, names, rule)
         settings["vocabulary"] = find_vocabulary(path)

@@ -58,8 +58,7 @@ from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
 
 FLAGS = flags.define(
-    *flags.read_table(
-        f"""
+    f"""
   output_dir
   checkpoint_step
   export_dir (path): Directory to write to. Each version gets a folder in it,
@@ -103,11 +102,10 @@ Model card and hub:
   push_to_hub (text): Name on Hugging Face's hub to upload the model to, such as
     OWNER/NAME. Default: none, which uploads nothing.
 """,
-        corpus=corpus_flags.corpora,
-        names=functools.partial(
-            flags.several, convert=str, rule="a name on the hub"
-        ),
-    )
+    corpus=corpus_flags.corpora,
+    names=functools.partial(
+        flags.several, convert=str, rule="a name on the hub"
+    ),
 )
 
 

@@ -28,8 +28,7 @@ from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.errors import UserError
 
 FLAGS = flags.define(
-    *flags.read_table(
-        """
+    """
   output_dir (directory): Directory of a run. Repeat the flag to compare runs.
   checkpoint_step
   memory (path): File of corrections, which the page uses and adds to. Default:
@@ -37,12 +36,11 @@ FLAGS = flags.define(
   host
   port (port, default 8600): Port of the page; 0 takes any free one.
 """,
-        directory=functools.partial(
-            flags.several,
-            convert=os.path.expanduser,
-            rule="the directory of a run",
-        ),
-    )
+    directory=functools.partial(
+        flags.several,
+        convert=os.path.expanduser,
+        rule="the directory of a run",
+    ),
 )
 SECONDS_TO_FINISH = 5
 

@@ -37,7 +37,6 @@ from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
 from keras_transformer.files.records import keep_settings
 from keras_transformer.training.sweep import rows
-from keras_transformer.training.sweep import spaces
 
 # Settings that all calls in one directory share, apart from its rows.
 SETTINGS = ("problem", "train_steps", "table", "hparams_sets", "hparams_set")
@@ -227,11 +226,9 @@ def _make_models(problem):
         hparams_set = hparams_set or "transformer_parsing"
         return rows.make_table4(problem, data_dir, hparams_set)
     if kind == "grid":
-        points = spaces.list_grid(FLAGS.grid)
+        points = rows.list_grid(FLAGS.grid)
     else:
-        points = spaces.draw_points(
-            FLAGS.ranges, FLAGS.random, FLAGS.random_seed
-        )
+        points = rows.draw_points(FLAGS.ranges, FLAGS.random, FLAGS.random_seed)
     names = ["_".join(f"{n}={v}" for n, v in p.items()) for p in points]
     return [
         rows.Row(name, problem, hparams_set, point)

@@ -10,100 +10,50 @@ DEVICES = "Devices"
 OF_DECODING = "Flags of --mode=decode"
 OF_LAYERS = "Flags of --mode=layers"
 FLAGS = flags.define(
-    flags.group(
-        flags.UNGROUPED,
-        mode=flags.choice(
-            ["train", "input", "decode", "layers"],
-            "Work to time: train, input, decode or layers.",
-        ),
-        hparams_set=flags.text(
-            "Name of the hparams set. --mode=layers and --mode=decode with a "
-            "run need none."
-        ),
-        hparams=flags.SHARED,
-        num_passes=flags.count(
-            "Number of times to repeat the timed work.",
-            default=5,
-            maximum=10_000,
-        ),
-        vocabulary=flags.path(
-            "SentencePiece model to encode the text with; it must have ids for "
-            "padding and for the end of a sentence. Default: a new model "
-            "trained on the training text, which adds to the start-up time."
-        ),
-    ),
-    flags.group(
-        OF_TRAINING,
-        train_source=flags.SHARED,
-        train_target=flags.SHARED,
-        vocab_size=flags.count(
-            "Number of subwords of a new vocabulary. Default: 8000.",
-            maximum=flags.MAX_VOCAB_SIZE,
-        ),
-        packed=flags.switch(
-            "Put several sentence pairs into a row, as --hparams=packed=true "
-            "does."
-        ),
-    ),
-    flags.group(
-        DEVICES,
-        precision=flags.SHARED,
-        xla=flags.SHARED,
-        worker_gpu=flags.SHARED,
-    ),
-    flags.group(
-        OF_DECODING,
-        output_dir=flags.path(
-            "Directory of a trained run or of a CTranslate2 model. Default: "
-            "none, which uses a model with random weights."
-        ),
-        decode_from_file=flags.path(
-            "File to translate, one sentence per line."
-        ),
-        decode_hparams=flags.SHARED,
-        batch_size=flags.count(
-            "Number of sentences to decode together.",
-            default=32,
-            maximum=100_000,
-        ),
-        target_length=flags.whole(
-            "Number of tokens of every translation, its end included; 0 lets "
-            "the model decide.",
-            default=0,
-            maximum=MAX_OUTPUT_TOKENS,
-        ),
-        sort_by_length=flags.switch(
-            "Decode sentences of similar lengths together. --nosort_by_length "
-            "keeps the order of the file.",
-            default=True,
-        ),
-    ),
-    flags.group(
-        OF_LAYERS,
-        report_dir=flags.path(
-            "Directory for table1.md, table1.csv and table1.png."
-        ),
-        seconds=flags.count(
-            "Time limit for all layers together, in seconds. Layers that do "
-            "not fit into it are skipped.",
-            default=3600,
-        ),
-        max_length=flags.choice(
-            [str(length) for length in layer_table.LENGTHS],
-            "Length of the longest sequences (n).",
-            default="4096",
-        ),
-        max_width=flags.choice(
-            [str(width) for width in layer_table.WIDTHS],
-            "Width of the widest layers (d).",
-            default="1024",
-        ),
-        neighbourhood_size=flags.count(
-            "Positions that restricted self-attention sees (r).",
-            default=64,
-            maximum=1_000_000,
-        ),
-    ),
+    f"""
+  mode (train|input|decode|layers): Work to time: train, input, decode or
+    layers.
+  hparams_set (text): Name of the hparams set. --mode=layers and --mode=decode
+    with a run need none.
+  hparams
+  num_passes (count, default 5, maximum 10_000): Number of times to repeat the
+    timed work.
+  vocabulary (path): SentencePiece model to encode the text with; it must have
+    ids for padding and for the end of a sentence. Default: a new model trained
+    on the training text, which adds to the start-up time.
+{OF_TRAINING}:
+  train_source
+  train_target
+  vocab_size (count, maximum {flags.MAX_VOCAB_SIZE}): Number of subwords of a
+    new vocabulary. Default: 8000.
+  packed (switch): Put several sentence pairs into a row, as
+    --hparams=packed=true does.
+{DEVICES}:
+  precision
+  xla
+  worker_gpu
+{OF_DECODING}:
+  output_dir (path): Directory of a trained run or of a CTranslate2 model.
+    Default: none, which uses a model with random weights.
+  decode_from_file (path): File to translate, one sentence per line.
+  decode_hparams
+  batch_size (count, default 32, maximum 100_000): Number of sentences to decode
+    together.
+  target_length (whole, default 0, maximum {MAX_OUTPUT_TOKENS}): Number of
+    tokens of every translation, its end included; 0 lets the model decide.
+  sort_by_length (switch, default true): Decode sentences of similar lengths
+    together. --nosort_by_length keeps the order of the file.
+{OF_LAYERS}:
+  report_dir (path): Directory for table1.md, table1.csv and table1.png.
+  seconds (count, default 3600): Time limit for all layers together, in seconds.
+    Layers that do not fit into it are skipped.
+  max_length ({"|".join([str(length) for length in layer_table.LENGTHS])},
+    default 4096): Length of the longest sequences (n).
+  max_width ({"|".join([str(width) for width in layer_table.WIDTHS])}, default
+    1024): Width of the widest layers (d).
+  neighbourhood_size (count, default 64, maximum 1_000_000): Positions that
+    restricted self-attention sees (r).
+"""
 )
 # The modes that read a group of flags, and flags that some of them ignore.
 MODES_OF = {

@@ -38,17 +38,20 @@ def load_backend(module="keras"):
         # TensorFlow 2.21 ignores `TF_CPP_MIN_LOG_LEVEL` until its log is set
         # up. Keras imports Matplotlib for pictures that no command draws, which
         # takes a tenth of the time, and has no option for this.
-        with (
-            silence(),
-            hide_module("matplotlib"),
-            _pause_garbage_collection(),
-        ):
+        with silence(), hide_module("matplotlib"):
+            # The objects of an import live until the process ends, so garbage
+            # collections would take a quarter of the time and find nothing.
+            # Later ones do not search these objects either.
+            gc.disable()
             importlib.import_module(module)
     except (ImportError, ValueError) as error:
         raise UserError(
             f"Keras cannot load its backend: {error}. Install TensorFlow, or "
             "JAX with KERAS_BACKEND=jax."
         ) from error
+    finally:
+        gc.freeze()
+        gc.enable()
     # Without KERAS_BACKEND, the file ~/.keras/keras.json decides.
     if module == "keras":
         return _check_backend(sys.modules["keras"].config.backend())
@@ -67,19 +70,6 @@ def _check_backend(name):
             f"KERAS_BACKEND={fields.shorten(name)}. Set it to one of them."
         )
     return name
-
-
-@contextlib.contextmanager
-def _pause_garbage_collection():
-    """Stops garbage collections during an import of millions of objects."""
-    # They live until the process ends, so collections would take a quarter of
-    # the time and find nothing. Later ones do not search these objects either.
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def find_cache_directory():

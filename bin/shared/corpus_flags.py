@@ -12,6 +12,7 @@ from keras_transformer.data.text import parallel_files
 from keras_transformer.data.text.tags import is_tag
 from keras_transformer.errors import UserError
 
+TITLE = "Files of translate_files"  # of the group of flags
 SPLITS = ("train", "dev", "test")
 LANGUAGE_FLAGS = ("source_language", "target_language")
 
@@ -45,9 +46,8 @@ def parse_corpus(text):
     return Corpus(paths, int(number) if number % 1 == 0 else number, tag)
 
 
-(GROUP,) = flags.read_table(
-    f"""
-Files of translate_files:
+TABLE = f"""
+{TITLE}:
   train (corpus): Corpus of training text: two files with a comma in between, or
     one that ends in .tsv or .tmx. Repeat the flag for several corpora. A colon
     and a weight say how many times an epoch goes through it, such as own.tsv:3
@@ -69,9 +69,7 @@ Files of translate_files:
     Default: that of the problem.
   clean (switch): Drop the training pairs that the default rules of kt-clean
     drop or that occur in dev or test, and show what each rule took.
-""",
-    corpus=corpora,
-)
+"""
 
 
 def settings(values):

@@ -37,7 +37,6 @@ from keras_transformer.search import options
 
 MAX_VOCAB_SIZE = 1_000_000
 UNGROUPED = "Flags"  # title of the flags without a group
-SHARED = object()  # stands for a flag of `SHARED_FLAGS`
 # Earlier names of flags, in every command that has a flag of the new name.
 RENAMED = {
     "plot_to_file": "picture",
@@ -125,56 +124,41 @@ def _split_counts(argument):
     return list(map(_Integer(1, fields.LARGEST).parse, argument.split(",")))
 
 
-# Each kind of flag is a function of the help text and, unless it says
-# otherwise, the default value.
-text = functools.partial(_describe, "UTF-8 text", _Parser(_utf8))
-# The shell does not expand the `~` of `--data_dir=~/data`.
-path = functools.partial(_describe, "a path", _Parser(os.path.expanduser))
-paths = functools.partial(
-    _describe, "paths separated by commas", _Parser(_split_paths)
-)
-counts = functools.partial(
-    _describe, "numbers from 1 on, separated by commas", _Parser(_split_counts)
-)
-
-
 def _bounded(kind, parser, description, default=None, *, maximum, minimum):
     rule = f"{kind} from {minimum:,} to {maximum:,}"
     return _describe(rule, parser(minimum, maximum), description, default)
 
 
-count = functools.partial(
+_count = functools.partial(
     _bounded, "an integer", _Integer, maximum=fields.LARGEST, minimum=1
 )
-whole = functools.partial(count, minimum=0)
-port = functools.partial(whole, maximum=65535)
-seed = functools.partial(whole, maximum=fields.LARGEST_SEED)
-amount = functools.partial(
-    _bounded, "a number", _Number, maximum=fields.LARGEST, minimum=0
+_switch = functools.partial(
+    _describe, "true or false", flags.BooleanParser(), boolean=True
 )
-
-
-def count_or(word, description):
-    """Returns a flag that takes an integer of at least 1, or a word."""
-    parser = _Integer(1, fields.LARGEST)
-    rule = f"{word}, or an integer from 1 to {fields.LARGEST:,}"
-
-    def convert(argument):
-        return argument if argument == word else parser.parse(argument)
-
-    return _describe(rule, _Parser(convert), description)
-
-
-def switch(description, default=False):
-    """Returns a flag that is on as `--name` and off as `--noname`."""
-    rule, parser = "true or false", flags.BooleanParser()
-    return _describe(rule, parser, description, default, boolean=True)
-
-
-def choice(values, description, default=None):
-    """Returns a flag that takes one of `values`."""
-    rule, parser = f"one of {', '.join(values)}", flags.EnumParser(values)
-    return _describe(rule, parser, description, default)
+# Functions of the help text and, unless it says otherwise, the default value.
+_KINDS = {
+    "text": functools.partial(_describe, "UTF-8 text", _Parser(_utf8)),
+    # The shell does not expand the `~` of `--data_dir=~/data`.
+    "path": functools.partial(_describe, "a path", _Parser(os.path.expanduser)),
+    "paths": functools.partial(
+        _describe, "paths separated by commas", _Parser(_split_paths)
+    ),
+    "counts": functools.partial(
+        _describe,
+        "numbers from 1 on, separated by commas",
+        _Parser(_split_counts),
+    ),
+    "count": _count,
+    "whole": functools.partial(_count, minimum=0),
+    "port": functools.partial(_count, minimum=0, maximum=65535),
+    "seed": functools.partial(_count, minimum=0, maximum=fields.LARGEST_SEED),
+    "amount": functools.partial(
+        _bounded, "a number", _Number, maximum=fields.LARGEST, minimum=0
+    ),
+    "switch": functools.partial(_switch, default=False),
+    "optional switch": _switch,
+}
+_ROW = re.compile(r" +(\w+)(?: \((.+?)\): (.+))?")
 
 
 def several(description, convert, rule):
@@ -182,40 +166,22 @@ def several(description, convert, rule):
     return _describe(rule, _Parser(convert), description, kind=_RepeatedFlag)
 
 
-_KINDS = {
-    "text": text,
-    "path": path,
-    "paths": paths,
-    "count": count,
-    "counts": counts,
-    "whole": whole,
-    "port": port,
-    "seed": seed,
-    "amount": amount,
-    "switch": switch,
-    "optional switch": functools.partial(switch, default=None),
-}
-_ROW = re.compile(r" +(\w+)(?: \((.+?)\): (.+))?")
-
-
-def group(title, **flags_by_name):
-    """Returns flags under a title, for `define`."""
-    return title, flags_by_name
-
-
-def define(*groups, **flags_by_name):
+def define(*tables, **kinds):
     """Defines the flags of a command as an `absl.flags.FlagValues`.
 
-    The arguments are tables, groups and flags. Those of every command are
-    added. At run time, the flags' values are attributes of the result.
+    The arguments are tables; see the module. Those of every command are added.
+    `kinds` are functions of a help text, such as `several`, for further kinds.
+    At run time, the flags' values are attributes of the result.
     """
     values = flags.FlagValues()
-    for part in (*groups, (UNGROUPED, flags_by_name)):
-        is_table = isinstance(part, str)
-        for title, named in read_table(part) if is_table else [part]:
-            for name, make in named.items():
-                make = SHARED_FLAGS[name] if make is SHARED else make
+    for table in tables:
+        title = UNGROUPED
+        for line in _join_lines(table):
+            if line.startswith(" "):
+                name, make = _read_row(line, kinds)
                 values[name] = make(name, title)
+            else:
+                title = line.removesuffix(":")
     # A command may list them in one of its groups, as kt-trainer does.
     for name in EVERYWHERE:
         if name not in values:
@@ -223,39 +189,37 @@ def define(*groups, **flags_by_name):
     return values
 
 
-def read_table(table, **kinds):
-    """Returns the groups of flags in a table; see the module.
-
-    `kinds` are functions of a help text, such as `count`, for further kinds.
-    """
-    kinds = {**_KINDS, **kinds}
-    groups = []
-    for line in re.sub("\n {4,}", " ", table.strip("\n")).split("\n"):
-        if not line.startswith(" "):
-            groups.append((line.removesuffix(":"), {}))
-            continue
-        groups = groups or [(UNGROUPED, {})]
-        name, kind, description = _ROW.fullmatch(line).groups()
-        make = _make(kind, description, kinds) if kind else SHARED
-        groups[-1][1][name] = make
-    return groups
+def _join_lines(table):
+    """Returns the rows and titles of a table, each as one line."""
+    return re.sub("\n {4,}", " ", table.strip("\n")).split("\n")
 
 
-def _make(kind, description, kinds):
-    """Returns the function that makes the flag of a row from its name."""
+def _read_row(line, kinds):
+    """Returns a flag's name, and the function that makes it with a title."""
+    name, kind, description = _ROW.fullmatch(line).groups()
+    if kind is None:
+        return name, SHARED_FLAGS[name]
     kind, *settings = kind.split(", ")
     # The parser of a flag also reads its default.
     settings = dict(setting.split(" ") for setting in settings)
-    for name, value in settings.items():
-        if name != "default":
-            settings[name] = float(value) if "." in value else int(value)
+    for key, value in settings.items():
+        if key != "default":
+            settings[key] = float(value) if "." in value else int(value)
         elif value == '""':
-            settings[name] = ""
+            settings[key] = ""
     if "|" in kind:
-        return choice(kind.split("|"), description, **settings)
+        values = kind.split("|")
+        rule, parser = f"one of {', '.join(values)}", flags.EnumParser(values)
+        return name, _describe(rule, parser, description, **settings)
     if kind.startswith("count or "):
-        return count_or(kind.removeprefix("count or "), description)
-    return kinds[kind](description, **settings)
+        word = kind.removeprefix("count or ")
+        rule = f"{word}, or an integer from 1 to {fields.LARGEST:,}"
+        number = _Integer(1, fields.LARGEST)
+        parser = _Parser(
+            lambda text: text if text == word else number.parse(text)
+        )
+        return name, _describe(rule, parser, description)
+    return name, {**_KINDS, **kinds}[kind](description, **settings)
 
 
 def group_by_title(values):
@@ -329,8 +293,7 @@ def find_tmp_dir(values):
     )
 
 
-((_, SHARED_FLAGS),) = read_table(
-    f"""
+_TABLE = f"""
   output_dir (path): Directory of the run: its checkpoints, hyper-parameters,
     vocabulary, metrics and pictures. kt-decoder and kt-evaluate also take the
     runs of an ensemble, separated by commas.
@@ -376,4 +339,4 @@ def find_tmp_dir(values):
     Default: none.
   registry_help (switch): List all problems and hparams sets, then exit.
 """
-)
+SHARED_FLAGS = dict(_read_row(line, {}) for line in _join_lines(_TABLE))

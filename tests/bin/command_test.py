@@ -22,18 +22,15 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.backend import load_backend
 
 FLAGS = flags.define(
-    flags.group(
-        flags.UNGROUPED,
-        problem=flags.text("Name of the problem."),
-        data_dir=flags.SHARED,
-        hparams=flags.SHARED,
-        train_steps=flags.count("Number of updates."),
-    ),
-    flags.group(
-        "Scoring",
-        lowercase=flags.switch("Score without regard to case."),
-        alpha=flags.amount("Exponent of the length penalty.", default=600.0),
-    ),
+    """
+  problem (text): Name of the problem.
+  data_dir
+  hparams
+  train_steps (count): Number of updates.
+Scoring:
+  lowercase (switch): Score without regard to case.
+  alpha (amount, default 600.0): Exponent of the length penalty.
+"""
 )
 ROOT = pathlib.Path(__file__).parents[2]
 

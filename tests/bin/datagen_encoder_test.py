@@ -1,16 +1,14 @@
 import pytest
 
 from keras_transformer.bin import datagen
-from keras_transformer.bin.shared import flags
 from keras_transformer.data.generation.encoding import LocalEncoder
 
 
 def encoder(*arguments):
-    values = flags.define(datagen.RUNNER_GROUP)
-    for name in values:
-        values[name].unparse()
-    values(["kt-datagen", *arguments])
-    return datagen.make_encoder(values)
+    for name in datagen.FLAGS:
+        datagen.FLAGS[name].unparse()
+    datagen.FLAGS(["kt-datagen", *arguments])
+    return datagen.make_encoder()
 
 
 class EncoderTest:

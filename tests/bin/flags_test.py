@@ -1,7 +1,6 @@
 """Flags: what a command defines, and what all commands share."""
 
 import configparser
-import functools
 import importlib
 import pathlib
 
@@ -14,7 +13,7 @@ from keras_transformer.training.options import TrainingOptions
 
 ROOT = pathlib.Path(__file__).parents[2]
 
-STEP = functools.partial(flags.count_or, "best")
+STEP = "count or best"
 
 
 def commands():
@@ -39,43 +38,34 @@ def groups(values):
 
 class DefineTest:
     def test_commands_may_give_one_name_two_meanings(self):
-        first = flags.define(size=flags.count("Number of cats.", default=1))
-        second = flags.define(
-            size=flags.text("Size of a dog.", default="large")
-        )
+        first = flags.define("  size (count, default 1): Number of cats.")
+        second = flags.define("  size (text, default large): Size of a dog.")
         first(["first", "--size=3"])
         second(["second"])
         assert (first.size, second.size) == (3, "large")
 
     def test_commands_do_not_see_each_others_values(self):
-        first, second = (
-            flags.define(alpha=flags.SHARED),
-            flags.define(alpha=flags.SHARED),
-        )
+        first, second = flags.define("  alpha"), flags.define("  alpha")
         first(["first", "--alpha=1"])
         second(["second"])
         assert (first.alpha, second.alpha) == (1.0, None)
 
     def test_paths_that_are_required_must_not_be_empty(self):
-        values = flags.define(files=flags.paths("Files."))
+        values = flags.define("  files (paths): Files.")
         values(["command", "--files="])
         with pytest.raises(ValueError, match="`--files` must be given"):
             flags.require(values, "files")
 
     def test_an_unknown_shared_flag_is_an_error(self):
         with pytest.raises(KeyError):
-            flags.define(no_such_flag=flags.SHARED)
+            flags.define("  no_such_flag")
 
     def test_a_command_cannot_define_a_flag_twice(self):
         with pytest.raises(absl_flags.DuplicateFlagError):
-            flags.define(
-                flags.group("Search", alpha=flags.SHARED), alpha=flags.SHARED
-            )
+            flags.define("  alpha\nSearch:\n  alpha")
 
     def test_every_command_gets_the_common_flags_once(self):
-        defined = groups(
-            flags.define(flags.group("Data", usr_dir=flags.SHARED))
-        )
+        defined = groups(flags.define("Data:\n  usr_dir"))
         assert defined == {
             "Data": ["usr_dir"],
             "Flags of every command": ["registry_help"],
@@ -84,38 +74,38 @@ class DefineTest:
 
 class KindsTest:
     @pytest.mark.parametrize(
-        "make, text",
+        "kind, text",
         [
-            (flags.count, "0"),
-            (flags.whole, "-1"),
-            (flags.port, "70000"),
-            (flags.amount, "-0.5"),
-            (flags.amount, "nan"),
+            ("count", "0"),
+            ("whole", "-1"),
+            ("port", "70000"),
+            ("amount", "-0.5"),
+            ("amount", "nan"),
             (STEP, "0"),
             (STEP, "worst"),
             (STEP, "1000000001"),
-            (flags.count, "1_28"),
-            (flags.count, " 1"),
-            (flags.count, "\u0663"),  # a digit three, in Arabic
-            (flags.count, "9" * 5000),
-            (flags.whole, "1000000001"),
-            (flags.seed, "4294967296"),
-            (flags.amount, "inf"),
-            (flags.amount, "1e999"),
-            (flags.amount, "1_0.5"),
-            (flags.amount, "\u0663.5"),
-            (flags.amount, "1e10"),
+            ("count", "1_28"),
+            ("count", " 1"),
+            ("count", "\u0663"),  # a digit three, in Arabic
+            ("count", "9" * 5000),
+            ("whole", "1000000001"),
+            ("seed", "4294967296"),
+            ("amount", "inf"),
+            ("amount", "1e999"),
+            ("amount", "1_0.5"),
+            ("amount", "\u0663.5"),
+            ("amount", "1e10"),
         ],
     )
-    def test_a_value_out_of_range_is_an_error(self, make, text):
-        values = flags.define(size=make("Size."))
+    def test_a_value_out_of_range_is_an_error(self, kind, text):
+        values = flags.define(f"  size ({kind}): Size.")
         with pytest.raises(absl_flags.IllegalFlagValueError) as error:
             values(["command", f"--size={text}"])
         assert "`--size` must be " in str(error.value)
         assert len(str(error.value)) < 200
 
     def test_an_upper_limit_is_named(self):
-        values = flags.define(size=flags.count("Size.", maximum=9_999))
+        values = flags.define("  size (count, maximum 9_999): Size.")
         with pytest.raises(
             absl_flags.IllegalFlagValueError, match="from 1 to 9,999. Received"
         ):
@@ -124,7 +114,7 @@ class KindsTest:
         assert values.size == 9_999
 
     def test_a_value_must_be_one_of_the_choices(self):
-        values = flags.define(x=flags.choice(["a", "b"], "A or b."))
+        values = flags.define("  x (a|b): A or b.")
         with pytest.raises(
             absl_flags.IllegalFlagValueError, match="one of a, b"
         ):
@@ -135,12 +125,12 @@ class KindsTest:
         [("--x", True), ("--nox", False), ("--x=true", True), ("--x=0", False)],
     )
     def test_a_switch_is_on_or_off(self, argument, value):
-        values = flags.define(x=flags.switch("Whether.", default=None))
+        values = flags.define("  x (optional switch): Whether.")
         values(["command", argument])
         assert values.x is value
 
     def test_a_step_is_a_number_or_best(self):
-        values = flags.define(checkpoint_step=flags.SHARED)
+        values = flags.define("  checkpoint_step")
         values(["command", "--checkpoint_step=20"])
         assert values.checkpoint_step == 20
         values(["command", "--checkpoint_step=best"])

@@ -13,12 +13,8 @@ from keras_transformer.training.backends.backend import resolve_precision
 
 
 def values_of(*arguments):
-    values = flags.define(
-        output_dir=flags.SHARED,
-        beam_size=flags.SHARED,
-        alpha=flags.SHARED,
-        decode_hparams=flags.SHARED,
-    )
+    names = ("output_dir", "beam_size", "alpha", "decode_hparams")
+    values = flags.define(*(f"  {name}" for name in names))
     values(["command", *arguments])
     return values
 
@@ -60,7 +56,7 @@ class DecodeOptionsTest:
         assert model_flags.decode_changes(values) == {"beam_size": 2}
 
     def test_a_command_may_lack_the_single_flags(self):
-        values = flags.define(decode_hparams=flags.SHARED)
+        values = flags.define("  decode_hparams")
         values(["command", "--decode_hparams=extra_length=7"])
         options = model_flags.decode_options(values, HParams())
         assert options == DecodeOptions.from_hparams(HParams(extra_length=7))
@@ -70,7 +66,7 @@ class PrecisionTest:
     @pytest.fixture
     def precision(self):
         def choose(name, d_model):
-            values = flags.define(precision=flags.SHARED)
+            values = flags.define("  precision")
             values(["command", f"--precision={name}"])
             return model_flags.decode_precision(
                 values, HParams(d_model=d_model)

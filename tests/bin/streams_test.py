@@ -12,7 +12,7 @@ from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import process
 
-FLAGS = flags.define(word=flags.text("Word to print.", default="word"))
+FLAGS = flags.define("  word (text, default word): Word to print.")
 ARGUMENTS = ["--help", "--registry_help", "--word=x", "--word=" + "x" * 10**5]
 FULL = "No space left on device"
 

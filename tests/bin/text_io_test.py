@@ -8,10 +8,12 @@ from keras_transformer.bin.shared.text_io import check_outputs
 
 def values_of(*arguments):
     values = flags.define(
-        output_dir=flags.SHARED,
-        report=flags.path("An output."),
-        text=flags.path("An input."),
-        parses=flags.paths("Several inputs."),
+        """
+  output_dir
+  report (path): An output.
+  text (path): An input.
+  parses (paths): Several inputs.
+"""
     )
     values(["command", *arguments])
     return values

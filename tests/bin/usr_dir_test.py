@@ -8,7 +8,7 @@ from keras_transformer import registry
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 
-FLAGS = flags.define(problem=flags.text("Name of the problem."))
+FLAGS = flags.define("  problem (text): Name of the problem.")
 
 
 def main(argv):

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_transformer.training.sweep import spaces
+from keras_transformer.training.sweep import rows
 
 NINE = ";".join(
     f"{name}=1,2,3,4,5,6,7,8,9"
@@ -13,12 +13,12 @@ NINE = ";".join(
 
 class GridTest:
     def test_all_values_are_combined(self):
-        points = spaces.list_grid("dropout=0.1,0.3; num_layers=2,4,6")
+        points = rows.list_grid("dropout=0.1,0.3; num_layers=2,4,6")
         assert len(points) == 6
         assert {"dropout": 0.3, "num_layers": 4} in points
 
     def test_values_have_the_types_of_the_hyper_parameters(self):
-        (point,) = spaces.list_grid("packed=true;norm=pre;learning_rate=2")
+        (point,) = rows.list_grid("packed=true;norm=pre;learning_rate=2")
         assert point == {"packed": True, "norm": "pre", "learning_rate": 2.0}
 
     @pytest.mark.parametrize(
@@ -36,41 +36,41 @@ class GridTest:
     )
     def test_a_wrong_text_is_explained(self, text, words):
         with pytest.raises(ValueError, match=words):
-            spaces.list_grid(text)
+            rows.list_grid(text)
 
 
 class DrawTest:
     RANGES = "learning_rate=0.3..3.0 log;num_layers=2..6;norm=pre,post"
 
     def test_points_are_different_and_within_their_ranges(self):
-        points = spaces.draw_points(self.RANGES, 50, seed=0)
+        points = rows.draw_points(self.RANGES, 50, seed=0)
         assert len({tuple(point.items()) for point in points}) == 50
         assert {point["num_layers"] for point in points} == set(range(2, 7))
         assert {point["norm"] for point in points} == {"pre", "post"}
         assert all(0.3 <= point["learning_rate"] <= 3.0 for point in points)
 
     def test_a_logarithmic_range_has_its_middle_at_the_geometric_mean(self):
-        points = spaces.draw_points("learning_rate=0.01..1.0 log", 200, seed=0)
+        points = rows.draw_points("learning_rate=0.01..1.0 log", 200, seed=0)
         below = sum(point["learning_rate"] < 0.1 for point in points)
         assert 80 < below < 120
 
     def test_spaces_around_the_bounds_change_nothing(self):
         spaced = "learning_rate = 0.3 ..  3.0  log ; num_layers=2 .. 6"
         plain = "learning_rate=0.3..3.0 log;num_layers=2..6"
-        points = spaces.draw_points(plain, 5, seed=0)
-        assert spaces.draw_points(spaced, 5, seed=0) == points
+        points = rows.draw_points(plain, 5, seed=0)
+        assert rows.draw_points(spaced, 5, seed=0) == points
 
     def test_a_space_is_drawn_to_its_last_point(self):
         space = "num_layers=1..100;norm=pre,post"
-        points = spaces.draw_points(space, 200, seed=0)
+        points = rows.draw_points(space, 200, seed=0)
         assert len({tuple(point.items()) for point in points}) == 200
         with pytest.raises(ValueError, match="200 were found"):
-            spaces.draw_points(space, 201, seed=0)
+            rows.draw_points(space, 201, seed=0)
 
     def test_a_seed_repeats_its_points_and_more_points_continue_them(self):
-        points = spaces.draw_points(self.RANGES, 5, seed=7)
-        assert points == spaces.draw_points(self.RANGES, 9, seed=7)[:5]
-        assert points != spaces.draw_points(self.RANGES, 5, seed=8)
+        points = rows.draw_points(self.RANGES, 5, seed=7)
+        assert points == rows.draw_points(self.RANGES, 9, seed=7)[:5]
+        assert points != rows.draw_points(self.RANGES, 5, seed=8)
 
     @pytest.mark.parametrize(
         "text,words",
@@ -85,4 +85,4 @@ class DrawTest:
     )
     def test_a_wrong_text_is_explained(self, text, words):
         with pytest.raises(ValueError, match=words):
-            spaces.draw_points(text, 3, seed=0)
+            rows.draw_points(text, 3, seed=0)

@@ -69,11 +69,12 @@ class Sweep:
             os.makedirs(path, exist_ok=True)
             log = os.path.join(path, LOG_FILE)
             place = f"{row.directory}, {number} of {len(rows)}"
-            _report(f"{place}: the messages are in {log}")
+            print(f"{place}: the messages are in {log}", file=sys.stderr)
             for name, command_flags in commands:
                 if failure := run_command(name, path, command_flags):
                     failures[row.directory] = failure
-                    _report(f"{row.directory} failed: {failure}")
+                    line = f"{row.directory} failed: {failure}"
+                    print(line, file=sys.stderr)
                     break
             self.write_table(failures)
         return failures
@@ -249,7 +250,3 @@ def _make_cell(column, value):
     if column.startswith((*MEASURED, PAPER)):
         return f"{value:.{2 if column.endswith('perplexity') else 1}f}"
     return str(value)
-
-
-def _report(line):
-    print(line, file=sys.stderr, flush=True)

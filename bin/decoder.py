@@ -51,8 +51,8 @@ import contextlib
 import sys
 
 from keras_transformer.bin.kt_decoder import decoder_model
-from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
-from keras_transformer.bin.kt_decoder.decoder_flags import check_flags
+from keras_transformer.bin.kt_decoder.decoder_model import FLAGS
+from keras_transformer.bin.kt_decoder.decoder_model import check_flags
 from keras_transformer.bin.kt_decoder.lines import read_json_lines
 from keras_transformer.bin.kt_decoder.lines import report_warnings
 from keras_transformer.bin.kt_decoder.lines import write_lines

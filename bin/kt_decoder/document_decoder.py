@@ -4,7 +4,7 @@ import io
 import pathlib
 import sys
 
-from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
+from keras_transformer.bin.kt_decoder.decoder_model import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_model import load_model
 from keras_transformer.bin.kt_decoder.decoder_model import make_extras
 from keras_transformer.bin.kt_decoder.lines import print_warnings

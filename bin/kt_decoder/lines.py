@@ -3,7 +3,7 @@
 import json
 import sys
 
-from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
+from keras_transformer.bin.kt_decoder.decoder_model import FLAGS
 from keras_transformer.errors import UserError
 
 

@@ -134,7 +134,8 @@ def _draw_all_heads(plan):
         # One decoder pass over the target replaces the search.
         target = FLAGS.target_text
         (attention,) = translator.engine.attend(
-            translator.encode([FLAGS.text]), translator.encode_targets([target])
+            translator.encode([FLAGS.text]),
+            translator.encode([target], of_targets=True),
         )
     if FLAGS.html:
         # One line for each text, even if it contains line breaks.
@@ -214,7 +215,7 @@ def _check_lengths(checker):
     for name in ("text", "target_text"):
         text, is_target = FLAGS[name].value or "", name == "target_text"
         if text and is_target and checker.linearization:
-            checker.check_translations([text], f"`--{name}`")
+            checker.check_lengths([text], f"`--{name}`", of_targets=True)
             (text,) = checker.prepare_targets([text])
         (num_tokens,) = checker.count_tokens([text], is_target)
         if num_tokens > MAX_TOKENS:

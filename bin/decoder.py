@@ -180,7 +180,9 @@ def _score(plan, changes):
     pairs = list(_read_pairs(FLAGS.score_file))
     model = plan.checker or decoder_model.load_model(plan)
     model.check_lengths((text for text, _ in pairs), FLAGS.score_file)
-    model.check_translations((text for _, text in pairs), FLAGS.score_file)
+    model.check_lengths(
+        (text for _, text in pairs), FLAGS.score_file, of_targets=True
+    )
     with decoder_model.open_output(plan, changes) as output:
         lines = output.skip("score_file", map("\t".join, pairs))
         if plan.checker:

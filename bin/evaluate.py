@@ -71,7 +71,9 @@ from keras_transformer.scoring import quality
 from keras_transformer.scoring import stress
 from keras_transformer.scoring.measures import SYMBOL_MEASURES
 from keras_transformer.scoring.measures import TRANSLATION_MEASURES
+from keras_transformer.scoring.report import scores_by_corpus
 from keras_transformer.scoring.symbol_scores import symbol_report
+from keras_transformer.scoring.translations import bleu_report
 from keras_transformer.scoring.translations import choose_tokenizer
 from keras_transformer.scoring.translations import sentence_chrf
 from keras_transformer.scoring.translations import translation_report
@@ -100,8 +102,6 @@ def main(argv):
 def _score_runs(plan, problem, texts):
     """Decodes a text with the runs, scores the outputs and writes both."""
     from keras_transformer.decoding import outputs
-    from keras_transformer.scoring.by_corpus import make_report
-    from keras_transformer.scoring.by_corpus import scores_by_corpus
 
     others = outputs.read_others(FLAGS.compare, texts) if FLAGS.compare else []
     changes = model_flags.decode_changes(FLAGS)
@@ -130,7 +130,11 @@ def _score_runs(plan, problem, texts):
     both = (hypotheses, others)
     comparison = _compare(plan.paths, both, texts, tokenize, measure, problem)
     print(comparison, end="")
-    make = make_report(problem, tokenize, FLAGS.lowercase)
+    make = problem.report
+    if problem.measure == "bleu":
+        make = functools.partial(
+            bleu_report, tokenize=tokenize, lowercase=FLAGS.lowercase
+        )
     lines = [] if FLAGS.test_set else scores_by_corpus(texts, *both, make)
     if FLAGS.stress:
         scores = stress.measure_stress(

@@ -286,9 +286,8 @@ def make_extras(translator, quality=None):
 
     max_tokens = translator.max_tokens
     if FLAGS.split_long or FLAGS.document:
-        max_tokens = translation.limit_part_tokens(
-            translator, FLAGS.max_sentence_tokens
-        )
+        part = FLAGS.max_sentence_tokens or translator.trained_length
+        max_tokens = min(part, max_tokens)
     return translation.Extras(
         max_tokens,
         splits=FLAGS.split_long or FLAGS.document,

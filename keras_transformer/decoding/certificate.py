@@ -255,9 +255,8 @@ def _translate_by_ids(path, codec, texts):
     search = tf.saved_model.load(path).signatures["ids"]
     inputs = pad(codec.source_vocabulary.encode(texts))
     outputs = search(inputs=tf.constant(inputs))
-    rows = [
-        [id_ for id_ in row if id_ != PAD_ID]
-        for row in outputs["outputs"][:, 0].numpy().tolist()
-    ]
-    scores = outputs["scores"][:, 0].numpy().tolist()
-    return codec.vocabulary.decode(rows), scores
+    ids, scores = (
+        outputs[name][:, 0].numpy() for name in ("outputs", "scores")
+    )
+    rows = [row[row != PAD_ID].tolist() for row in ids]
+    return codec.vocabulary.decode(rows), scores.tolist()

@@ -23,10 +23,12 @@ def outputs_path(output_dir, name, ending="txt"):
 def check_files(output_dir, name, evalb_files=False, further_paths=()):
     """Raises a `UserError` if a file of an evaluation cannot be written."""
     endings = ("txt", "gold", "test") if evalb_files else ("txt",)
-    paths = [outputs_path(output_dir, name, ending) for ending in endings]
-    paths += [*further_paths, os.path.join(output_dir, "README.md")]
-    paths.append(os.path.join(output_dir, "scores", f"{name}.json"))
-    for path in paths:
+    for path in (
+        *(outputs_path(output_dir, name, ending) for ending in endings),
+        *further_paths,
+        os.path.join(output_dir, "README.md"),
+        os.path.join(output_dir, "scores", f"{name}.json"),
+    ):
         # A missing folder is made later, beside the files of the run.
         check_directory(os.path.dirname(path))
         if os.path.exists(os.path.dirname(path)):
@@ -87,11 +89,9 @@ def write(texts, outputs, output_dir, evalb_files=False):
 
 def _write_evalb_files(texts, outputs, output_dir):
     paths = [outputs_path(output_dir, texts.name, e) for e in ("gold", "test")]
-    trees = [
-        list(map(parse_tree, side)) for side in (texts.references, outputs)
-    ]
-    too_large = write_evalb(*paths, *trees)
-    print(f"Input of EVALB: {paths[0]}, {paths[1]}", file=sys.stderr)
+    sides = texts.references, outputs
+    too_large = write_evalb(*paths, *(list(map(parse_tree, s)) for s in sides))
+    print(f"Input of EVALB: {', '.join(paths)}", file=sys.stderr)
     if too_large:
         print(
             "EVALB needs larger limits, which are set when it is compiled, "

@@ -17,6 +17,7 @@ from keras_transformer.decoding.engines import engine as engines
 from keras_transformer.decoding.engines import keras_engine
 from keras_transformer.decoding.preparation import Preparation
 from keras_transformer.decoding.steps import Step
+from keras_transformer.decoding.steps import check_translates
 from keras_transformer.decoding.steps.affixes import FinalEmoji
 from keras_transformer.decoding.steps.affixes import TargetTag
 from keras_transformer.decoding.steps.trees import Trees
@@ -77,11 +78,8 @@ class Plan:
                 "`tokenized` needs a model that parses. Received: a model "
                 "that translates. Leave it out."
             )
-        if self.memory and self.linearization:
-            raise UserError(
-                "`memory` needs a model that translates. Received: a model "
-                "that parses. Leave it out."
-            )
+        if self.memory:
+            check_translates("memory", self.linearization)
 
     @functools.cached_property
     def checker(self) -> Preparation | None:
@@ -137,10 +135,10 @@ class Plan:
 
     def make_steps(self, codec: engines.Codec) -> list[Step]:
         """Returns the steps of a translator or a parser."""
-        steps: list[Step] = []
+        steps: list[Step] = [] if self.linearization else [FinalEmoji()]
         if self.target_language:
-            steps.append(TargetTag(self.target_language, codec))
-        return steps if self.linearization else [*steps, FinalEmoji()]
+            steps.insert(0, TargetTag(self.target_language, codec))
+        return steps
 
     def describe_engine(self) -> str:
         """Returns a description for the log and for records of scores."""

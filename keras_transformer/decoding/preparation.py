@@ -182,21 +182,17 @@ class Preparation:
         return texts
 
     def encode(
-        self, texts: Sequence[str], start: int = 0, name: str = "sentence"
+        self,
+        texts: Sequence[str],
+        start: int = 0,
+        name: str = "sentence",
+        of_targets: bool = False,
     ) -> list[list[int]]:
-        """Encodes sources, and checks their lengths as `check_lengths` says."""
+        """Encodes texts, and checks their lengths as `check_lengths` says."""
         if self.reverse:
-            self.reverse.encode_targets(texts, start, name)
-        return self.codec.encode(self.prepare(texts), start, name)
-
-    def encode_targets(
-        self, texts: Sequence[str], start: int = 0, name: str = "sentence"
-    ) -> list[list[int]]:
-        """Encodes targets, and checks their lengths as `encode` does."""
-        if self.reverse:
-            self.reverse.encode(texts, start, name)
-        texts = self.prepare_targets(texts)
-        return self.codec.encode(texts, start, name, of_targets=True)
+            self.reverse.encode(texts, start, name, not of_targets)
+        prepare = self.prepare_targets if of_targets else self.prepare
+        return self.codec.encode(prepare(texts), start, name, of_targets)
 
     def count_tokens(
         self, texts: Sequence[str], of_targets: bool = False
@@ -211,26 +207,24 @@ class Preparation:
         return counts
 
     def check_lengths(
-        self, texts: Iterable[str], name: str = "the input"
+        self,
+        texts: Iterable[str],
+        name: str = "the input",
+        of_targets: bool = False,
     ) -> int:
         """Checks that no text is too long, and returns their number.
 
-        Error messages call them `name`, such as their file.
+        Error messages call them `name`, such as their file. With `of_targets`
+        they are translations, which the steps check as well.
         """
-        return _check_lengths(self.encode, texts, name)
-
-    def check_translations(
-        self, translations: Iterable[str], name: str = "the input"
-    ) -> int:
-        """Checks texts of the target side as `check_lengths` does."""
-
-        def check_each_target():
-            for line, text in enumerate(translations, 1):
-                for step in self.steps:
+        count = 0
+        for window in read_windows(texts):
+            for step in self.steps if of_targets else ():
+                for line, text in enumerate(window.texts, window.start + 1):
                     step.check_target(text, name, line)
-                yield text
-
-        return _check_lengths(self.encode_targets, check_each_target(), name)
+            self.encode(window.texts, count, f"{name}, line", of_targets)
+            count += len(window.texts)
+        return count
 
     def change_options(self, **changes) -> DecodeOptions:
         """Returns the translator's options with some of them changed."""
@@ -281,11 +275,3 @@ class Preparation:
             for source, prefix in zip(sources, prefixes or itertools.repeat(()))
         ]
         return [min(limit, self.max_length or limit) for limit in limits]
-
-
-def _check_lengths(encode, texts, name):
-    count = 0
-    for window in read_windows(texts):
-        encode(window.texts, window.start, f"{name}, line")
-        count += len(window.texts)
-    return count

@@ -84,34 +84,32 @@ class RememberingTranslator(Translator):
         for place, matches in near.items():
             sides = zip(*(match.pair[:2] for match in matches))
             sources, targets = map(list, sides)
-            encoded = zip(
-                self.codec.encode_texts(self.prepare(sources)),
-                self.codec.encode_texts(
-                    self.prepare_targets(targets), of_targets=True
-                ),
-            )
-            longest = self.trained_length
-            pairs[place] = [
+            targets = self.prepare_targets(targets)
+            fitting = [
                 pair
-                for pair in encoded
-                if all(0 < len(ids) <= longest for ids in pair)
+                for pair in zip(
+                    self.codec.encode_texts(self.prepare(sources)),
+                    self.codec.encode_texts(targets, of_targets=True),
+                )
+                if all(0 < len(ids) <= self.trained_length for ids in pair)
             ]
-        places = [place for place, each in pairs.items() if each]
-        if not places:
+            if fitting:
+                pairs[place] = fitting
+        if not pairs:
             return {}
         prepared, memories = prepare_texts(
-            self.steps, [texts[place] for place in places]
+            self.steps, [texts[place] for place in pairs]
         )
         found = search(
             self.codec.encode(prepared),
-            [pairs[place] for place in places],
+            list(pairs.values()),
             call.options.to_search_options(),
         )
         if found is None:
             return {}
         used = {}
         found = finish_hypotheses(self.steps, found, memories)
-        for place, each in zip(places, found):
+        for place, each in zip(pairs, found):
             # A search that is led astray must not replace a sound one.
             if each and not find_alarms(texts[place], each[0].text):
                 hypotheses[place] = each

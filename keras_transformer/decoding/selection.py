@@ -11,13 +11,12 @@ def sort_by_agreement(hypotheses):
     """Orders samples of a sentence by how well they agree with the others.
 
     The mean chrF of a sample, with each of the other samples as the reference,
-    estimates the chrF that it can expect if the model is right about what a
-    human would write. The most probable translation can be an odd one out, such
-    as one that is too short. Eikema and Aziz (2020), Freitag et al. (2022).
+    estimates the chrF that it can expect. The most probable translation can be
+    an odd one out, such as one that is too short. Eikema and Aziz (2020),
+    Freitag et al. (2022).
 
     A text that was drawn several times is one hypothesis, but several
-    references. Among equals the earlier sample comes first. The score of each
-    result is its mean chrF, from 0 to 100.
+    references. The score of each result is its mean chrF, from 0 to 100.
     """
     numbers = collections.Counter(sample.text for sample in hypotheses)
     first = {}
@@ -68,9 +67,6 @@ def compute_chrf(texts):
 
 def _count_matches(counters):
     """Counts the n-grams that two texts have in common, for all pairs."""
-    # The result has the shape `(len(counters), len(counters))`. Its diagonal
-    # holds the number of n-grams of each text.
-
     # N-grams become numbers, so that a text is a column of counts. Two texts
     # have in common the sum of the smaller counts.
     numbers = {ngram: row for row, ngram in enumerate(set().union(*counters))}
@@ -83,4 +79,4 @@ def _count_matches(counters):
         rows = column > 0
         both = np.minimum(counts[rows], column[rows, None])
         matches.append(both.sum(axis=0))
-    return np.stack(matches)
+    return np.stack(matches)  # (len(counters), len(counters))

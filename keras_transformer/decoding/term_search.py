@@ -30,16 +30,13 @@ def enforce_terms(translator, call, window, texts, sources, hypotheses, search):
     `texts` are those of the `Window` as the model reads them, and `sources`
     their ids. `search`, a partial function of ids, found the hypotheses.
     """
-    codec = translator.codec
-    terms = find_missing_terms(
-        call.glossary, texts, hypotheses, codec.normalize
-    )
+    codec, glossary = translator.codec, call.glossary
+    terms = find_missing_terms(glossary, texts, hypotheses, codec.normalize)
     if not any(terms):
         return hypotheses
     if translator.engine.takes_terms:
-        results = search(
-            _keep(sources, terms), terms=codec.encode_terms(terms, window.start)
-        )
+        encoded = codec.encode_terms(terms, window.start)
+        results = search(_keep(sources, terms), terms=encoded)
     else:
         writer = _TermWriter(translator, call, terms, sources, search)
         results = writer.write(hypotheses, window.prefixes)
@@ -90,12 +87,11 @@ class _TermWriter:
 
     def _find_lacking(self, results):
         """Returns the terms that best hypotheses lack, by number."""
-        lacking = {
-            number: find_lacking(results[number][0].text, required)
+        return {
+            number: lacking
             for number, required in enumerate(self.terms)
-            if required
+            if (lacking := find_lacking(results[number][0].text, required))
         }
-        return {number: each for number, each in lacking.items() if each}
 
     def _plan(self, results, done):
         """Returns the `_Edit` of each text that lacks a term, by number."""
@@ -164,9 +160,8 @@ class _TermWriter:
 
     def _score(self, number, text):
         ids = self.translator.codec.encode_texts([text], of_targets=True)
-        alpha = self.call.options.alpha
-        source = [self.sources[number]]
-        (score,) = self.translator.score_ids(source, ids, alpha)
+        pair = [self.sources[number]], ids
+        (score,) = self.translator.score_ids(*pair, self.call.options.alpha)
         return Hypothesis(text, score, ids[0])
 
 

@@ -121,7 +121,7 @@ def _check(name, pair):
 
 
 def _locate_files(name, pair):
-    """Returns where sacreBLEU puts the text of a set with one reference."""
+    """Returns where sacreBLEU puts a set with one reference."""
     from sacrebleu.utils import SACREBLEU_DIR
 
     stem = os.path.join(SACREBLEU_DIR, name, f"{name.replace('/', '_')}.{pair}")

@@ -72,16 +72,6 @@ class Extras:
     quality: typing.Any = None  # `QualityEstimate`, which judges if it `warns`
 
 
-def limit_part_tokens(translator, max_tokens=None):
-    """Returns the maximum number of tokens of a part of a text.
-
-    It is the user's choice, or the length of the longest training sentences.
-    The `translator` is a `Preparation`.
-    """
-    limit = max_tokens or translator.trained_length
-    return min(limit, translator.max_tokens)
-
-
 def translate_parts(translator, texts, extras, call):
     """Translates texts in parts of at most `extras.max_tokens` tokens.
 

@@ -49,9 +49,8 @@ class TranslationModel(Preparation):
             0 for a blank text. With a reranker, its scores.
         """
         check_pairs(texts, translations)
-        scores = self.score_ids(
-            self.encode(texts), self.encode_targets(translations), alpha
-        )
+        targets = self.encode(translations, of_targets=True)
+        scores = self.score_ids(self.encode(texts), targets, alpha)
         if self.reranker:
             alpha = self.options.alpha if alpha is None else alpha
             return self.reranker.add_scores(texts, translations, scores, alpha)
@@ -67,13 +66,10 @@ class TranslationModel(Preparation):
         # Trees get the scores of a search that is not constrained, because a
         # constrained one redistributes the probability of illegal symbols.
         options = self.change_options(alpha=alpha)
-        scores = [0.0] * len(sources)
-        for batch, scores_of_batch in self.engine.score(
-            sources, targets, options
-        ):
-            for i, score in zip(batch, scores_of_batch):
-                scores[i] = score
-        return scores
+        found = dict.fromkeys(range(len(sources)), 0.0)
+        for batch in self.engine.score(sources, targets, options):
+            found.update(zip(*batch))
+        return list(found.values())
 
     def describe(
         self,
@@ -151,22 +147,20 @@ class TranslationModel(Preparation):
         # The texts as the model read and wrote them, before steps changed them.
         sources = self.prepare(texts)
         written = self.codec.vocabulary.decode([one.ids for one in best])
+        rows = zip(texts, best, alarm_names, sources, written)
         short = [
-            number
-            for number, one in enumerate(best)
+            (text, one, names)
+            for text, one, names, *pair in rows
             # The translation of a text in parts has no ids.
-            if one.ids
-            and not alarm_names[number]
-            and alarms.is_short(sources[number], written[number])
+            if one.ids and not names and alarms.is_short(*pair)
         ]
         links = self.word_links(
-            [texts[number] for number in short],
-            [[best[number]] for number in short],
+            [text for text, *_ in short],
+            [[one] for _, one, _ in short],
             scored=False,
         )
-        for number, each in zip(short, links):
-            if alarms.leaves_out(each):
-                alarm_names[number].append("uncovered")
+        for (*_, names), each in zip(short, links):
+            names += ["uncovered"] if alarms.leaves_out(each) else []
         return alarm_names
 
     def attention(
@@ -292,5 +286,5 @@ class Reranker:
         # Even an empty translation has to explain its text, by the end alone.
         sources = self.reverse.encode(translations)
         sources = [ids or [END_ID] for ids in sources]
-        targets = self.reverse.encode_targets(texts)
+        targets = self.reverse.encode(texts, of_targets=True)
         return self.reverse.score_ids(sources, targets, alpha)

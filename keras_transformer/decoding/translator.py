@@ -221,13 +221,9 @@ class Translator(TranslationModel):
         texts: Iterable[str],
         report: Callable[[int], object] | None = None,
         prefixes: Iterable[str] | None = None,
-        seed: int = 0,
         start: int = 0,
-        glossary: Glossary | None = None,
-        protect: Placeholders | None = None,
-        scored: bool = True,
         repair: bool = False,
-        **options,
+        **arguments,
     ) -> Iterator[list[Hypothesis]]:
         """Yields the hypotheses of each sentence.
 
@@ -239,13 +235,11 @@ class Translator(TranslationModel):
             report: Function that is called with the number of sentences after
                 each batch. Defaults to None.
             prefixes: Iterable of str, one for each text. Defaults to None.
-            seed, glossary, protect, repair: See `__call__`.
             start: Integer, the number of texts before these. If it is a
                 multiple of `preparation.WINDOW`, the hypotheses are those of a
                 call with all the texts. Defaults to 0.
-            scored: Whether the scores are needed. An engine that is faster
-                without them leaves them None. Defaults to True.
-            **options: Fields of `DecodeOptions` to change.
+            repair: See `__call__`. Defaults to False.
+            **arguments: Those of `translate_window`.
 
         Yields:
             List of `Hypothesis` for each text, best first.
@@ -253,14 +247,7 @@ class Translator(TranslationModel):
         extras = Extras(warns=repair, repairs=repair)
         for window in read_windows(texts, prefixes, start):
             for translation in self.translate_window(
-                window,
-                report,
-                seed,
-                glossary,
-                protect,
-                scored,
-                extras,
-                **options,
+                window, report, extras=extras, **arguments
             ):
                 yield translation.hypotheses
 
@@ -277,8 +264,9 @@ class Translator(TranslationModel):
     ) -> list[Translation]:
         """Translates the texts of a `Window`.
 
-        The `extras` ask for more than hypotheses. The other arguments are those
-        of `hypotheses`.
+        The `report` is that of `hypotheses`. An engine that is faster without
+        scores leaves them None unless they are needed, `scored`. The `extras`
+        ask for more than hypotheses. All else is as in `__call__`.
         """
         options = self.change_options(**options)
         call = Call(options, window.prefixes, seed, glossary, protect)

@@ -144,8 +144,8 @@ class TranslationMemory:
     def count(self) -> int:
         """Returns the number of all corrections, earlier ones too."""
         with self._explain_errors():
-            query = "SELECT count(*) FROM pairs"
-            return self._connection.execute(query).fetchone()[0]
+            counts = self._connection.execute("SELECT count(*) FROM pairs")
+            return counts.fetchone()[0]
 
     def close(self) -> None:
         self._connection.close()
@@ -164,23 +164,17 @@ class TranslationMemory:
         with self._explain_errors():
             execute("BEGIN IMMEDIATE")
             for source, target in cleaned:
-                # Only the first correction of a source is indexed.
                 query = "SELECT 1 FROM pairs WHERE source = ?"
                 is_known = execute(query, [source]).fetchone()
                 row = source, target, now, origin
-                added = execute(
-                    "INSERT INTO pairs (source, target, time, origin) "
-                    "VALUES (?, ?, ?, ?)",
-                    row,
+                query = "INSERT INTO pairs VALUES (NULL, ?, ?, ?, ?)"
+                id_ = execute(query, row).lastrowid
+                # Only the first correction of a source is indexed.
+                bigrams = [] if is_known else _hash_bigrams(source)
+                self._connection.executemany(
+                    "INSERT INTO bigrams VALUES (?, ?)",
+                    [(bigram, id_) for bigram in bigrams],
                 )
-                if not is_known:
-                    self._connection.executemany(
-                        "INSERT INTO bigrams VALUES (?, ?)",
-                        [
-                            (bigram, added.lastrowid)
-                            for bigram in _hash_bigrams(source)
-                        ],
-                    )
             execute("COMMIT")
 
     def find(self, source: str) -> Pair | None:
@@ -215,8 +209,8 @@ class TranslationMemory:
             JOIN pairs USING (id)"""
         with self._explain_errors():
             sources = self._connection.execute(query, bigrams).fetchall()
-        matcher = difflib.SequenceMatcher(None, autojunk=False)
-        matcher.set_seq2(split_words(source))
+        words = split_words(source)
+        matcher = difflib.SequenceMatcher(b=words, autojunk=False)
         rated = []
         for (candidate,) in sources:
             matcher.set_seq1(split_words(candidate))

@@ -43,15 +43,14 @@ _SHAPE = {
 class QualityEstimate:
     """Estimates the probability that a translation is in the better half.
 
-    That is the half with a sentence chrF of at least `median_chrf`, the median
-    of the translations that it was fitted on. The estimate is a logistic
-    regression on the features of `measure_features`, or 0 for a translation
-    with an alarm.
+    That half has a sentence chrF of at least `median_chrf`. The estimate is a
+    logistic regression on the features of `measure_features`, or 0 for a
+    translation with an alarm.
     """
 
     step: int  # of the checkpoint
     num_pairs: int
-    median_chrf: float
+    median_chrf: float  # of the translations that it was fitted on
     weights: list  # of the features
     usual: list  # weights of 1 and log tokens for the usual second feature
     deviation: float  # standard deviation from the usual one
@@ -191,12 +190,12 @@ def describe_quality(quality, estimates, chrf):
         area_under_risks(order, risks)
         for order in (estimates, np.full(len(risks), 0.5), chrf)
     ]
-    rows = [["kept, by estimate", "sentences", "mean chrF"]]
+    rows = [("kept, by estimate", "sentences", "mean chrF")]
     order = np.argsort(-estimates, kind="stable")
     for coverage in COVERAGES:
         kept = order[: max(1, round(coverage * len(order)))]
-        rows.append([f"{coverage:.0%}", f"{len(kept):,}"])
-        rows[-1].append(f"{chrf[kept].mean():.1f}")
+        mean = f"{chrf[kept].mean():.1f}"
+        rows.append((f"{coverage:.0%}", f"{len(kept):,}", mean))
     return [
         f"Quality, fitted on {quality.num_pairs:,} pairs at step "
         f"{quality.step:,}: calibration error {error:.3f}, area under the "

@@ -5,6 +5,7 @@ import itertools
 import math
 import numbers
 
+from keras_transformer.data.generation.corpora import format_corpus_name
 from keras_transformer.errors import UserError
 from keras_transformer.fields import quote
 
@@ -121,6 +122,31 @@ def tabulate_scores(head, rows, change):
                 line.append(f"{score - others[name]:+.2f}")
         lines.append(line)
     return align_columns([heads, *lines])
+
+
+def scores_by_corpus(texts, hypotheses, others, report):
+    """Returns the lines of a table with a row of scores for each corpus.
+
+    There are none for a single corpus. With `others`, the outputs of another
+    model, each score has its gain over theirs. `report` is like
+    `Problem.report`.
+    """
+    if len(texts.corpora) < 2:
+        return []
+    ends = list(
+        itertools.accumulate(corpus["pairs"] for corpus in texts.corpora)
+    )
+    rows = []
+    for corpus, start, end in zip(texts.corpora, [0, *ends], ends):
+        part = slice(start, end)
+        scores, baseline = (
+            outputs and report(outputs[part], texts.references[part]).scores
+            for outputs in (hypotheses, others)
+        )
+        name = format_corpus_name(corpus["name"], corpus.get("tag"))
+        rows.append(((name, f"{corpus['pairs']:,}"), scores, baseline))
+    # An empty line separates the table from what is printed above it.
+    return ["", *tabulate_scores(["corpus", "sentences"], rows, "gain")]
 
 
 def align_columns(rows):

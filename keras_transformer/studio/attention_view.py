@@ -47,7 +47,7 @@ def _attend(studio, text, target, run, step):
         return None, None
     target = clean_text(model.exact, target, is_target=True)
     if target:
-        (ids,) = model.exact.encode_targets([target])
+        (ids,) = model.exact.encode([target], of_targets=True)
     else:
         ((best, *_),) = model.fast.hypotheses([text])
         ids, target = best.ids, best.text

@@ -120,7 +120,7 @@ def rate_words(
     if not text:
         return {"words": []}
     translation = clean_text(translator, translation, is_target=True)
-    (ids,) = translator.encode_targets([translation])
+    (ids,) = translator.encode([translation], of_targets=True)
     hypothesis = Hypothesis(translation, None, ids)
     (links,) = translator.word_links([text], [[hypothesis]], WORD)
     return {

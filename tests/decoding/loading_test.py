@@ -121,7 +121,7 @@ class PlanTest:
         assert type(checker) is Preparation
         assert checker.prepare(["don't"]) == ["do n't"]
         with pytest.raises(ValueError, match="trees, line 2"):
-            checker.check_translations(["(S (NN a))", "(S"], "trees")
+            checker.check_lengths(["(S (NN a))", "(S"], "trees", True)
 
     @pytest.mark.parametrize(
         "name, file",

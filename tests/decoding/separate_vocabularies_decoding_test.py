@@ -65,7 +65,7 @@ class SeparateVocabulariesDecodingTest:
             assert hypotheses[0].text == kana.decode([hypotheses[0].ids])[0]
         texts = ["a dog", "ことば"]
         assert translator.encode(texts) == latin.encode(texts)
-        assert translator.encode_targets(texts) == kana.encode(texts)
+        assert translator.encode(texts, of_targets=True) == kana.encode(texts)
 
     def test_scores_are_those_of_the_ids(self, translator, latin, kana):
         sources = [
@@ -123,7 +123,7 @@ class SeparateVocabulariesDecodingTest:
     def test_lengths_are_checked_by_the_side(self, run):
         checker = plan_model([run.path]).checker
         # In bytes, each of these letters has three tokens.
-        checker.check_translations(["ことば" * 500])
+        checker.check_lengths(["ことば" * 500], of_targets=True)
         with pytest.raises(ValueError, match="at most"):
             checker.check_lengths(["ことば" * 500])
 
@@ -134,9 +134,9 @@ class SeparateVocabulariesDecodingTest:
         checker = dataclasses.replace(
             plan_model(run.path), reverse=plan_model(reverse.path)
         ).checker
-        checker.check_translations(["ことば" * 500])
+        checker.check_lengths(["ことば" * 500], of_targets=True)
         with pytest.raises(ValueError, match="at most"):
-            checker.check_translations(["a dog " * 1000])
+            checker.check_lengths(["a dog " * 1000], of_targets=True)
 
     def test_words_of_trees_begin_in_the_source(self, tmp_path, latin):
         trees = make_tree_vocabulary(tmp_path / "trees.model")

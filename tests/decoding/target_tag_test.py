@@ -53,7 +53,9 @@ class TargetTagTest:
     def test_targets_are_encoded_without_the_tag(self, translator):
         french = tag_translator(translator, "fr")
         for each in french, rerank_translator(french, translator):
-            assert each.encode_targets(TEXTS) == translator.encode(TEXTS)
+            assert each.encode(TEXTS, of_targets=True) == translator.encode(
+                TEXTS
+            )
 
     def test_a_reranker_scores_texts_without_the_tag(self, translator):
         french = tag_translator(translator, "fr")

@@ -131,9 +131,3 @@ class LongTextsTest:
         hypotheses.append(Hypothesis("two women", 0.0))
         (counted,) = translator.count_tokens(["two women"], of_targets=True)
         assert translator.count_written(hypotheses) == [3, counted]
-
-    def test_the_limit_is_that_of_the_training_or_the_users(self, translator):
-        limit = translation.limit_part_tokens
-        assert limit(translator) == HPARAMS.max_length
-        assert limit(translator, 7) == 7
-        assert limit(translator, 10**6) == 4096

@@ -3,7 +3,7 @@
 import dataclasses
 
 from keras_transformer.decoding.test_sets import Texts
-from keras_transformer.scoring.by_corpus import scores_by_corpus
+from keras_transformer.scoring.report import scores_by_corpus
 from keras_transformer.scoring.translations import bleu_report
 
 REFERENCES = ["a small red house by the sea", "the old dog sleeps in the sun"]

@@ -234,7 +234,7 @@ class AttentionTest:
         translator = studio.get_model().exact
         (attention,) = translator.engine.attend(
             translator.encode([TEXT]),
-            translator.encode_targets(["x y"]),
+            translator.encode(["x y"], of_targets=True),
         )
         for kind in page.data["kinds"]:
             assert not kind["weights"]

@@ -80,8 +80,8 @@ def plan_batches(costs, budget, num_threads=1, fit_rows=lambda rows: rows):
 class BatchRunner:
     """Runs batches side by side, and halves those that do not fit into memory.
 
-    Batches are planned for a budget, which estimates the memory. The size that
-    fits is remembered as a share of the budget, so it holds for other budgets.
+    Batches are planned for a budget. The size that fits is remembered as a
+    share of it, so it holds for other budgets.
     """
 
     def __init__(self, num_threads):
@@ -153,18 +153,16 @@ class BatchRunner:
 def run_in_parallel(function, items, num_threads):
     """Returns an iterator of results, in the order of the items.
 
-    A decoding step consists of many small operations, which gain little from a
-    second core. Two batches at once on a core each are 1.4 times as fast as one
-    after the other on both cores. Threads suffice, because the backends release
-    Python's lock while they compute.
+    The small operations of a decoding step gain little from a second core, so
+    two batches on a core each are 1.4 times as fast as one after the other on
+    both. The backends release Python's lock while they compute.
     """
     if num_threads == 1:
         # No pool: a caller that stops early leaves the other items untouched.
         return map(function, items)
     pool = futures.ThreadPoolExecutor(num_threads)
     results = pool.map(function, items)
-    # The threads end after the last item. If the caller stops early, items that
-    # have not begun are dropped.
+    # If the caller stops early, items that have not begun are dropped.
     pool.shutdown(wait=False)
     return results
 

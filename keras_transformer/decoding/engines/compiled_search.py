@@ -41,15 +41,13 @@ class Replica:
         self._free_bytes = read_free_bytes(device)
         self._compiled = {}  # by `DecodeOptions` and by alpha
 
-    def search(self, options, vocabularies=None):
+    def search(self, options, vocabularies):
         """Returns the compiled search, constrained to trees for a parser."""
         # The limits of the outputs are arrays, so one search serves them all.
         options = options.replace(extra_length=0)
         if options not in self._compiled:
-            targets, constraint = None, None
-            if vocabularies:
-                sources, targets = vocabularies
-                constraint = make_constraint(options, targets, sources)
+            sources, targets = vocabularies
+            constraint = make_constraint(options, targets, sources)
             self._compiled[options] = compile_search(
                 self.model, options, targets, constraint, self._device
             )
@@ -75,19 +73,15 @@ class Replica:
         return self._compiled[alpha]
 
     def count_cache_positions(self, options):
+        """Returns how many positions the caches of a batch may hold."""
         if self._free_bytes is None:
             return count_processor_positions(self.model)
-        return count_cache_positions(
-            self._free_bytes, count_position_bytes(self.model, options)
-        )
+        position_bytes = count_position_bytes(self.model, options)
+        return max(1, int(HELD_SHARE * self._free_bytes / position_bytes))
 
 
 def load_replicas(load_model):
-    """Loads a model once for each device that decodes.
-
-    These are all GPUs of the machine, or all processors that the backend was
-    told to divide the machine's processor into.
-    """
+    """Loads a model once for each device that the backend shows."""
     devices = keras.distribution.list_devices()
     if devices == ["cpu:0"]:
         devices = [None]
@@ -104,8 +98,8 @@ def compile_search(
     """Makes a function that translates batches with a model.
 
     The function reads the current weights, so it can be used during training.
-    TensorFlow compiles it once for all shapes. JAX compiles it for each shape,
-    so batches are padded to a few shapes there, which changes no result.
+    TensorFlow compiles it once for all shapes, JAX for each of a few shapes, to
+    which batches are padded.
 
     Terms need the vocabulary of the targets. The constraint is a
     `TreeConstraint` or None. The function takes the int32 arrays of
@@ -178,14 +172,11 @@ def compile_near_search(model, options):
         pairs = [pair for pairs in pairs_of_rows for pair in pairs]
         states = ops.convert_to_numpy(compute_states(*map(pad, zip(*pairs))))
         states = iter(states.astype("float32"))
-        rows = [
-            [next(states)[: len(target)] for _, target in pairs]
-            for pairs in pairs_of_rows
-        ]
         ids = pad([sum((t for _, t in pairs), []) for pairs in pairs_of_rows])
         keys = np.zeros((*ids.shape, model.d_model), "float32")
-        for row, arrays in zip(keys, rows):
-            joined = np.concatenate(arrays)
+        for row, pairs in zip(keys, pairs_of_rows):
+            of_row = [next(states)[: len(target)] for _, target in pairs]
+            joined = np.concatenate(of_row)
             row[: len(joined)] = joined
         found = search(inputs, limits, ids, keys)
         return tuple(map(ops.convert_to_numpy, found))
@@ -194,11 +185,10 @@ def compile_near_search(model, options):
 
 
 def compile_scoring(model, alpha, device=None):
-    """Makes a function that scores batches of translations.
+    """Makes a function that scores batches as the search would.
 
     It takes int32 source ids of shape `(batch, input_len)` and target ids of
-    shape `(batch, target_len)`, both with the end id. It returns the scores
-    that the search would give, a list of float.
+    shape `(batch, target_len)`, both with the end id, and returns a list.
     """
 
     def score(inputs, targets):
@@ -311,15 +301,6 @@ def count_processor_positions(model):
     """
     widest = max(one.d_model for one in model.list_models())
     return batching.CACHE_POSITIONS * max(1, 512 // max(128, widest))
-
-
-def count_cache_positions(free_bytes, position_bytes):
-    """Returns how many positions the caches of a batch may hold on a GPU.
-
-    >>> count_cache_positions(free_bytes=8_000_000_000, position_bytes=25_000)
-    40000
-    """
-    return max(1, int(HELD_SHARE * free_bytes / position_bytes))
 
 
 def count_position_bytes(model, options):

@@ -45,10 +45,14 @@ class TargetTag(Step):
         self._word = word = make_tag_word(tag, self._codes)
         # One token for the tag, and one for the end.
         if codec.count_tokens([word]) != [2]:
+            remedy = f"a language of the model: {', '.join(self._codes or ())}."
+            if not self._codes:
+                remedy = "a tag that kt-datagen was given, such as fr in "
+                remedy += "--train=news.en,news.fr@fr."
             raise UserError(
                 "`target_language` must be a tag that the model was trained "
                 f"with. Received: {tag}, but {word} has no id in the "
-                f"vocabulary. {_suggest_tags(self._codes)}"
+                f"vocabulary. Name {remedy}"
             )
 
     def prepare(self, texts):
@@ -57,15 +61,6 @@ class TargetTag(Step):
     def finish_links(self, links):
         place = len(self._word) + 1  # after the tag and a space
         return links.drop_source(place)
-
-
-def _suggest_tags(codes):
-    if codes:
-        return f"Name a language of the model: {', '.join(codes)}."
-    return (
-        "Name a tag that kt-datagen was given, such as fr in "
-        "--train=news.en,news.fr@fr."
-    )
 
 
 class FinalEmoji(Step):

@@ -163,9 +163,7 @@ def check_term_lengths(glossary, count_tokens):
     `count_tokens` is a method of a translator. A model that must write a term
     of hundreds of tokens repeats it until its translation is full.
     """
-    terms = sorted(
-        {target or source for source, target in glossary.terms.items()}
-    )
+    terms = sorted({target or term for term, target in glossary.terms.items()})
     for term, num_tokens in zip(terms, count_tokens(terms, of_targets=True)):
         if num_tokens - 1 > MAX_TERM_TOKENS:  # the end is counted
             raise UserError(
@@ -178,15 +176,16 @@ def check_term_lengths(glossary, count_tokens):
 def find_missing_terms(glossary, texts, hypotheses, normalize=str):
     """Returns the terms of each text whose hypotheses lack one of them.
 
-    The list of any other text is empty, and it keeps its hypotheses. Only texts
-    with a list of terms need a second search, under the constraint.
-    `normalize` is a method of the model's codec.
+    The list of any other text is empty: it needs no second search. `normalize`
+    is a method of the model's codec.
     """
     terms = [
         list(map(normalize, glossary.find(normalize(text)))) for text in texts
     ]
     return [
-        required if not all(holds(one.text, required) for one in each) else []
+        required
+        if any(find_lacking(one.text, required) for one in each)
+        else []
         for required, each in zip(terms, hypotheses)
     ]
 
@@ -194,9 +193,8 @@ def find_missing_terms(glossary, texts, hypotheses, normalize=str):
 def merge_hypotheses(constrained, free, terms):
     """Puts the hypotheses of both searches together, best first.
 
-    Hypotheses of the free search that hold the terms stay among the best, since
-    both searches give the same scores. A text without terms keeps the free
-    hypotheses; any other gets as many as the constrained search found.
+    Free hypotheses that hold the terms stay among the best, as many as the
+    constrained search found. A text without terms keeps the free ones.
     """
     merged = []
     for found, others, required in zip(constrained, free, terms):
@@ -205,7 +203,7 @@ def merge_hypotheses(constrained, free, terms):
             kept = [
                 one
                 for one in others
-                if one.text not in texts and holds(one.text, required)
+                if not (one.text in texts or find_lacking(one.text, required))
             ]
             best_first = sorted([*found, *kept], key=lambda one: -one.score)
             others = best_first[: len(found)]
@@ -213,23 +211,18 @@ def merge_hypotheses(constrained, free, terms):
     return merged
 
 
-def holds(translation, terms):
-    """Tells whether a translation has all terms as whole words.
-
-    A term in a script without spaces may be anywhere.
-
-    A term that is part of another one is needed once more than that one.
-
-    >>> holds("the kinase is a protein kinase", ["protein kinase", "kinase"])
-    True
-    >>> holds("a protein kinase", ["protein kinase", "kinase"])
-    False
-    """
-    return not find_lacking(translation, terms)
-
-
 def find_lacking(translation, terms):
-    """Returns the terms that a translation has too seldom, see `holds`."""
+    """Returns the terms that a translation lacks as whole words.
+
+    A term in a script without spaces may be anywhere. A term that is part of
+    another one is needed once more than that one.
+
+    >>> terms = ["protein kinase", "kinase"]
+    >>> find_lacking("the kinase is a protein kinase", terms)
+    []
+    >>> find_lacking("a protein kinase", terms)
+    ['kinase']
+    """
     return [
         term
         for term in dict.fromkeys(terms)

@@ -248,16 +248,11 @@ def make_mask(placeholders, glossary, codec):
     translated as a term, or a term would become the placeholder.
     """
     terms = glossary.terms if glossary else {}
-    targets = filter(None, terms.values())
-    words = WORD.findall("\n".join([*terms, *targets]))
+    words = WORD.findall("\n".join([*terms, *filter(None, terms.values())]))
     # A small term may begin with a capital letter at the start of a text, and
     # a stand-in may have an ending.
-    words = {*words, *map(str.capitalize, words)}
-    taken = {
-        name
-        for name in STAND_INS
-        if any(word.startswith(name) for word in words)
-    }
+    words = [*words, *map(str.capitalize, words)]
+    taken = [n for n in STAND_INS if any(word.startswith(n) for word in words)]
     options = {"taken": taken, "normalize": codec.normalize}
     if placeholders.unknown:
         pieces = codec.vocabulary.all_pieces()[FIRST_SYMBOL_ID:]

@@ -104,7 +104,7 @@ class Consensus(Step):
         weights = self._weigh(hypotheses)
         tree = consensus.find_consensus(trees, weights, chart)
         score = consensus.estimate_f1(tree, trees, weights, chart)
-        (ids,) = self._parser.encode_targets([str(tree)])
+        (ids,) = self._parser.encode([str(tree)], of_targets=True)
         return Hypothesis(str(tree), score, ids)
 
     def _weigh(self, hypotheses):

@@ -5,11 +5,8 @@ import functools
 import itertools
 import logging
 
+from keras_transformer.decoding.engines import engine as engines
 from keras_transformer.decoding.engines import keras_engine
-from keras_transformer.decoding.engines.engine import AttentiveEngine
-from keras_transformer.decoding.engines.engine import Codec
-from keras_transformer.decoding.engines.engine import find_unsupported
-from keras_transformer.decoding.engines.engine import length_limit
 from keras_transformer.files.quiet import silence
 from keras_transformer.formats.ctranslate2.engine import CTRANSLATE2
 
@@ -27,7 +24,7 @@ AUTOMATIC = dataclasses.replace(ON_CTRANSLATE2, supports=_SHARED)
 _log = logging.getLogger(__name__)
 
 
-class AutomaticEngine(AttentiveEngine):
+class AutomaticEngine(engines.AttentiveEngine):
     """Searches with CTranslate2, and with Keras where that is needed.
 
     CTranslate2 lacks repeatable samples, the states and attention of all heads,
@@ -46,22 +43,16 @@ class AutomaticEngine(AttentiveEngine):
         self.trained_length = fast.trained_length
         self.num_threads = fast.num_threads
         # The codec of a run, which takes longer texts.
-        self.codec = Codec(fast.codec.vocabularies)
+        self.codec = engines.Codec(fast.codec.vocabularies)
 
     def search(self, sentences, options, scored=True):
         request = {
             "glossary": sentences.terms,
             "temperature": options.temperature,
         }
-        if find_unsupported(AUTOMATIC, request):
+        if engines.find_unsupported(AUTOMATIC, request):
             return self._keras_engine.search(sentences, options, scored)
-        prefixes = sentences.prefixes or itertools.repeat(())
-        limits = [
-            length_limit(len(source), len(prefix) + 1, options.extra_length)
-            if source
-            else 0
-            for source, prefix in zip(sentences.sources, prefixes)
-        ]
+        limits = sentences.limit_lengths(options.extra_length)
         return itertools.chain.from_iterable(
             engine.search(
                 sentences._replace(sources=_keep(sentences.sources, numbers)),

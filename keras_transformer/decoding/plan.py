@@ -29,9 +29,7 @@ from keras_transformer.formats.ctranslate2 import engine as ctranslate2
 from keras_transformer.formats.saved_model import engine as saved_model
 from keras_transformer.memory.store import TranslationMemory
 from keras_transformer.parsing.target_text import find_linearization
-from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.run_directory import find_steps
-from keras_transformer.runs.run_directory import open_runs
+from keras_transformer.runs import run_directory
 from keras_transformer.scoring.quality import QualityEstimate
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
 from keras_transformer.search.options import DecodeOptions
@@ -254,14 +252,14 @@ def plan_runs(
 ) -> Plan:
     """Plans as `plan_model` does, but refuses an exported model."""
     for one in exported.list_directories(path):
-        RunDirectory(one)
+        run_directory.RunDirectory(one)
     return plan_model(path, step, engine, request=request)
 
 
 def _plan_backend(paths, step, engine, precision, request):
     """Returns the fields of the plan of runs."""
-    runs = open_runs(paths)
-    steps = find_steps(runs, step)
+    runs = run_directory.open_runs(paths)
+    steps = run_directory.find_steps(runs, step)
     name, reason = _choose_engine(runs, engine, precision, request)
     capabilities = keras_engine.RUN
     if len(runs) > 1:

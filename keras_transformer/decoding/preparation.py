@@ -10,7 +10,6 @@ import numpy as np
 
 from keras_transformer import fields
 from keras_transformer.decoding.engines.engine import check_capabilities
-from keras_transformer.decoding.engines.engine import length_limit
 from keras_transformer.decoding.steps import check_translates
 from keras_transformer.decoding.steps.affixes import TargetTag
 from keras_transformer.decoding.steps.glossary import Glossary
@@ -260,18 +259,3 @@ class Preparation:
             tags = [s.tag for s in self.steps if isinstance(s, TargetTag)]
             others = {"prefixes": call.prefixes, "tag": "".join(tags)}
             check_protect(call.protect, self.linearization, **others)
-
-    def limit_lengths(
-        self,
-        sources: list[list[int]],
-        prefixes: list[list[int]] | None,
-        options: DecodeOptions,
-    ) -> list[int]:
-        """Returns the maximum lengths of the translations of encoded texts."""
-        limits = [
-            length_limit(
-                len(source) or 1, len(prefix) + 1, options.extra_length
-            )
-            for source, prefix in zip(sources, prefixes or itertools.repeat(()))
-        ]
-        return [min(limit, self.max_length or limit) for limit in limits]

@@ -10,16 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_transformer.decoding import preparation
 from keras_transformer.decoding.engines.engine import Engine
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.engines.engine import Sentences
 from keras_transformer.decoding.engines.engine import check_capabilities
 from keras_transformer.decoding.plan import plan_model
-from keras_transformer.decoding.preparation import Call
-from keras_transformer.decoding.preparation import Window
-from keras_transformer.decoding.preparation import finish_hypotheses
-from keras_transformer.decoding.preparation import prepare_texts
-from keras_transformer.decoding.preparation import read_windows
 from keras_transformer.decoding.repair import repair_translations
 from keras_transformer.decoding.selection import sort_by_agreement
 from keras_transformer.decoding.steps import Step
@@ -245,7 +241,7 @@ class Translator(TranslationModel):
             List of `Hypothesis` for each text, best first.
         """
         extras = Extras(warns=repair, repairs=repair)
-        for window in read_windows(texts, prefixes, start):
+        for window in preparation.read_windows(texts, prefixes, start):
             for translation in self.translate_window(
                 window, report, extras=extras, **arguments
             ):
@@ -253,7 +249,7 @@ class Translator(TranslationModel):
 
     def translate_window(
         self,
-        window: Window,
+        window: preparation.Window,
         report: Callable[[int], object] | None = None,
         seed: int = 0,
         glossary: Glossary | None = None,
@@ -269,11 +265,13 @@ class Translator(TranslationModel):
         ask for more than hypotheses. All else is as in `__call__`.
         """
         options = self.change_options(**options)
-        call = Call(options, window.prefixes, seed, glossary, protect)
+        call = preparation.Call(
+            options, window.prefixes, seed, glossary, protect
+        )
         self.check_call(call)
         steps = self.combine_steps(call)
         texts, long = self._set_aside(window.texts, extras.max_tokens)
-        prepared, memories = prepare_texts(steps, texts)
+        prepared, memories = preparation.prepare_texts(steps, texts)
         sources = self.codec.encode(prepared, window.start)
         prefixes = self.codec.encode_prefixes(window.prefixes, window.start)
         search: Callable = functools.partial(
@@ -289,10 +287,12 @@ class Translator(TranslationModel):
             hypotheses = enforce_terms(
                 self, call, window, prepared, sources, hypotheses, search
             )
-        hypotheses = finish_hypotheses(steps, hypotheses, memories)
+        hypotheses = preparation.finish_hypotheses(steps, hypotheses, memories)
         if self.reranker:
             hypotheses = self.reranker.reorder(texts, hypotheses, options)
-        limits = self.limit_lengths(sources, prefixes, options)
+        limits = Sentences(sources, prefixes).limit_lengths(
+            options.extra_length, self.max_length
+        )
         translations = self.describe(texts, hypotheses, limits, call, extras)
         translations = repair_translations(
             self, window, translations, call, extras
@@ -350,7 +350,7 @@ class Translator(TranslationModel):
             return options
         return options.replace(num_hypotheses=options.num_beams)
 
-    def combine_steps(self, call: Call) -> list[Step]:
+    def combine_steps(self, call: preparation.Call) -> list[Step]:
         """Returns the steps of a call."""
         if not call.protect:
             return self.steps

@@ -4,10 +4,7 @@ import difflib
 import re
 import typing
 
-from keras_transformer.memory.store import WORD
-from keras_transformer.memory.store import Match
-from keras_transformer.memory.store import TranslationMemory
-from keras_transformer.memory.store import split_words
+from keras_transformer.memory import store
 
 # On software text that people translated in order, these gained most.
 MIN_SIMILARITY = 0.6
@@ -26,11 +23,11 @@ class Recalled(typing.NamedTuple):
     """A translation that comes from a memory, and the pair behind it."""
 
     target: str
-    match: Match
+    match: store.Match
 
 
 def recall(
-    memory: TranslationMemory, source: str, translation: str
+    memory: store.TranslationMemory, source: str, translation: str
 ) -> Recalled | None:
     """Returns the last correction of a sentence, or of one like it, or None.
 
@@ -38,7 +35,7 @@ def recall(
     sentence that fits. `fit_target` explains this, and `translation`.
     """
     if pair := memory.find(source):
-        return Recalled(pair.target, Match(pair, 1.0))
+        return Recalled(pair.target, store.Match(pair, 1.0))
     for match in memory.find_similar(source, _NUM_CANDIDATES, MIN_SIMILARITY):
         if target := fit_target(*match.pair[:2], source, translation):
             return Recalled(target, match)
@@ -60,10 +57,10 @@ def fit_target(
     >>> fit_target("Use tcl 8.", "Usate tcl 8.", "Use it 9.", "Usalo 9.")
     """
     stored, new = (
-        list(WORD.finditer(text)) for text in (stored_source, source)
+        list(store.WORD.finditer(text)) for text in (stored_source, source)
     )
     words = [[word[0] for word in side] for side in (stored, new)]
-    known = set(split_words(translation))
+    known = set(store.split_words(translation))
     names: dict[str, str] = {}
     matcher = difflib.SequenceMatcher(a=words[0], b=words[1], autojunk=False)
     for kind, *places in matcher.get_opcodes():
@@ -94,6 +91,6 @@ def fit_target(
     exchanged = [pattern.sub(lambda match: names[match[0]], x) for x in sides]
     found = [sorted(pattern.findall(side)) for side in sides]
     # What does not turn one source into the other would mistake the target.
-    if found[0] != found[1] or split_words(exchanged[0]) != words[1]:
+    if found[0] != found[1] or store.split_words(exchanged[0]) != words[1]:
         return None
     return exchanged[1]

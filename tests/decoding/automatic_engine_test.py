@@ -210,8 +210,7 @@ class AutomaticEngineTest:
     def test_a_text_beyond_the_positions_of_ctranslate2(self, translators):
         fast, _ = translators
         assert fast.max_tokens > fast.engine._fast.max_length
-        options = fast.change_options(extra_length=9_000)
-        assert fast.limit_lengths([[5, 1]], None, options) == [9_002]
+        assert fast.max_length is None
 
     def test_a_long_text_moves_no_other_to_keras(
         self, translators, monkeypatch

@@ -52,22 +52,29 @@ class Sentences(typing.NamedTuple):
 
     def make_arrays(self, batch, extra_length):
         """Returns the arguments of `compile_search`'s function for a batch."""
-        sources = [self.sources[i] for i in batch]
-        prefixes = [self.prefixes[i] if self.prefixes else [] for i in batch]
-        limits = [
-            length_limit(len(source), len(prefix) + 1, extra_length)
-            for source, prefix in zip(sources, prefixes)
-        ]
-        terms = None
-        if self.terms:
-            terms = _pad_terms([self.terms[i] for i in batch])
+        sources, prefixes, terms = (
+            side and [side[i] for i in batch]
+            for side in (self.sources, self.prefixes, self.terms)
+        )
+        limits = Sentences(sources, prefixes).limit_lengths(extra_length)
         return (
             pad(sources),
             np.array(limits, "int32"),
-            pad(prefixes) if self.prefixes else None,
+            prefixes and pad(prefixes),
             None if self.seeds is None else self.seeds[batch],
-            terms,
+            terms and _pad_terms(terms),
         )
+
+    def limit_lengths(self, extra_length, max_length=None):
+        """Returns the maximum number of tokens of each translation."""
+        # A prefix can be longer than its source, and lacks an end.
+        limits = [
+            max(len(source), len(prefix) + 1) + extra_length
+            for source, prefix in zip(
+                self.sources, self.prefixes or itertools.repeat(())
+            )
+        ]
+        return [min(limit, max_length or limit) for limit in limits]
 
 
 class Hypothesis(typing.NamedTuple):
@@ -290,14 +297,6 @@ def check_lengths(texts, lengths, max_tokens, start=0, name="sentence"):
                 f"Received: {name} {number} with {length:,}, {text[:20]!r}... "
                 "Put one sentence on a line."
             )
-
-
-def length_limit(source_len, prefix_len, extra_length):
-    """Returns the maximum number of tokens of a translation.
-
-    Both lengths count an end. A prefix can be longer than its source.
-    """
-    return max(source_len, prefix_len) + extra_length
 
 
 def _pad_terms(terms):

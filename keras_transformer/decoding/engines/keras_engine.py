@@ -1,31 +1,25 @@
 """Searches with the model of a run, or an ensemble of runs, on Keras."""
 
-import numpy as np
-
 from keras_transformer.data.generation.token_arrays import pad
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.decoding.engines import batching
+from keras_transformer.decoding.engines import engine
 from keras_transformer.decoding.engines.attention import compute_attention
 from keras_transformer.decoding.engines.attention import find_links
-from keras_transformer.decoding.engines.engine import AttentiveEngine
-from keras_transformer.decoding.engines.engine import Capabilities
-from keras_transformer.decoding.engines.engine import Codec
-from keras_transformer.decoding.engines.engine import Hypothesis
-from keras_transformer.decoding.engines.engine import length_limit
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 
 _NEAR_ROWS = 16  # sentences, each with the states of some translations
 _SUPPORTED = ("checkpoints", "choice_of_samples", "glossary", "placeholders")
 _SUPPORTED += ("prefixes", "reranking", "samples", "seeds")
-ENSEMBLE = Capabilities("An ensemble", "one of its runs", _SUPPORTED)
+ENSEMBLE = engine.Capabilities("An ensemble", "one of its runs", _SUPPORTED)
 # Only a single model has attention that can be shown.
-RUN = Capabilities(
+RUN = engine.Capabilities(
     "A run", "another run", (*_SUPPORTED, "attention", "word_links")
 )
 
 
-class KerasEngine(AttentiveEngine):
+class KerasEngine(engine.AttentiveEngine):
     """Searches with a model on each device of the machine.
 
     The search is compiled at the first call. It reads the current weights of
@@ -50,7 +44,7 @@ class KerasEngine(AttentiveEngine):
         replicas=None,
     ):
         self.model = model
-        self.codec = Codec(
+        self.codec = engine.Codec(
             Vocabularies(source_vocabulary or vocabulary, vocabulary)
         )
         self.capabilities = ENSEMBLE if len(model.list_models()) > 1 else RUN
@@ -126,13 +120,10 @@ class KerasEngine(AttentiveEngine):
         order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
         for start in range(0, len(order), _NEAR_ROWS):
             batch = order[start : start + _NEAR_ROWS]
-            own = [sources[i] for i in batch]
-            limits = [
-                length_limit(len(one), 1, options.extra_length) for one in own
-            ]
-            found = search(
-                pad(own), np.array(limits, "int32"), [pairs[i] for i in batch]
+            arrays = engine.Sentences(sources).make_arrays(
+                batch, options.extra_length
             )
+            found = search(*arrays[:2], [pairs[i] for i in batch])
             rows += zip(batch, self.codec.decode(read_hypotheses(*found)))
         return [row for _, row in sorted(rows, key=lambda each: each[0])]
 
@@ -198,7 +189,7 @@ def read_hypotheses(sequences, scores):
     # A score of -inf marks a hypothesis that does not exist.
     return [
         [
-            Hypothesis("", score, cut_after_end(sequence.tolist()))
+            engine.Hypothesis("", score, cut_after_end(sequence.tolist()))
             for sequence, score in zip(*row)
             if score > float("-inf")
         ]

@@ -17,7 +17,6 @@ from keras_transformer.decoding.engines.engine import AttentiveEngine
 from keras_transformer.decoding.engines.engine import Capabilities
 from keras_transformer.decoding.engines.engine import Codec
 from keras_transformer.decoding.engines.engine import count_cores
-from keras_transformer.decoding.engines.engine import length_limit
 from keras_transformer.errors import UserError
 from keras_transformer.errors import is_out_of_memory
 from keras_transformer.files import reading
@@ -146,17 +145,14 @@ class CTranslate2Engine(AttentiveEngine):
         if options.temperature and sentences.seeds is not None:
             # One seed for all sentences, that of the first one.
             search = self._new_search(*sentences.seeds[:1])
-        sources, prefixes = sentences.sources, sentences.prefixes
+        sources = sentences.sources
+        prefixes = sentences.prefixes or [[]] * len(sources)
+        limits = sentences.limit_lengths(options.extra_length, self.max_length)
         batch = [i for i, source in enumerate(sources) if source]
-        requests = []
-        for i in batch:
-            prefix = prefixes[i] if prefixes else []
-            limit = length_limit(
-                len(sources[i]), len(prefix) + 1, options.extra_length
-            )
-            limit = min(limit, self.max_length)
-            request = ctranslate2_search.Request(sources[i], prefix, limit)
-            requests.append(request)
+        requests = [
+            ctranslate2_search.Request(sources[i], prefixes[i], limits[i])
+            for i in batch
+        ]
         # CTranslate2 forms and runs its batches itself.
         yield batch, search(requests, options, scored)
 

@@ -66,11 +66,11 @@ class Monitor:
             import prometheus_client
 
             self._registry = prometheus_client.CollectorRegistry()
-            for kind, name, *texts in _METRICS:
+            for kind, metric, *texts in _METRICS:
                 options = {"buckets": _BUCKETS} if kind == "Histogram" else {}
                 make = getattr(prometheus_client, kind)
-                self._metrics[name] = make(
-                    f"kt_{name}", *texts, registry=self._registry, **options
+                self._metrics[metric] = make(
+                    f"kt_{metric}", *texts, registry=self._registry, **options
                 )
         self._log = None if access_log is None else _Log(access_log)
 

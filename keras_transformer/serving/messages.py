@@ -6,6 +6,7 @@ a client of text models uses. They are loaded from its compiled form, because
 the Python code that `protoc` writes depends on the version of protobuf.
 """
 
+import itertools
 import math
 import pathlib
 
@@ -136,12 +137,13 @@ def has_more_fields(content, max_fields, max_items):
         (None, max_items),
     ]
     try:
-        return _has_more_than(levels, iter(range(2 * max_items)), content)
+        rest = iter(range(2 * max_items))
+        return _has_more_than(levels, rest, content, 0, len(content))
     except IndexError:
         return False
 
 
-def _has_more_than(levels, rest, content, *place):
+def _has_more_than(levels, rest, content, start, stop):
     """Returns whether a message, or one inside it, has too many fields.
 
     For each level of messages, `levels` holds the number of the field with the
@@ -149,28 +151,23 @@ def _has_more_than(levels, rest, content, *place):
     item for each field that may still follow on any level.
     """
     (inner_field, maximum), *inner_levels = levels
-    fields = _list_fields(content, *place)
-    for number, (field, *inner_place) in enumerate(fields):
-        if number >= maximum or next(rest, None) is None:
-            return True
-        if field == inner_field and _has_more_than(
-            inner_levels, rest, content, *inner_place
-        ):
-            return True
-    return False
-
-
-def _list_fields(content, start=0, stop=None):
-    """Yields the number of each field of a message, its start and its stop."""
-    stop = len(content) if stop is None else min(stop, len(content))
-    while start < stop:
+    stop = min(stop, len(content))
+    for number in itertools.count(1):
+        if start >= stop:
+            return False
         tag, start = _read_varint(content, start)
         size = _FIXED_SIZES.get(tag & 7, 0)
         if tag & 7 == 2:
             size, start = _read_varint(content, start)
         elif tag & 7 not in _FIXED_SIZES:
             _, start = _read_varint(content, start)
-        yield tag >> 3, start, start + size
+        if number > maximum or next(rest, None) is None:
+            return True
+        place = start, start + size
+        if tag >> 3 == inner_field and _has_more_than(
+            inner_levels, rest, content, *place
+        ):
+            return True
         start += size
 
 

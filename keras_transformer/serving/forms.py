@@ -103,11 +103,6 @@ def _join_repeated(fields):
     }
 
 
-def read_key(content_type, body):
-    """Returns the key in the body of a request, or None."""
-    return read_fields(content_type, body).get("api_key")
-
-
 class Options(typing.NamedTuple):
     """What a request asks for; sentences with equal options share a batch."""
 

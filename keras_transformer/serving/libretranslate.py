@@ -20,7 +20,6 @@ from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.forms import File
 from keras_transformer.serving.forms import Options
 from keras_transformer.serving.forms import check_texts
-from keras_transformer.serving.forms import read_fields
 from keras_transformer.serving.forms import read_number
 from keras_transformer.serving.forms import read_options
 from keras_transformer.serving.forms import read_texts
@@ -53,9 +52,8 @@ class LibreTranslate:
         self._memories = memories or {}
         self.pairs = pairs
         self.files = TranslatedFiles()
-        # Functions that read the requests of a path. They take the content
-        # type, the server's address and the body, and return a generator that
-        # `RestApp` runs.
+        # Functions that read the requests of a path. They take the fields and
+        # the server's address, and return a generator that `RestApp` runs.
         self.readers = {
             "/translate": self._translate,
             "/translate_file": self._translate_file,
@@ -144,12 +142,8 @@ class LibreTranslate:
             ]
         return results
 
-    def _translate(self, content_type, address, body):
-        """Reads POST /translate, as `RestApp` asks.
-
-        Texts are divided into sentences, and keep what is between them.
-        """
-        request = read_fields(content_type, body)
+    def _translate(self, request, address):
+        # Texts are divided into sentences, and keep what is between them.
         number = read_number(request.get("alternatives"))
         format = request.get("format") or "text"
         if format not in _FORMATS:
@@ -188,9 +182,7 @@ class LibreTranslate:
             response["pivot"] = ", ".join(sorted(pivots))
         return dump(response)
 
-    def _translate_file(self, content_type, address, body):
-        """Reads POST /translate_file, as `RestApp` asks."""
-        request = read_fields(content_type, body)
+    def _translate_file(self, request, address):
         file, suffixes = request.get("file"), _list_suffixes()
         if not isinstance(file, File):
             raise InvalidRequest(
@@ -220,16 +212,13 @@ class LibreTranslate:
         path = self.files.add(file.name, target, found.texts[0].encode())
         return dump({"translatedFileUrl": address + path})
 
-    def _detect(self, content_type, address, body):
-        """Reads POST /detect, as `RestApp` asks."""
-        request = read_fields(content_type, body)
+    def _detect(self, request, address):
         text = "\n".join(read_texts(request.get("q")))
         encode(text)
         yield from ()  # it needs no model
         return dump(_find_guesses(text)[:5])
 
-    def _correct(self, content_type, address, body):
-        """Reads POST /correct, as `RestApp` asks."""
+    def _correct(self, request, address):
         if not self._memories or not self._needs_key:
             missing = "--memory" if self._needs_key else "--api_keys"
             raise RequestError(
@@ -238,7 +227,6 @@ class LibreTranslate:
                 f"Received: one to a server without {missing}. Ask the "
                 "operator for it.",
             )
-        request = read_fields(content_type, body)
         texts = [read_texts(request.get(name), name) for name in ("q", "s")]
         for side in texts:
             check_texts(side, "text")

@@ -10,7 +10,6 @@ from keras_transformer.serving.asgi import Response
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.forms import check_texts
-from keras_transformer.serving.forms import read_fields
 from keras_transformer.serving.json_tensors import dump
 
 MODELS = "/v1/models"
@@ -50,9 +49,7 @@ class OpenAI:
         models = [{"id": name, **model} for name in self._pairs]
         return {"object": "list", "data": models}
 
-    def _complete(self, content_type, address, body):
-        """Reads POST /v1/chat/completions, as `RestApp` asks."""
-        request = read_fields("application/json", body)
+    def _complete(self, request, address):
         model = request.get("model")
         languages = isinstance(model, str) and self._pairs.get(model)
         if not languages:

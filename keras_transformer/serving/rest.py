@@ -11,7 +11,6 @@ import urllib.parse
 
 from google.protobuf import json_format
 
-from keras_transformer.serving import forms
 from keras_transformer.serving import json_reader
 from keras_transformer.serving import json_tensors
 from keras_transformer.serving import limits
@@ -24,6 +23,7 @@ from keras_transformer.serving.asgi import send_response
 from keras_transformer.serving.asgi import wait_for
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.forms import read_fields
 from keras_transformer.serving.forms import read_options
 from keras_transformer.serving.libretranslate import LibreTranslate
 from keras_transformer.serving.openai import OpenAI
@@ -182,7 +182,8 @@ class RestApp:
         is_libretranslate = face == "libretranslate"
         if not key and is_libretranslate:
             kind = get_header(scope, "content-type")
-            key = await self._run(body, forms.read_key, kind, body)
+            fields = await self._run(body, read_fields, kind, body)
+            key = fields.get("api_key")
         try:
             self._keys.check(key, self._monitor)
         except RequestError as error:
@@ -211,11 +212,13 @@ class RestApp:
                 405,
             )
         if read:
-            kind, host = (
-                get_header(scope, name) for name in ("content-type", "host")
-            )
-            read = functools.partial(read, kind, f"{scope['scheme']}://{host}")
-            return await self._compute(read, body, receive, True)
+            kind = get_header(scope, "content-type")
+            address = f"{scope['scheme']}://{get_header(scope, 'host')}"
+
+            def read_tool(body):
+                return (yield from read(read_fields(kind, body), address))
+
+            return await self._compute(read_tool, body, receive, True)
         if path.startswith(DOWNLOAD):
             return self._files.find(path)
         page = self._pages[path]()

@@ -24,8 +24,7 @@ def read_correction(memories, needs_key, correction):
     pairs = Pairs({PAIR: Route("translate")})
     tool = LibreTranslate(None, pairs, needs_key, memories)
     fields = {"q": "One.", "s": correction, "source": "en", "target": "es"}
-    read = tool.readers["/correct"]
-    return list(read("application/json", "", json.dumps(fields).encode()))
+    return list(tool.readers["/correct"](fields, ""))
 
 
 class CorrectionsTest:

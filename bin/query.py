@@ -50,7 +50,11 @@ _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 def main(argv):
     from keras_transformer.decoding.steps.glossary import Glossary
     from keras_transformer.serving import client
+    from keras_transformer.serving.keys import read_keys
 
+    api_key = None
+    if FLAGS.api_key_file is not None:
+        api_key = next(iter(read_keys(FLAGS.api_key_file)))
     glossary = Glossary.read(FLAGS.glossary) if FLAGS.glossary else None
     server = client.connect(
         FLAGS.server,
@@ -58,7 +62,7 @@ def main(argv):
         FLAGS.model_name,
         FLAGS.model_version,
         FLAGS.timeout_secs,
-        api_key=None if FLAGS.api_key_file is None else _read_key(),
+        api_key,
     )
     if glossary:
         server([""], [[""]])  # a model that takes no terms is refused at once
@@ -70,12 +74,6 @@ def main(argv):
             print(_CONTROL_CHARACTERS.sub("\ufffd", line) + score_column)
         sys.stdout.flush()  # the next answer may take a while
     server.close()
-
-
-def _read_key():
-    from keras_transformer.serving.keys import read_keys
-
-    return next(iter(read_keys(FLAGS.api_key_file)))
 
 
 def _translate(server, texts, glossary):

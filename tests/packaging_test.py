@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "fields": "",
     "files": "fields",
     "formats": "data decoding.engines fields files hparam model_config parsing "
-    "processor registry runs runs.model_card scoring search serving token_ids "
+    "registry runs runs.model_card scoring search serving token_ids "
     "visualization",
     "hparam": "fields model_config",
     "hparams": "hparam registry",
@@ -53,7 +53,6 @@ MAY_IMPORT = {
     "parsing": "data layers search serialization token_ids transformer",
     "problem": "data scoring",
     "problems": "data parsing problem registry token_ids",
-    "processor": "",
     "registry": "fields hparam problem",
     "runs": "data fields files hparam layers model_config parsing registry "
     "scoring token_ids transformer",
@@ -68,7 +67,7 @@ MAY_IMPORT = {
     "token_ids": "",
     "training": "data decoding decoding.engines fields files formats hparam "
     "hparams layers losses masks metrics model_config optimizers "
-    "processor registry runs runs.model_card scoring search visualization",
+    "registry runs runs.model_card scoring search visualization",
     "transformer": "layers masks serialization",
     "visualization": "data fields files parsing runs scoring token_ids",
 }

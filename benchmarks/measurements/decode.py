@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_transformer.data.generation.token_arrays import pad
 from keras_transformer.decoding.engines import batching
-from keras_transformer.training.backends.memory import process_peak_bytes
+from keras_transformer.files.machine import process_peak_bytes
 from measurements import machine
 
 

@@ -8,7 +8,7 @@ import json
 import sys
 import time
 
-from keras_transformer.training.backends.memory import process_peak_bytes
+from keras_transformer.files.machine import process_peak_bytes
 
 KERNEL_SIZE = 3  # k of the convolutions
 HEAD_WIDTH = 64  # as in the paper's models

@@ -4,6 +4,7 @@ Nothing here imports the backend, so a command that cannot work ends at once.
 """
 
 import contextlib
+import math
 import os
 import time
 
@@ -12,11 +13,13 @@ from keras_transformer.data.vocabulary.bpe_dropout import BpeDropout
 from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
+from keras_transformer.files.machine import machine_bytes
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import find_fault
 from keras_transformer.files.writing import check_space
 from keras_transformer.files.writing import explain_disk_errors
+from keras_transformer.model_config import list_weights
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.data_record import describe_data
 from keras_transformer.runs.data_record import find_changed_data
@@ -26,7 +29,6 @@ from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.run_directory import check_new
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import check_same_architecture
-from keras_transformer.training.backends import memory
 
 SECONDS_TO_WAIT = 60  # longest wait for the chief to create the run
 KINDS = ("progress", "log")
@@ -180,10 +182,19 @@ def check_vocabularies(problem, hparams):
     )
 
 
+def count_minimum_bytes(hparams, vocab_size, input_vocab_size=None):
+    """Returns the bytes of the weights and their moments, without any batch."""
+    weights = list_weights(hparams.model, vocab_size, input_vocab_size)
+    # The moments of Adafactor are small, and so are those of adapters.
+    has_moments = hparams.optimizer != "adafactor" and not hparams.lora_rank
+    copies = 3 if has_moments else 1
+    return 4 * copies * sum(map(math.prod, weights.values()))
+
+
 def _check_memory(hparams, vocab_sizes, path):
     """Checks that this machine has memory for the model and its optimizer."""
-    needed = memory.minimum_bytes(hparams, *vocab_sizes)
-    available = memory.machine_bytes()
+    needed = count_minimum_bytes(hparams, *vocab_sizes)
+    available = machine_bytes()
     if needed > available:
         raise UserError(
             f"The model needs {needed / 1e9:,.0f} GB of memory with its "

@@ -18,8 +18,8 @@ from keras_transformer.runs.building import build_transformer
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training import start
 from keras_transformer.training.backends import largest_batch
-from keras_transformer.training.backends.memory import minimum_bytes
 from keras_transformer.training.options import StartOptions
+from keras_transformer.training.start import count_minimum_bytes
 from keras_transformer.training.train import MAX_TOKENS
 from keras_transformer.training.train import _make_hparams
 
@@ -214,7 +214,10 @@ class MemoryTest:
         hparams = parse_overrides(hparams, changes)
         copies = 1 if hparams.optimizer == "adafactor" else 3
         model = build_transformer(hparams.model, 300)
-        assert minimum_bytes(hparams, 300) == 4 * copies * model.count_params()
+        assert (
+            count_minimum_bytes(hparams, 300)
+            == 4 * copies * model.count_params()
+        )
 
 
 class LockTest:

@@ -6,9 +6,9 @@ import math
 import keras
 
 from keras_transformer.errors import UserError
+from keras_transformer.files.machine import processor_flags
 from keras_transformer.metrics import compute_token_sums
 from keras_transformer.optimizers import make_optimizer
-from keras_transformer.processor import processor_flags
 from keras_transformer.runs.building import POLICIES
 from keras_transformer.runs.building import build_transformer
 from keras_transformer.training.backends.cluster import read_cluster

@@ -16,11 +16,11 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec
 
 from keras_transformer.data.batches.prefetch import prefetch
+from keras_transformer.files.machine import machine_bytes
+from keras_transformer.files.machine import process_peak_bytes
 from keras_transformer.files.quiet import silence
 from keras_transformer.training.backends import backend
 from keras_transformer.training.backends.cluster import read_cluster
-from keras_transformer.training.backends.memory import machine_bytes
-from keras_transformer.training.backends.memory import process_peak_bytes
 from keras_transformer.training.backends.objective import SUMS
 from keras_transformer.training.backends.objective import objective
 

@@ -11,10 +11,10 @@ from tensorflow.python.distribute.values import PerReplicaSpec
 from keras_transformer.data.batches.dataset import make_update_dataset
 from keras_transformer.data.batches.dataset import make_update_spec
 from keras_transformer.errors import UserError
+from keras_transformer.files.machine import machine_bytes
+from keras_transformer.files.machine import process_peak_bytes
 from keras_transformer.training.backends import backend
 from keras_transformer.training.backends.cluster import read_cluster
-from keras_transformer.training.backends.memory import machine_bytes
-from keras_transformer.training.backends.memory import process_peak_bytes
 from keras_transformer.training.backends.objective import objective
 
 

@@ -1,11 +1,9 @@
-"""The memory of the machine, of this process, and of a model."""
+"""The memory of the machine and of this process, and the processor."""
 
-import math
+import re
 import sys
 
 import psutil
-
-from keras_transformer.model_config import list_weights
 
 try:
     import resource
@@ -34,10 +32,15 @@ def machine_bytes():
         return total
 
 
-def minimum_bytes(hparams, vocab_size, input_vocab_size=None):
-    """Returns the bytes of the weights and their moments, without any batch."""
-    weights = list_weights(hparams.model, vocab_size, input_vocab_size)
-    # The moments of Adafactor are small, and so are those of adapters.
-    has_moments = hparams.optimizer != "adafactor" and not hparams.lora_rank
-    copies = 3 if has_moments else 1
-    return 4 * copies * sum(map(math.prod, weights.values()))
+def processor_flags():
+    """Returns the names of the processor's features, such as `avx512_vnni`.
+
+    They come from /proc/cpuinfo, which lists them on Linux with an x86
+    processor. psutil does not know them. On other machines the set is empty.
+    """
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            flags = re.search(r"^flags\s*:(.*)", file.read(), re.MULTILINE)
+    except OSError:  # not on Linux
+        return set()
+    return set(flags[1].split()) if flags else set()

@@ -110,7 +110,9 @@ def _time_training():
     backend = load_backend()
     from measurements.train import time_training
 
-    from keras_transformer.training.backends.backend import resolve_precision
+    from keras_transformer.training.backends.make_backend import (
+        resolve_precision,
+    )
 
     precision = resolve_precision(FLAGS.precision)
     figures = time_training(

@@ -17,10 +17,10 @@ from keras_transformer.data.batches.update_batches import update_positions
 from keras_transformer.data.text.source_noise import disturb_sources
 from keras_transformer.data.vocabulary.subword_sampling import SubwordSampler
 from keras_transformer.errors import UserError
-from keras_transformer.training.backends.backend import make_backend
 from keras_transformer.training.backends.cluster import read_cluster
 from keras_transformer.training.backends.cost import count_training_flops
 from keras_transformer.training.backends.cost import find_matrix_peak
+from keras_transformer.training.backends.make_backend import make_backend
 from measurements import machine
 from measurements import workload
 

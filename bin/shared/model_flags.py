@@ -80,6 +80,8 @@ def decode_precision(values, hparams):
         return values.precision
     if hparams.d_model < WIDE:
         return "float32"
-    from keras_transformer.training.backends.backend import resolve_precision
+    from keras_transformer.training.backends.make_backend import (
+        resolve_precision,
+    )
 
     return resolve_precision("auto")

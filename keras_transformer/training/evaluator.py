@@ -16,7 +16,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.runs import variables
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.scoring.measures import LOWER_IS_BETTER
-from keras_transformer.training.backends.backend import make_backend
+from keras_transformer.training.backends.make_backend import make_backend
 
 NUM_SAMPLES = 5  # number of translations that are returned
 MAX_EXPONENT = 700.0  # exp of a greater number overflows a float

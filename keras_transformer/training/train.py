@@ -203,8 +203,10 @@ def _make_record(problem, settings):
 def _make_backend(problem, hparams, record, options, is_new):
     """Returns the backend and its hparams; completes the record of the run."""
     # Imported here because it imports Keras and its backend.
-    from keras_transformer.training.backends.backend import make_backend
-    from keras_transformer.training.backends.backend import resolve_precision
+    from keras_transformer.training.backends.make_backend import make_backend
+    from keras_transformer.training.backends.make_backend import (
+        resolve_precision,
+    )
 
     precision = record["precision"] = resolve_precision(record["precision"])
     if options.batch_tokens == "auto" and is_new:

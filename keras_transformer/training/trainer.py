@@ -18,7 +18,7 @@ from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import write_adapter
 from keras_transformer.training import evaluator
 from keras_transformer.training.backends.backend import Backend
-from keras_transformer.training.backends.backend import make_backend
+from keras_transformer.training.backends.make_backend import make_backend
 from keras_transformer.training.epochs import Epochs
 from keras_transformer.training.log import TrainingCost
 from keras_transformer.training.log import TrainingLog

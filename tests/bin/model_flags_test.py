@@ -9,7 +9,7 @@ from keras_transformer.bin.shared import model_flags
 from keras_transformer.errors import UserError
 from keras_transformer.hparam import HParams
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.training.backends.backend import resolve_precision
+from keras_transformer.training.backends.make_backend import resolve_precision
 
 
 def values_of(*arguments):

@@ -7,7 +7,7 @@ import numpy as np
 from keras_transformer.data.batches.update_batches import Layout
 from keras_transformer.hparam import HParams
 from keras_transformer.runs import variables
-from keras_transformer.training.backends.backend import make_backend
+from keras_transformer.training.backends.make_backend import make_backend
 
 NUM_UPDATES = 50
 VOCAB_SIZE = 30

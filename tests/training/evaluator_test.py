@@ -8,7 +8,7 @@ import pytest
 from number_problem import Numbers
 
 from keras_transformer.hparam import HParams
-from keras_transformer.training.backends.backend import make_backend
+from keras_transformer.training.backends.make_backend import make_backend
 from keras_transformer.training.evaluator import Evaluator
 
 HPARAMS = HParams(num_layers=1, d_model=8, d_ff=8, num_heads=2, extra_length=1)

@@ -23,10 +23,10 @@ from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs import variables
 from keras_transformer.training.backends import largest_batch
 from keras_transformer.training.backends.backend import OutOfMemory
-from keras_transformer.training.backends.backend import make_backend
 from keras_transformer.training.backends.largest_batch import (
     largest_batch_tokens,
 )
+from keras_transformer.training.backends.make_backend import make_backend
 
 DEEP_SHALLOW = dataclasses.replace(HPARAMS, num_layers=2, num_decoder_layers=1)
 PLAIN = dataclasses.replace(HPARAMS, dropout=0.0, attention_dropout=0.0)

@@ -13,7 +13,7 @@ from keras_transformer.data.generation.token_arrays import TokenSequences
 from keras_transformer.errors import UserError
 from keras_transformer.training.backends.backend import ModelTooLarge
 from keras_transformer.training.backends.backend import OutOfMemory
-from keras_transformer.training.backends.backend import make_backend
+from keras_transformer.training.backends.make_backend import make_backend
 
 SMALL, LARGE = 1024, 3072  # sizes of the batches that are measured
 # Share of the memory to use. The rest is for an estimate that is too low.

@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from keras_transformer.training.backends import backend
+from keras_transformer.training.backends import make_backend as make_backend
 
 jax = pytest.importorskip("jax")
 
@@ -19,4 +19,4 @@ class JaxGpuTest:
             platform="gpu", compute_capability=compute_capability
         )
         monkeypatch.setattr(jax, "local_devices", lambda: [gpu])
-        assert backend._jax_has_bfloat16() == is_fast
+        assert make_backend._jax_has_bfloat16() == is_fast

@@ -29,7 +29,7 @@ ROWS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class ParsevalScores:
     """Counts of a set of sentences, and scores from 0 to 100 (0 if empty)."""
 
@@ -42,32 +42,20 @@ class ParsevalScores:
     num_words: int = 0  # words that EVALB counts: no punctuation
     num_right_tags: int = 0
 
-    @property
-    def precision(self):
-        return _percent(self.num_matched, self.num_test)
-
-    @property
-    def recall(self):
-        return _percent(self.num_matched, self.num_gold)
-
-    @property
-    def f1(self):
-        return _percent(2 * self.num_matched, self.num_gold + self.num_test)
-
-    @property
-    def exact_match(self):
-        return _percent(self.num_exact, self.num_sentences)
-
-    @property
-    def tag_accuracy(self):
-        return _percent(self.num_right_tags, self.num_words)
+    def __post_init__(self):
+        self.precision = _percent(self.num_matched, self.num_test)
+        self.recall = _percent(self.num_matched, self.num_gold)
+        num_brackets = self.num_gold + self.num_test
+        self.f1 = _percent(2 * self.num_matched, num_brackets)
+        self.exact_match = _percent(self.num_exact, self.num_sentences)
+        self.tag_accuracy = _percent(self.num_right_tags, self.num_words)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class ParsevalReport(ParsevalScores):
     """Scores of all sentences and of those of at most 40 words."""
 
-    up_to_40: ParsevalScores = ParsevalScores()
+    up_to_40: ParsevalScores = dataclasses.field(default_factory=ParsevalScores)
 
     @property
     def scores(self):

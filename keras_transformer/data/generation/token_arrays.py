@@ -161,11 +161,8 @@ class TokenPairs(typing.NamedTuple):
 
 def pad(sequences):
     """Returns lists of ids as one int32 array, `(batch, length)`, with 0s."""
-    longest = max(map(len, sequences))
-    array = np.zeros((len(sequences), longest), "int32")
-    for row, ids in zip(array, sequences):
-        row[: len(ids)] = ids
-    return array
+    rows = TokenSequences.from_lists(sequences)
+    return rows.pad(np.arange(len(rows)), rows.lengths.max())
 
 
 def join_sequences(parts):

@@ -88,16 +88,16 @@ class Consensus(Step):
         self._options = options
 
     def finish(self, hypotheses, memory):
-        trees = [
+        parses = [
             [trees.parse_tree(one.text) for one in each if one.text]
             for each in hypotheses
         ]
-        charts = [()] * len(trees)
+        charts = [()] * len(parses)
         if chart := self._parser.chart:
-            charts = chart([each[0].words() if each else [] for each in trees])
+            charts = chart([each[0].words() if each else [] for each in parses])
         return [
-            [self._join(parses, each, chart)] if parses else each
-            for parses, each, chart in zip(trees, hypotheses, charts)
+            [self._join(some, each, chart)] if some else each
+            for some, each, chart in zip(parses, hypotheses, charts)
         ]
 
     def _join(self, trees, hypotheses, chart):

@@ -72,14 +72,14 @@ class Extras:
     quality: typing.Any = None  # `QualityEstimate`, which judges if it `warns`
 
 
-def translate_parts(translator, texts, extras, call):
-    """Translates texts in parts of at most `extras.max_tokens` tokens.
+def translate_parts(translator, window, extras, call):
+    """Translates a window in parts of at most `extras.max_tokens` tokens.
 
     `call` is the `Call` of the window.
     """
     all_parts = [
         split_long(text, extras.max_tokens, translator.count_tokens)
-        for text in texts
+        for text in window.texts
     ]
     window = Window([part for parts in all_parts for part in parts])
     extras = Extras(warns=extras.warns, repairs=extras.repairs)

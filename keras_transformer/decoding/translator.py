@@ -290,9 +290,8 @@ class Translator(TranslationModel):
         hypotheses = preparation.finish_hypotheses(steps, hypotheses, memories)
         if self.reranker:
             hypotheses = self.reranker.reorder(texts, hypotheses, options)
-        limits = Sentences(sources, prefixes).limit_lengths(
-            options.extra_length, self.max_length
-        )
+        most = options.extra_length, self.max_length
+        limits = Sentences(sources, prefixes).limit_lengths(*most)
         translations = self.describe(texts, hypotheses, limits, call, extras)
         translations = repair_translations(
             self, window, translations, call, extras
@@ -300,8 +299,7 @@ class Translator(TranslationModel):
         for i in long:
             translations[i] = translations[i]._replace(warnings=[TOO_LONG])
         if long and extras.splits:
-            long_texts = window.select(long).texts
-            in_parts = translate_parts(self, long_texts, extras, call)
+            in_parts = translate_parts(self, window.select(long), extras, call)
             for i, translation in zip(long, in_parts):
                 translations[i] = translation
         return translations

@@ -58,11 +58,10 @@ class Attention(typing.NamedTuple):
 
         `kind` is "encoder", "decoder" or "cross".
         """
-        return {
-            "encoder": (self.source_tokens, self.source_tokens, self.encoder),
-            "decoder": (self.target_tokens, self.decoder_keys, self.decoder),
-            "cross": (self.target_tokens, self.source_tokens, self.cross),
-        }[kind]
+        is_encoder, is_decoder = kind == "encoder", kind == "decoder"
+        queries = self.source_tokens if is_encoder else self.target_tokens
+        keys = self.decoder_keys if is_decoder else self.source_tokens
+        return queries, keys, getattr(self, kind)
 
 
 def compute_attention(model, vocabularies, source_ids, target_ids):

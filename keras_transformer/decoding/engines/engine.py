@@ -24,7 +24,7 @@ from keras_transformer.parsing.target_text import find_linearization
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
 from keras_transformer.search.options import DecodeOptions
 
-# The arguments of a translator and the flags of kt-decoder that need one.
+# The arguments of a translator and the flags that need a capability.
 _NEEDED_BY = {
     "attention": "return_attention",
     "checkpoints": "checkpoint_step precision",

@@ -140,17 +140,9 @@ def beam_search(
     def advance(position, search, results):
         if fixed_length is None:
             search, results = _drop_done(search, results, alpha)
-        before = ops.maximum(position - 1, 0)  # at position 0 all ids are 0
-        last_ids = ops.take(search.alive.sequences, before, axis=2)
-        logits, state = step(last_ids, position, search.state)
-        search = search._replace(state=state)
-        allowed = logits = ops.cast(logits, "float32")
-        if min_length:
-            allowed = exclude_end(allowed, position < min_length)
-        if no_repeat_ngram_size:
-            allowed = exclude_repetitions(
-                allowed, search.alive.sequences, position, no_repeat_ngram_size
-            )
+        logits, allowed, search = _compute_logits(
+            step, search, position, min_length, no_repeat_ngram_size
+        )
         candidates = _find_candidates(
             logits, allowed, search, position, sampler, forbidden, lexical
         )
@@ -286,6 +278,22 @@ def _keep_best(finished, new_hypotheses):
     # Among equals `top_k` takes the first, so `NEVER` replaces nothing.
     scores, best = ops.top_k(both.scores, finished.scores.shape[1])
     return Finished(select(both.sequences, best), scores)
+
+
+def _compute_logits(step, search, position, min_length, no_repeat_ngram_size):
+    """Returns the next logits, those of allowed ids, and the new search."""
+    sequences = search.alive.sequences
+    before = ops.maximum(position - 1, 0)  # at position 0 all ids are 0
+    last_ids = ops.take(sequences, before, axis=2)
+    logits, state = step(last_ids, position, search.state)
+    allowed = logits = ops.cast(logits, "float32")
+    if min_length:
+        allowed = exclude_end(allowed, position < min_length)
+    if no_repeat_ngram_size:
+        allowed = exclude_repetitions(
+            allowed, sequences, position, no_repeat_ngram_size
+        )
+    return logits, allowed, search._replace(state=state)
 
 
 def _find_candidates(

@@ -96,14 +96,12 @@ def train(
         hparams = _make_hparams(hparams, settings, chosen, run, is_new)
         train_steps = hparam.find_train_steps(hparams, chosen.train_steps)
         if isinstance(problem, str | None):
-            # The run records this path; another command may start elsewhere.
-            data_dir = os.path.abspath(settings["data_dir"])
-            problem = registry.get_problem(settings["problem"], data_dir)
+            name, data_dir = settings["problem"], settings["data_dir"]
+            problem = registry.get_problem(name, data_dir)
         if chosen.tmp_dir is not None:
             problem.generate(chosen.tmp_dir)
         measure = settings["measure"] or problem.measure
-        path = output_dir if is_chief else None
-        start.check_data(problem, hparams, path)
+        start.check_data(problem, hparams, output_dir if is_chief else None)
         start.check_metrics(problem, measure, chosen.early_stopping_metric)
         record = _make_record(problem, settings)
         if is_new:
@@ -159,6 +157,8 @@ def _merge_settings(problem, hparams, options, earlier_run):
         missing.remove("hparams_set")
     if missing:
         raise start.MissingSetting(missing[0])
+    # The run records this path, and another command may start elsewhere.
+    settings["data_dir"] = os.path.abspath(settings["data_dir"])
     return settings
 
 

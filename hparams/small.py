@@ -153,8 +153,8 @@ def transformer_g2p():
     Self-attention learns distances of up to 8 symbols instead of positions,
     which few words teach sooner. Source and target have separate vocabularies,
     as in `g2p_files`. The learning rate falls to 0 along half a cosine; for
-    another number of updates, set `decay_steps` to it. The recipe and its
-    scores are in docs/results.md.
+    another number of updates, such as 2,000 for a thousand words, set
+    `decay_steps` to it. The recipe and its scores are in docs/results.md.
     """
     return HParams(
         num_layers=3,
@@ -168,8 +168,8 @@ def transformer_g2p():
         initializer="small_branch_ends",
         dropout=0.3,
         batch_tokens=2048,
-        peak_learning_rate=0.004,
+        peak_learning_rate=0.003,
         warmup_steps=300,
-        decay_steps=2000,
-        train_steps=2000,
+        decay_steps=5000,
+        train_steps=5000,
     )

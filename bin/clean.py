@@ -72,7 +72,7 @@ def main(argv):
     flags.require(FLAGS, *INPUTS, "clean_source", "clean_target")
     for name in INPUTS:
         text_files.check_exists(FLAGS[name].value)
-    check_outputs(FLAGS, OUTPUTS, (*INPUTS, "held_out"))
+    check_outputs(FLAGS, OUTPUTS, (*INPUTS, "held_out"), distinct_inputs=True)
     options = _options()
     cleaner = Cleaner(options)
     paths = [FLAGS[name].value for name in OUTPUTS if FLAGS[name].value]

@@ -79,11 +79,12 @@ class StandardOutput:
         return sys.stdout.isatty()
 
 
-def check_outputs(values, outputs, inputs=()):
+def check_outputs(values, outputs, inputs=(), distinct_inputs=False):
     """Checks that the files which flags name as outputs can be written.
 
     None may replace an input, another output, or a file of the models in
-    `output_dir`. An output is first written under a second name.
+    `output_dir`. An output is first written under a second name. One file may
+    be several inputs, unless `distinct_inputs` says that they must differ.
     """
     flag_of = {}
     for name in (*inputs, *outputs):
@@ -97,11 +98,11 @@ def check_outputs(values, outputs, inputs=()):
                 places.append(_identify(os.path.realpath(path) + INCOMPLETE))
             for place in places:
                 other, other_path = flag_of.setdefault(place, (name, path))
-                if other != name and name in outputs:
+                if other != name and (distinct_inputs or name in outputs):
                     raise UserError(
-                        "The files of an output and of other flags must "
-                        "differ, and none may have the name of an output "
-                        f"followed by {INCOMPLETE}. Received: --{other}="
+                        "The files of these flags must differ, and none may "
+                        "have the name of an output followed by "
+                        f"{INCOMPLETE}. Received: --{other}="
                         f"{other_path} and --{name}={path}. Name another file."
                     )
 

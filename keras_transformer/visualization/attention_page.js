@@ -19,23 +19,12 @@ for (const kind of data.kinds) {
 
 // The weights of a layer are read when it is first shown: from the page, or, if
 // it has none, from the server that it came from.
-function readLayer(kind, layer) {
-  if (kind.weights.length) {
-    unpack(kind, layer, Uint8Array.from(
-      atob(kind.weights[layer]), (c) => c.charCodeAt(0)).buffer);
-    return null;
-  }
-  return fetchLayer(kind, layer)
-    .then((buffer) => unpack(kind, layer, buffer));
-}
-
-function unpack(kind, layer, buffer) {
-  const view = new DataView(buffer);
-  const values = new Float32Array(buffer.byteLength / 2);
-  for (let place = 0; place < values.length; place += 1) {
-    values[place] = view.getUint16(2 * place, true) / SCALE;
-  }
-  kind.values[layer] = values;
+async function readLayer(kind, layer) {
+  const buffer = kind.weights.length
+    ? Uint8Array.from(atob(kind.weights[layer]), (c) => c.charCodeAt(0)).buffer
+    : await fetchLayer(kind, layer);
+  kind.values[layer] = Float32Array.from(
+    new Uint16Array(buffer), (number) => number / SCALE);
 }
 
 // `kept` is the token that was clicked and `pointed` the one under the pointer.
@@ -188,9 +177,9 @@ function showControls() {
 
 function show() {
   const {kind, layer} = state;
-  const reading = kind.values[layer] ? null : readLayer(kind, layer);
-  if (reading) reading.then(show, fail);
-  else showAll();
+  showControls();
+  if (kind.values[layer]) showWeights();
+  else readLayer(kind, layer).then(show, fail);
 }
 
 function fail(error) {
@@ -198,8 +187,7 @@ function fail(error) {
     make("main", {}, make("p", {role: "alert"}, error.message)));
 }
 
-function showAll() {
-  showControls();
+function showWeights() {
   showColumns();
   showMatrix();
   showOverview();

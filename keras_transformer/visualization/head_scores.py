@@ -221,22 +221,20 @@ def write_head_page(scores, words, weights, path, text_name):
 
 def write_head_picture(scores, path):
     """Draws a map for each score, with a row per layer, a column per head."""
-    # Imported here so that importing this module does not load matplotlib.
-    from matplotlib.figure import Figure
-
     num_layers, num_heads = scores.values["diagonal"].shape
     # In inches: a cell has 0.45, and the rest is for labels.
     width = (0.45 * max(4, num_heads) + 0.6) * len(scores.values)
-    figure = Figure(
-        (width, 0.45 * num_layers + 1.2), dpi=150, layout="constrained"
+    size = width, 0.45 * num_layers + 1.2
+    figure, (axes,) = picture.make_axes(
+        size, 1, len(scores.values), layout="constrained"
     )
-    axes = figure.subplots(1, len(scores.values), squeeze=False)[0]
     for axis, (name, values) in zip(axes, scores.values.items()):
         axis.imshow(values, "Blues", vmin=0, vmax=1)
         axis.set(title=name, xlabel="head", ylabel="layer")
         axis.set_xticks(range(num_heads), range(1, num_heads + 1))
         axis.set_yticks(range(num_layers), range(1, num_layers + 1))
         axis.tick_params(length=0)
+        axis.grid(False)
         axis.spines[:].set_visible(False)
         for (layer, head), value in np.ndenumerate(values):
             colour = "white" if value > 0.5 else "0.2"

@@ -7,6 +7,7 @@ from random_pairs import random_lengths
 from keras_transformer.data.batches import batch_plan
 from keras_transformer.data.batches import packing
 from keras_transformer.data.batches.update_batches import update_positions
+from keras_transformer.data.generation.token_arrays import TokenPairs
 from keras_transformer.hparam import HParams
 
 PLANNERS = {False: batch_plan.plan_batches, True: packing.plan_packed}
@@ -21,8 +22,7 @@ def wmt_lengths(num_pairs, seed):
 
 
 def positions_of(lengths, pair_numbers=None, **options):
-    inputs, targets = (types.SimpleNamespace(lengths=x) for x in lengths)
-    pairs = types.SimpleNamespace(inputs=inputs, targets=targets)
+    pairs = TokenPairs(*(types.SimpleNamespace(lengths=x) for x in lengths))
     return update_positions(HParams(**options), pairs, pair_numbers)
 
 

@@ -7,8 +7,10 @@ from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.steps import Step
 from keras_transformer.parsing import consensus
 from keras_transformer.parsing import target_text
-from keras_transformer.parsing import tree as trees
 from keras_transformer.parsing.tokenizer import tokenize
+from keras_transformer.parsing.tree import escape
+from keras_transformer.parsing.tree import join_spaces
+from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.token_ids import WORD_START
 
 
@@ -48,8 +50,8 @@ class Trees(Step):
         text = text.replace(WORD_START, " ")
         if self._tokenized:
             words = map(
-                trees.escape,
-                map(trees.join_spaces, re.split(r"[ \t-\r]+", text)),
+                escape,
+                map(join_spaces, re.split(r"[ \t-\r]+", text)),
             )
             # The model reads no word that consists of invisible marks.
             return [word for word in words if self._normalize(word).strip()]
@@ -61,7 +63,7 @@ class Trees(Step):
         Error messages call the tree `name` and its line `line`.
         """
         return target_text.write_tree(
-            trees.parse_tree(tree, name, line), self._linearization
+            parse_tree(tree, name, line), self._linearization
         )
 
     def _read(self, symbols, words):
@@ -89,7 +91,7 @@ class Consensus(Step):
 
     def finish(self, hypotheses, memory):
         parses = [
-            [trees.parse_tree(one.text) for one in each if one.text]
+            [parse_tree(one.text) for one in each if one.text]
             for each in hypotheses
         ]
         charts = [()] * len(parses)

@@ -18,7 +18,7 @@ METHODS.open(model).then(() => console.log(JSON.stringify(texts.map(
 def find_node():
     """Returns the path of Node.js if it can unpack the model, or None."""
     node = shutil.which("node")
-    probe = [node, "-e", "new DecompressionStream('gzip')"]
+    probe = [node, "-e", "new DecompressionStream('deflate-raw')"]
     if node and not subprocess.run(probe, capture_output=True).returncode:
         return node
     return None

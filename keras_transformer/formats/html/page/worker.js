@@ -1,11 +1,32 @@
 // The worker of the page: it unpacks the model and translates sentences.
 
-// Returns the bytes that `_pack` of writer.py wrote as a text.
-async function unpack(text) {
-  const bytes = Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
-  const stream = new Blob([bytes]).stream();
-  return new Response(stream.pipeThrough(new DecompressionStream("gzip")))
-    .arrayBuffer();
+const WIDTH = 13;  // bits of two characters
+const NUMBERS = new Uint8Array(128);  // of the 91 characters
+let last = 0;
+for (let code = 33; code < 127; code += 1) {
+  if (!"<&\\".includes(String.fromCharCode(code))) NUMBERS[code] = last++;
+}
+
+// Returns the bytes that `encode_bytes` of writer.py wrote as a text.
+function decodeBytes(text) {
+  const bytes = new Uint8Array(text.length / 2 * WIDTH >> 3);
+  let [bits, count, place] = [0, 0, 0];
+  for (let i = 0; i < text.length; i += 2) {
+    bits |= (NUMBERS[text.charCodeAt(i)] * 91
+      + NUMBERS[text.charCodeAt(i + 1)]) << count;
+    for (count += WIDTH; count >= 8; count -= 8, bits >>>= 8) {
+      bytes[place++] = bits;
+    }
+  }
+  return bytes;
+}
+
+// The first four bytes are the number of those that follow.
+async function inflate(bytes) {
+  const size = new DataView(bytes.buffer).getUint32(0, true);
+  const stream = new Blob([bytes.subarray(4, 4 + size)]).stream().pipeThrough(
+    new DecompressionStream("deflate-raw"));
+  return new Response(stream).arrayBuffer();
 }
 
 // Fills a matrix from 8 bits; each row of those has its own scale.
@@ -23,7 +44,7 @@ function fill({data, stride}, shape, scales, bytes, isTransposed) {
 let translator;
 
 async function open(text) {
-  const buffer = await unpack(text);
+  const buffer = await inflate(decodeBytes(text));
   const size = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(decoder.decode(new Uint8Array(buffer, 4, size)));
   let place = 4 + size;

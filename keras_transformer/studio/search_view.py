@@ -51,39 +51,41 @@ def search(
     if not source:
         return {"steps": []}
     options = translator.change_options(beam_size=beam_size, alpha=alpha)
-    arrays = Sentences([source]).make_arrays([0], options.extra_length)
+    inputs, limits, *_ = Sentences([source]).make_arrays(
+        [0], options.extra_length
+    )
     sources, targets = translator.codec.vocabularies
-    constraint = make_constraint(options, targets, sources)
     observed: list = []
 
     def observe(*step):
         observed.append(step)
-        studio.job.advance(len(observed), int(arrays[1][0]))
+        studio.job.advance(len(observed), int(limits[0]))
 
     results = find_hypotheses(
-        translator.engine.model,
-        arrays[0],  # inputs
-        arrays[1],  # limits
-        options,
-        constraint=constraint,
+        *(translator.engine.model, inputs, limits, options),
+        constraint=make_constraint(options, targets, sources),
         observe=observe,
     )
     ids = cut_after_end(np.asarray(results.sequences)[0, 0].tolist())
     steps, path = _list_steps(targets, observed, alpha)
     limit = int(observed[-1][1].limits[0])
-    divisor = _penalty(limit, alpha)  # the largest that a beam can have
     return {
         "steps": steps,
         "path": path,
         "text": targets.decode([ids])[0],
         "score": float(np.asarray(results.scores)[0, 0]),
         "limit": limit,
-        "bounds": [
-            {"candidate": number, "bound": one["log_prob"] / divisor}
-            for number, one in enumerate(steps[-1])
-            if one["outcome"] == "kept"
-        ],
+        # No beam can have a larger penalty.
+        "bounds": _list_bounds(steps[-1], _penalty(limit, alpha)),
     }
+
+
+def _list_bounds(candidates, penalty):
+    return [
+        {"candidate": number, "bound": one["log_prob"] / penalty}
+        for number, one in enumerate(candidates)
+        if one["outcome"] == "kept"
+    ]
 
 
 def _list_steps(vocabulary, observed, alpha):

@@ -49,10 +49,7 @@ class Trees(Step):
         # SentencePiece writes this character for a space.
         text = text.replace(WORD_START, " ")
         if self._tokenized:
-            words = map(
-                escape,
-                map(join_spaces, re.split(r"[ \t-\r]+", text)),
-            )
+            words = map(escape, map(join_spaces, re.split(r"[ \t-\r]+", text)))
             # The model reads no word that consists of invisible marks.
             return [word for word in words if self._normalize(word).strip()]
         return tokenize(self._normalize(text))
@@ -62,9 +59,8 @@ class Trees(Step):
 
         Error messages call the tree `name` and its line `line`.
         """
-        return target_text.write_tree(
-            parse_tree(tree, name, line), self._linearization
-        )
+        parsed = parse_tree(tree, name, line)
+        return target_text.write_tree(parsed, self._linearization)
 
     def _read(self, symbols, words):
         """Returns the tree that the model wrote, repaired if necessary."""

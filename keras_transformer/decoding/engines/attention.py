@@ -58,10 +58,12 @@ class Attention(typing.NamedTuple):
 
         `kind` is "encoder", "decoder" or "cross".
         """
-        is_encoder, is_decoder = kind == "encoder", kind == "decoder"
-        queries = self.source_tokens if is_encoder else self.target_tokens
-        keys = self.decoder_keys if is_decoder else self.source_tokens
-        return queries, keys, getattr(self, kind)
+        sources, targets = self.source_tokens, self.target_tokens
+        return {
+            "encoder": (sources, sources, self.encoder),
+            "decoder": (targets, self.decoder_keys, self.decoder),
+            "cross": (targets, sources, self.cross),
+        }[kind]
 
 
 def compute_attention(model, vocabularies, source_ids, target_ids):

@@ -113,6 +113,8 @@ def _identify(path):
         status = os.stat(path)
     except OSError:
         return os.path.realpath(path)
+    except ValueError:  # a zero byte, which the name of no file has
+        return path
     return status.st_dev, status.st_ino
 
 

@@ -41,7 +41,7 @@ ROWS = [
     row(
         RUN + GLOSSARY + f" --decode_to_file={FILE}",
         TERMS,
-        says="the file of --glossary",
+        says="must differ",
     ),
     row(
         RUN + GLOSSARY + " --decode_hparams=temperature=1",

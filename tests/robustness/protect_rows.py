@@ -21,7 +21,7 @@ ROWS = [
     row(
         RUN + PATTERNS + f" --decode_to_file={FILE}",
         DIGITS,
-        says="the file of --protected_patterns",
+        says="must differ",
     ),
     malformed(b"a\n(b\n", "line 2, '(b'"),
     malformed(b"a\n\n", "line 2, ''. Correct it"),

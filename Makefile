@@ -115,11 +115,11 @@ test: lint
 	$(BIN)/python $(PYTEST) tests/decoding/[e-o]*_test.py
 	$(BIN)/python $(PYTEST) tests/decoding/[p-z]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/[a-c]*_test.py
-	$(BIN)/python $(PYTEST) tests/integration/[m-rt-z]*_test.py
+	$(BIN)/python $(PYTEST) tests/integration/t*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/[d-l]*_test.py
-	$(BIN)/python $(PYTEST) tests/integration/s*_test.py
-	$(BIN)/python $(PYTEST) tests/training
-	$(BIN)/python $(PYTEST) tests/layers
+	$(BIN)/python $(PYTEST) tests/integration/[m-s]*_test.py
+	$(BIN)/python $(PYTEST) tests/training/[j-z]*_test.py
+	$(BIN)/python $(PYTEST) tests/training/[a-i]*_test.py tests/layers
 	$(BIN)/python $(PYTEST) $(addprefix tests/,losses parsing transformer)
 	$(BIN)/python $(PYTEST) $(addprefix tests/,benchmark formats)
 	$(BIN)/python $(PYTEST) $(addprefix tests/,scoring serving studio visualization)

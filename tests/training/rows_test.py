@@ -83,6 +83,10 @@ class RowsTest:
             "tiny_seed4",
         ]
 
+    def test_a_name_that_no_directory_may_have_is_refused(self):
+        with pytest.raises(ValueError, match="at most 255 .*with --hparams"):
+            rows_of([tiny(249 * "x")], seeds=(0, 12))
+
     def test_two_equal_rows_are_refused(self):
         with pytest.raises(ValueError, match="base and d_dropout0"):
             rows_of(make_table3(COPY), overrides="dropout=0.2")

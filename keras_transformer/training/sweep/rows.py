@@ -17,6 +17,7 @@ LOG_FILE = "log.txt"  # what the commands of a row print, in its directory
 SPLITS = ("dev", "test")  # those that kt-evaluate takes
 SCALES = ("none", "tiny")
 MAX_POINTS = 10_000  # of a grid; --random has the same limit
+MAX_NAME = 255  # of the directory of a row, in characters
 _DIVISORS = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v", "warmup_steps"), 4)
 _DIVISORS |= {"effective_batch_tokens": 40, "learning_rate": 2}
 PAPER = "paper_"  # The columns of the paper's figures begin with this.
@@ -77,6 +78,12 @@ def make_rows(models, scale, overrides, train_steps, seeds):
         hparam.find_train_steps(hparams, train_steps)
         for seed in seeds:
             name = model.name + (f"_seed{seed}" if seed != seeds[0] else "")
+            if len(name) > MAX_NAME:
+                raise UserError(
+                    f"The name of a row must have at most {MAX_NAME} "
+                    f"characters. Received: {len(name)}, in {name[:60]}... Set "
+                    "what is the same in all rows with --hparams."
+                )
             row = dataclasses.replace(
                 model, hparams=hparams, seed=seed, directory=name
             )

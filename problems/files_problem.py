@@ -46,6 +46,8 @@ class FilesProblem(Problem):
                     raise self._missing_file_error(split, side, files)
         self.files = files
         for name, value in {"vocab_size": vocab_size, **attributes}.items():
+            if not hasattr(type(self), name):
+                raise TypeError(f"`use_files` has no argument {name!r}.")
             if value is not None:
                 setattr(self, name, value)
         vocabularies.check_problem(self)

@@ -65,6 +65,10 @@ class ParsingFilesTest:
         ]
         assert list(problem.trees("dev", None)) == written["03"]
 
+    def test_a_misspelt_setting_is_refused(self, tmp_path, files):
+        with pytest.raises(TypeError, match="'skip_bat'"):
+            self.generate(tmp_path, files, skip_bat=True)
+
     def test_bad_trees_are_an_error_or_counted(self, tmp_path, files):
         path = files["train"][0]
         with open(path, "a", encoding="utf-8") as file:

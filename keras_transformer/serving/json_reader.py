@@ -42,8 +42,10 @@ def read_object(body, max_values=limits.MAX_VALUES, max_numbers=None):
 
 def quote(value):
     """Returns a value for an error, or the start of it."""
-    if isinstance(value, list | dict):
-        return "a list" if isinstance(value, list) else "an object"
+    if isinstance(value, list):
+        return "a list" if value else "an empty list"
+    if isinstance(value, dict):
+        return "an object" if value else "an empty object"
     text = json.dumps(value)
     return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "..."
 

@@ -92,7 +92,7 @@ class RequestTest:
             (b"{}", "one of the keys 'instances' and 'inputs'"),
             (b'{"instances": ["a"], "inputs": ["a"]}', "one of the keys"),
             (b'{"instances": "a"}', "list of one row or more"),
-            (b'{"instances": []}', "list of one row or more"),
+            (b'{"instances": []}', "one row or more: an empty list"),
             (b'{"inputs": ["a"], "inputs": ["a"]}', "each of its names once"),
         ],
     )

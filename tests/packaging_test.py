@@ -62,7 +62,7 @@ MAY_IMPORT = {
     "search": "fields layers token_ids",
     "serialization": "",
     "serving": "data documents files memory scoring",
-    "studio": "decoding decoding.engines fields files layers masks parsing "
+    "studio": "decoding decoding.engines files layers masks parsing "
     "registry runs scoring search serving token_ids visualization",
     "token_ids": "",
     "training": "data decoding decoding.engines fields files formats hparam "

@@ -20,9 +20,9 @@ LANGUAGE_FLAGS = ("source_language", "target_language")
 def corpora(description):
     """Returns a flag that takes a corpus with a weight, and may be repeated."""
     rule = (
-        "a corpus such as a.en,a.de or a.tsv or a.tmx, perhaps with a tag such "
-        f"as a.tsv@fr and a weight above 0 and at most {MAX_WEIGHT:,}, such as "
-        "a.tsv:3 or a.tsv@fr:3"
+        "a corpus such as a.en,a.de or a.tsv or a.tmx, which a tag such as @fr "
+        f"and a weight above 0 and at most {MAX_WEIGHT:,}, such as :3, may "
+        "follow"
     )
     return flags.several(description, parse_corpus, rule)
 

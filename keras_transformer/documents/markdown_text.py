@@ -126,7 +126,7 @@ def _find_places(content, line, is_cell):
         match = re.search(pattern, line)
         start = match.start() if match else -1
     else:
-        # At the end of the line, perhaps before the `##` of a heading.
+        # At the end of the line, or before the `##` that ends a heading.
         start = line.rfind(content)
     if start < 0:
         return None

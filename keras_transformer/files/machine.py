@@ -1,4 +1,4 @@
-"""The memory of the machine and of this process, and the processor."""
+"""Asks for the memory of machine and process, and the processor's features."""
 
 import re
 import sys

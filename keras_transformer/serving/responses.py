@@ -1,5 +1,6 @@
 """What clients ask, the responses that they accept, and errors about others."""
 
+import abc
 import typing
 
 from keras_transformer.errors import UserError
@@ -36,13 +37,8 @@ class Response(typing.NamedTuple):
     scores: list  # a list of float for each text
 
 
-class Client:
-    """Asks a server for translations.
-
-    The method `_ask` of a subclass takes the inputs of a model and the name of
-    its signature, "" for the default, and returns translations and scores. It
-    raises a `ValueError` if the server returns something else.
-    """
+class Client(abc.ABC):
+    """Asks a server for translations."""
 
     def __init__(self, address, timeout_secs):
         self._address = address
@@ -60,6 +56,14 @@ class Client:
             raise
         except (OverflowError, ValueError) as error:
             raise self._explain("no translation", error) from error
+
+    @abc.abstractmethod
+    def _ask(self, inputs, signature_name):
+        """Returns translations and scores for the inputs of a signature.
+
+        The default signature has the name "". Raises a `ValueError` if the
+        server returns something else.
+        """
 
     def _explain(self, fault, received):
         """Returns the error about one of the `_FAULTS` of a server."""

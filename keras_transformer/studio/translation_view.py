@@ -68,7 +68,7 @@ def translate(
     run: int = 0,
     step: int = 0,
 ):
-    """Translates a sentence, perhaps after a given beginning.
+    """Translates a sentence, after the beginning that a user may give.
 
     Returns the `hypotheses`, best first, each with its `text` and `score`.
     Equal texts are one hypothesis.

@@ -92,7 +92,7 @@ def plan_batches(
     come together, in the order of the text. With `fixed_shapes` there are at
     most `FEW_SHAPES` shapes, whose lengths are multiples of 8, and whose number
     of rows is as large as `batch_tokens` allows. `pair_numbers` selects the
-    pairs of the epoch, perhaps repeated; None is every pair once. A kept
+    pairs of the epoch and may repeat them; None is every pair once. A kept
     sentence that is longer than `batch_tokens` raises a `UserError`.
 
     Where each epoch segments or disturbs its text anew, its lengths change, and

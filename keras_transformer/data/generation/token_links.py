@@ -26,7 +26,7 @@ def read_alignments(path):
     """Yields the word links of each line of a file in Pharaoh's format.
 
     `0-0 2-1` links source word 0 to target word 0, and source word 2 to target
-    word 1. An item is a list of pairs of integers, perhaps empty.
+    word 1. An item is a list of pairs of integers and may be empty.
     """
     for number, line in enumerate(read_lines(path), 1):
         line = " ".join(line.split())

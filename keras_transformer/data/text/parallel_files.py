@@ -35,7 +35,7 @@ def detect_kind(paths):
         return ending[1:]
     raise UserError(
         "A corpus must be two files with a comma in between, or one file that "
-        f"ends in .tsv or .tmx, each perhaps with .gz. Received: "
+        "ends in .tsv or .tmx; .gz may follow each name. Received: "
         f"{','.join(paths)}. Name it like news.en,news.de or like news.tsv."
     )
 

@@ -28,10 +28,10 @@ _PACKED = {
 def read_lines(path, errors="strict", exact=False, recode=None):
     """Yields the lines of a text file without their line ends.
 
-    The file is UTF-8, perhaps gzip-compressed. It may be a pipe, such as
-    `<(command)` of a shell, which can be read only once. See `split_lines` for
-    what a line is and for the options. The `UserError` about a fault names the
-    file and the line. `recode` turns the buffered file of bytes into one of
+    The file is UTF-8 and may be compressed by gzip. It may also be a pipe, such
+    as `<(command)` of a shell, which can be read only once. See `split_lines`
+    for what a line is and for the options. The `UserError` about a fault names
+    the file and the line. `recode` turns the buffered file of bytes into one of
     UTF-8, if it is in another encoding.
     """
     check_exists(path)

@@ -98,7 +98,7 @@ class TextModule(tf.Module):
         return functions
 
     def _tokenizers(self):
-        """Makes the tokenizers of source and target, perhaps a single one."""
+        """Makes the tokenizers of source and target, which may be one."""
         sources = tokenization.make_tokenizer(self._sources)
         if self._is_shared:
             return sources, sources

@@ -68,8 +68,8 @@ class Backend(abc.ABC):
         """Updates the weights with the gradient of a batch that `feed` yields.
 
         With the hparam `train_minutes`, the learning rate is the mean `rate` of
-        all workers. Returns the argument of `read_figures`, perhaps still being
-        computed.
+        all workers. Returns the metrics of the update, which may not be
+        computed yet; `read_figures` waits for them.
 
         Raises `WorkerLost` if a worker no longer answers, and `OutOfMemory` if
         the batch does not fit into memory. With JAX the weights are then lost:

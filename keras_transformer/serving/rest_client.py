@@ -76,9 +76,7 @@ class RestClient(Client):
             return self._post_once(request, deadline)
         except (OSError, ValueError, http.client.HTTPException) as error:
             self.close()
-            # A response that is cut off by the deadline is incomplete, too.
-            is_late = time.monotonic() >= deadline
-            if is_late or isinstance(error, TimeoutError):
+            if isinstance(error, TimeoutError):
                 raise self._explain("late", f"{self._timeout:g}") from error
             # Errors of a name lookup or of an encoding have no `strerror`.
             reason = getattr(error, "strerror", None) or error

@@ -157,7 +157,7 @@ def _draw_figure(plan):
         FLAGS.figure, FLAGS.layer, FLAGS.heads, FLAGS.word
     )
     _check_lengths(checker)
-    # The words of the text, which need no model
+    # The words of the text are known before the model is loaded.
     if checker.linearization:
         words = checker.prepare([FLAGS.text])[0].split(" ")
     else:

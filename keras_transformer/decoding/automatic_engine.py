@@ -17,8 +17,8 @@ ON_CTRANSLATE2 = dataclasses.replace(
     remedy="the engine keras",
     supports=("checkpoints", *CTRANSLATE2.supports),
 )
-# What it does there without being asked to. CTranslate2's samples depend on the
-# other sentences, and Keras searches better for terms.
+# What it does there if the user has not chosen CTranslate2: its samples depend
+# on the other sentences. Keras searches better for terms.
 _SHARED = tuple({*ON_CTRANSLATE2.supports} - {"glossary", "samples"})
 AUTOMATIC = dataclasses.replace(ON_CTRANSLATE2, supports=_SHARED)
 _log = logging.getLogger(__name__)

@@ -182,9 +182,9 @@ def check_search(options, where):
 
 
 def allow_any(*names):
-    """Returns the fields of a model that an exporter lays out, for all values.
+    """Returns fields of a model of which an exporter understands all values.
 
-    They are the `names` and those that all exporters lay out.
+    They are the `names`, and the fields that every exporter understands.
     """
     names += (*TRAINING_ONLY, "num_layers", "num_decoder_layers", "d_model")
     names += ("d_ff", "num_heads", "max_length", "norm_epsilon")

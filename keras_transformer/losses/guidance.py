@@ -1,4 +1,4 @@
-"""Losses of a guidance besides the target: word alignments, and spans."""
+"""Losses that guide a model besides its target: alignments and spans."""
 
 from keras import ops
 

@@ -90,7 +90,8 @@ def fit_target(
     sides = stored_source, stored_target
     exchanged = [pattern.sub(lambda match: names[match[0]], x) for x in sides]
     found = [sorted(pattern.findall(side)) for side in sides]
-    # What does not turn one source into the other would mistake the target.
+    # The exchange must turn the stored source into the new one; otherwise it
+    # would also spoil the target.
     if found[0] != found[1] or store.split_words(exchanged[0]) != words[1]:
         return None
     return exchanged[1]

@@ -1,4 +1,4 @@
-"""Selects beams and the largest of many numbers, and excludes ids."""
+"""Selects beams and the largest numbers of rows, and excludes ids."""
 
 import typing
 

@@ -17,7 +17,7 @@ MAX_ALTERNATIVES = 100
 # A form has texts alone, and the fields that a user left empty.
 _SWITCHES = {"true": True, True: True}
 _SWITCHES |= {"false": False, "": False, False: False, None: False}
-# What a model lacks that cannot do it.
+# What each request needs, for the error about a model that lacks it.
 _EXPORT = "a CTranslate2 model of this version's kt-exporter that translates"
 NEEDS = {
     "alignments": _EXPORT,

@@ -59,7 +59,8 @@ class Keys:
 
     def check(self, key, monitor):
         """Checks the key of the request that a `Monitor` follows."""
-        # The time of a look-up tells nothing about a key, but about its hash.
+        # The duration of a look-up depends on the hash alone, from which nobody
+        # can find the key.
         found = self._entries.get(_hash(key if isinstance(key, str) else ""))
         if not found:
             raise RequestError(

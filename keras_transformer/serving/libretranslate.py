@@ -116,7 +116,7 @@ class LibreTranslate:
             for place, (sentence, answer) in enumerate(zip(sentences, answers)):
                 best, *_ = texts = answer.texts
                 if one := recall(memory, sentence, best):
-                    # Nothing else is known of a correction.
+                    # A correction has no quality, warnings or alignments.
                     answers[place] = Answer([one.target, *texts][: len(texts)])
         left = iter(answers)
         return [join(document, left, number) for document in documents]

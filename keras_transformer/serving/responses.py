@@ -1,4 +1,4 @@
-"""What clients ask, the responses that they accept, and errors about others."""
+"""The base of the clients, and the checks of what a server responds."""
 
 import abc
 import typing

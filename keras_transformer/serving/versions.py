@@ -195,12 +195,12 @@ class LazyVersions:
     loads_on_demand = True
 
     def __init__(self, directory, load, memory):
-        find_versions(directory)  # or an error
+        find_versions(directory)  # raises an error if there are none
         self.directory = directory
         self._load = load
         self._memory = memory
         self._size = 0
-        self._versions = None  # or those that are loaded
+        self._versions = None  # `Versions`, once the model is loaded
         self._lock = threading.Lock()
 
     def get(self, number=None):

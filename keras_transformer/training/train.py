@@ -25,7 +25,7 @@ if typing.TYPE_CHECKING:
 # Positions per side that batch_tokens="auto" takes at most, if they make up the
 # whole update.
 MAX_TOKENS = 25000
-# Of docs/which_recipe.md, by the number of pairs.
+# Numbers of pairs from which docs/which_recipe.md recommends another set.
 FEW_PAIRS = 500_000  # for a model as wide as base
 MANY_PAIRS = 2_000_000  # for a narrower one
 WIDE = 512  # d_model of base

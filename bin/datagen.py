@@ -27,7 +27,7 @@ import os
 import shlex
 import time
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer import registry
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import corpus_flags
@@ -182,7 +182,7 @@ def make_encoder():
             raise UserError(
                 "`--pipeline_options` must be of the form --name=value, "
                 f"without --runner. Received: {shown}, where "
-                f"{fields.quote(option)} is not. Correct it; --runner is a "
+                f"{errors.quote(option)} is not. Correct it; --runner is a "
                 "flag of kt-datagen."
             )
     return distributed_encoding.DistributedEncoder(FLAGS.runner, options)

@@ -27,7 +27,7 @@ import os
 import shlex
 import signal
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer import registry
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
@@ -243,7 +243,7 @@ def _select(flag, rule, known):
         if name not in known:
             raise UserError(
                 f"`--{flag}` must name {rule}. Received: "
-                f"{fields.quote(name)}. Use "
+                f"{errors.quote(name)}. Use "
                 f"{' or '.join(dict.fromkeys(known))}."
             )
     return list(dict.fromkeys(names))

@@ -5,7 +5,7 @@ import functools
 import math
 import typing
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.errors import UserError
 from keras_transformer.model_config import MAX_FRACTION
 from keras_transformer.model_config import ModelConfig
@@ -41,7 +41,7 @@ class TrainingConfig:
     lora_alpha: float = 0.0  # their factor is lora_alpha / rank; 0 = rank
 
     def __post_init__(self):
-        fields.check(self, _TRAINING_RULES)
+        errors.check(self, _TRAINING_RULES)
         if self.weight_decay and self.optimizer == "adam":
             raise UserError(
                 "`weight_decay` must be 0 with an optimizer without weight "
@@ -81,7 +81,7 @@ class DecodingConfig:
     extra_length: int = 50  # tokens that an output may exceed its input by
 
     def __post_init__(self):
-        fields.check(self, _DECODING_RULES)
+        errors.check(self, _DECODING_RULES)
 
 
 # The fields stand in the order of the base classes from the last to the first.
@@ -206,31 +206,31 @@ def find_class(names):
 
 # The upper limits are as generous as those of a model.
 _TRAINING_RULES = (
-    fields.between(1, 10_000_000, "batch_tokens"),
-    fields.between(0, 1_000_000_000, "effective_batch_tokens"),
-    fields.between(1, fields.LARGEST, "warmup_steps", "train_steps"),
-    fields.between(0, fields.LARGEST, "decay_steps", "train_minutes"),
-    fields.between(0, 1_000_000, "weight_decay", "gradient_clip_norm"),
-    fields.between(0, 1_000, "consistency_weight", "guided_alignment"),
-    fields.between(1e-30, 1, "adam_epsilon"),
-    fields.between(1e-30, 1_000_000, "learning_rate"),
-    fields.between(0, 1_000, "peak_learning_rate"),
-    fields.between(0, 65_536, "lora_rank", "lora_alpha"),
-    fields.between(
+    errors.between(1, 10_000_000, "batch_tokens"),
+    errors.between(0, 1_000_000_000, "effective_batch_tokens"),
+    errors.between(1, errors.LARGEST, "warmup_steps", "train_steps"),
+    errors.between(0, errors.LARGEST, "decay_steps", "train_minutes"),
+    errors.between(0, 1_000_000, "weight_decay", "gradient_clip_norm"),
+    errors.between(0, 1_000, "consistency_weight", "guided_alignment"),
+    errors.between(1e-30, 1, "adam_epsilon"),
+    errors.between(1e-30, 1_000_000, "learning_rate"),
+    errors.between(0, 1_000, "peak_learning_rate"),
+    errors.between(0, 65_536, "lora_rank", "lora_alpha"),
+    errors.between(
         0,
         MAX_FRACTION,
         *("subword_dropout", "label_smoothing", "token_cutoff"),
         *("adam_beta1", "adam_beta2", "ema_decay"),
     ),
-    fields.between(0, 1, "source_noise"),
-    fields.one_of(("none", "simcut", "r_drop"), "consistency"),
-    fields.one_of(("adam", "adamw", "adafactor"), "optimizer"),
+    errors.between(0, 1, "source_noise"),
+    errors.one_of(("none", "simcut", "r_drop"), "consistency"),
+    errors.one_of(("adam", "adamw", "adafactor"), "optimizer"),
 )
 # As in `DecodeOptions`, which a run's hparams become.
 _DECODING_RULES = (
-    fields.between(1, 1_000, "beam_size"),
-    fields.between(0, 10_000, "extra_length"),
-    fields.between(0, 10, "alpha"),
+    errors.between(1, 1_000, "beam_size"),
+    errors.between(0, 10_000, "extra_length"),
+    errors.between(0, 10, "alpha"),
 )
 
 
@@ -243,7 +243,7 @@ def parse_overrides(hparams: HParams, text: str) -> HParams:
     >>> parse_overrides(HParams(), "dropout=0.3, num_layers=2").num_layers
     2
     """
-    changes = fields.parse_changes(type(hparams), text, "hparams")
+    changes = errors.parse_changes(type(hparams), text, "hparams")
     return dataclasses.replace(hparams, **changes)
 
 
@@ -293,5 +293,5 @@ def from_dict(values: dict) -> HParams:
         values["neighbourhood_size"] = 2 * radius + 1 if is_radius else radius
     cls = find_class(values)
     for name in values:
-        fields.find_field(cls, name, "hparams")
+        errors.find_field(cls, name, "hparams")
     return cls(**values)

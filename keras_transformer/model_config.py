@@ -3,7 +3,7 @@
 import dataclasses
 import typing
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.errors import UserError
 
 # The matrices that low-rank adaptation changes, and those that it adds to each.
@@ -61,8 +61,8 @@ class ModelConfig:
     fused_attention: bool = False  # by a kernel of the GPU; see FusedAttention
 
     def __post_init__(self):
-        fields.check(self, _RULES)
-        fields.check_heads(self.d_model, self.num_heads, self.d_k, self.d_v)
+        errors.check(self, _RULES)
+        errors.check_heads(self.d_model, self.num_heads, self.d_k, self.d_v)
         if self.model_class and self.span_labels:
             raise UserError(
                 "`span_labels` must be 0 with a model of your own. Received: "
@@ -107,29 +107,29 @@ class ModelConfig:
 # memory, counts exceed int32, and fractions round to 1 in float32.
 MAX_FRACTION = 0.999999
 _RULES = (
-    fields.between(1, 1_000, "num_layers", "num_heads"),
-    fields.between(1, 65_536, "d_model"),
-    fields.between(0, 1_000, "num_decoder_layers"),
-    fields.between(0, 65_536, "d_k", "d_v"),
-    fields.between(1, 1_000_000, "d_ff", "max_length"),
-    fields.between(0, 1_000_000, "neighbourhood_size"),
-    fields.between(0, 10_000, "max_relative_position"),
-    fields.between(0, 10_000, "span_labels"),
-    fields.between(
+    errors.between(1, 1_000, "num_layers", "num_heads"),
+    errors.between(1, 65_536, "d_model"),
+    errors.between(0, 1_000, "num_decoder_layers"),
+    errors.between(0, 65_536, "d_k", "d_v"),
+    errors.between(1, 1_000_000, "d_ff", "max_length"),
+    errors.between(0, 1_000_000, "neighbourhood_size"),
+    errors.between(0, 10_000, "max_relative_position"),
+    errors.between(0, 10_000, "span_labels"),
+    errors.between(
         0, MAX_FRACTION, *("dropout", "attention_dropout", "activation_dropout")
     ),
-    fields.one_of(("post", "pre"), "norm"),
-    fields.between(1e-12, 1, "norm_epsilon"),
-    fields.one_of(("relu", "gelu", "silu"), "activation"),
-    fields.one_of(("zero", "padding"), "decoder_start"),
-    fields.one_of(
+    errors.one_of(("post", "pre"), "norm"),
+    errors.between(1e-12, 1, "norm_epsilon"),
+    errors.one_of(("relu", "gelu", "silu"), "activation"),
+    errors.one_of(("zero", "padding"), "decoder_start"),
+    errors.one_of(
         ("sinusoidal", "tensor2tensor", "learned", "none"),
         "positional_encoding",
     ),
-    fields.one_of(
+    errors.one_of(
         ("small_branch_ends", "tensor2tensor", "glorot"), "initializer"
     ),
-    fields.one_of(("all", "target", "none"), "tied_embeddings"),
+    errors.one_of(("all", "target", "none"), "tied_embeddings"),
 )
 
 

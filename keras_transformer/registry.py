@@ -7,7 +7,7 @@ import sys
 import typing
 from collections.abc import Callable
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.errors import UserError
 
 if typing.TYPE_CHECKING:
@@ -65,12 +65,12 @@ class Registry:
             if reason := self.find_refusal(str(name)):
                 raise UserError(
                     f"Tensor2Tensor's {self.kind} {name!r} {reason}. "
-                    f"{fields.did_you_mean(str(name), self._entries, 0.9)}"
+                    f"{errors.did_you_mean(str(name), self._entries, 0.9)}"
                     "`kt-trainer --registry_help` lists all of this package."
                 )
             raise UserError(
                 f"Unknown {self.kind} {name!r}. "
-                f"{fields.did_you_mean(str(name), self._entries)}"
+                f"{errors.did_you_mean(str(name), self._entries)}"
                 "`kt-trainer --registry_help` lists all. One of your own needs "
                 "its --usr_dir."
             )

@@ -28,52 +28,51 @@ import keras_transformer
 # and only `bin` imports `bin`.
 MAY_IMPORT = {
     "": "",
-    "data": "fields files token_ids",
-    "decoding": "data decoding.engines decoding.steps documents fields files "
+    "data": "files token_ids",
+    "decoding": "data decoding.engines decoding.steps documents files "
     "formats memory parsing runs scoring search serving token_ids",
     "decoding.engines": "data parsing runs search token_ids",
-    "decoding.steps": "data decoding.engines documents fields parsing search "
+    "decoding.steps": "data decoding.engines documents parsing search "
     "token_ids",
     "documents": "",
     "errors": "",
-    "fields": "",
-    "files": "fields",
-    "formats": "data decoding.engines fields files hparam model_config parsing "
+    "files": "",
+    "formats": "data decoding.engines files hparam model_config parsing "
     "registry runs runs.model_card scoring search serving token_ids "
     "visualization",
-    "hparam": "fields model_config",
+    "hparam": "model_config",
     "hparams": "hparam registry",
-    "layers": "fields masks serialization",
+    "layers": "masks serialization",
     "losses": "masks serialization",
     "masks": "serialization token_ids",
     "memory": "files token_ids",
     "metrics": "losses masks serialization",
-    "model_config": "fields",
+    "model_config": "",
     "optimizers": "schedules serialization",
     "parsing": "data layers search serialization token_ids transformer",
     "problem": "data scoring",
     "problems": "data parsing problem registry token_ids",
-    "registry": "fields hparam problem",
-    "runs": "data fields files hparam layers model_config parsing registry "
+    "registry": "hparam problem",
+    "runs": "data files hparam layers model_config parsing registry "
     "scoring token_ids transformer",
     "runs.model_card": "data files parsing registry runs",
     "schedules": "serialization",
-    "scoring": "data fields files token_ids",
-    "search": "fields layers token_ids",
+    "scoring": "data files token_ids",
+    "search": "layers token_ids",
     "serialization": "",
     "serving": "data documents files memory scoring",
     "studio": "decoding decoding.engines files layers masks parsing "
     "registry runs scoring search serving token_ids visualization",
     "token_ids": "",
-    "training": "data decoding decoding.engines fields files formats hparam "
+    "training": "data decoding decoding.engines files formats hparam "
     "hparams layers losses masks metrics model_config optimizers "
     "registry runs runs.model_card scoring search visualization",
     "transformer": "layers masks serialization",
-    "visualization": "data fields files parsing runs scoring token_ids",
+    "visualization": "data files parsing runs scoring token_ids",
 }
-EVERYONE_MAY_IMPORT = {"errors", "fields"}
+EVERYONE_MAY_IMPORT = {"errors"}
 MAX_FLOORS = 12
-MAX_MODULES_IN_ROOT = 13
+MAX_MODULES_IN_ROOT = 11
 MATHS = {
     "layers",
     "losses",

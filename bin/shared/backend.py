@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.errors import UserError
 from keras_transformer.files.quiet import hide_module
 from keras_transformer.files.quiet import silence
@@ -67,7 +67,7 @@ def _check_backend(name):
     if name not in BACKENDS:
         raise UserError(
             f"`KERAS_BACKEND` must be one of {', '.join(BACKENDS)}. Received: "
-            f"KERAS_BACKEND={fields.shorten(name)}. Set it to one of them."
+            f"KERAS_BACKEND={errors.shorten(name)}. Set it to one of them."
         )
     return name
 

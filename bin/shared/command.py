@@ -25,7 +25,7 @@ from absl import app
 from absl import flags as absl_flags
 from absl import logging as absl_logging
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer import registry
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import process
@@ -133,7 +133,7 @@ def _parse(main, values, has_output, argv):
         _fail(
             main,
             "Arguments must be flags. Received: "
-            f"{fields.quote(' '.join(remaining[1:]))}. Write --name=value.",
+            f"{errors.quote(' '.join(remaining[1:]))}. Write --name=value.",
         )
     return remaining
 
@@ -224,7 +224,7 @@ def _fail(main, message, trace=""):
 def _describe_unknown(main, values, name):
     if (new_name := flags.RENAMED.get(name)) in values:
         return f"--{name} is now called --{new_name}. Use the new name."
-    matches = fields.did_you_mean(f"--{name}", [f"--{one}" for one in values])
+    matches = errors.did_you_mean(f"--{name}", [f"--{one}" for one in values])
     way_out = f"`{_command(main)} --help` lists all flags."
     return f"Unknown flag --{name}. {matches}{way_out}"
 

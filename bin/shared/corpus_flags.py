@@ -3,7 +3,7 @@
 import itertools
 import os
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.bin.shared import flags
 from keras_transformer.data.generation.corpora import MAX_WEIGHT
 from keras_transformer.data.generation.corpora import Corpus
@@ -34,7 +34,7 @@ def parse_corpus(text):
     Corpus(paths=('a.tsv',), weight=0.5, tag='fr')
     """
     files, colon, weight = text.rpartition(":")
-    number = fields.parse_number(weight) if colon else 1
+    number = errors.parse_number(weight) if colon else 1
     files = files if colon else text
     names, _, tag = files.rpartition("@")
     # The name of a file may have an @, too.

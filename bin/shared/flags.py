@@ -31,7 +31,7 @@ import tempfile
 
 from absl import flags
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.errors import UserError
 from keras_transformer.search import options
 
@@ -52,12 +52,12 @@ EVERYWHERE_TITLE = "Flags of every command"
 # and NaN, which lies within all bounds.
 class _Integer(flags.IntegerParser):
     def convert(self, argument):
-        return fields.parse_integer(str(argument))
+        return errors.parse_integer(str(argument))
 
 
 class _Number(flags.FloatParser):
     def convert(self, argument):
-        return fields.parse_number(str(argument))
+        return errors.parse_number(str(argument))
 
 
 class _Parser(flags.ArgumentParser):
@@ -88,7 +88,7 @@ class _Flag(flags.Flag):
             shown = str(argument).encode(errors="backslashreplace").decode()
             raise FlagError(
                 f"`--{self.name}` must be {self._rule}. Received: "
-                f"--{self.name}={fields.shorten(shown)}. Correct the value; "
+                f"--{self.name}={errors.shorten(shown)}. Correct the value; "
                 "--help explains the flag."
             ) from error
 
@@ -121,7 +121,7 @@ def _split_paths(argument):
 
 
 def _split_counts(argument):
-    return list(map(_Integer(1, fields.LARGEST).parse, argument.split(",")))
+    return list(map(_Integer(1, errors.LARGEST).parse, argument.split(",")))
 
 
 def _bounded(kind, parser, description, default=None, *, maximum, minimum):
@@ -130,7 +130,7 @@ def _bounded(kind, parser, description, default=None, *, maximum, minimum):
 
 
 _count = functools.partial(
-    _bounded, "an integer", _Integer, maximum=fields.LARGEST, minimum=1
+    _bounded, "an integer", _Integer, maximum=errors.LARGEST, minimum=1
 )
 _switch = functools.partial(
     _describe, "true or false", flags.BooleanParser(), boolean=True
@@ -151,9 +151,9 @@ _KINDS = {
     "count": _count,
     "whole": functools.partial(_count, minimum=0),
     "port": functools.partial(_count, minimum=0, maximum=65535),
-    "seed": functools.partial(_count, minimum=0, maximum=fields.LARGEST_SEED),
+    "seed": functools.partial(_count, minimum=0, maximum=errors.LARGEST_SEED),
     "amount": functools.partial(
-        _bounded, "a number", _Number, maximum=fields.LARGEST, minimum=0
+        _bounded, "a number", _Number, maximum=errors.LARGEST, minimum=0
     ),
     "switch": functools.partial(_switch, default=False),
     "optional switch": _switch,
@@ -213,8 +213,8 @@ def _read_row(line, kinds):
         return name, _describe(rule, parser, description, **settings)
     if kind.startswith("count or "):
         word = kind.removeprefix("count or ")
-        rule = f"{word}, or an integer from 1 to {fields.LARGEST:,}"
-        number = _Integer(1, fields.LARGEST)
+        rule = f"{word}, or an integer from 1 to {errors.LARGEST:,}"
+        number = _Integer(1, errors.LARGEST)
         parser = _Parser(
             lambda text: text if text == word else number.parse(text)
         )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.decoding.engines.engine import check_capabilities
 from keras_transformer.decoding.steps import check_translates
 from keras_transformer.decoding.steps.affixes import TargetTag
@@ -248,7 +248,7 @@ class Preparation:
     def check_call(self, call: Call) -> None:
         """Checks the arguments of a translator's call."""
         check_capabilities(self.capabilities, vars(call))
-        fields.check_seed(call.seed)
+        errors.check_seed(call.seed)
         if call.prefixes is not None:
             check_translates("prefixes", self.linearization)
         if call.glossary:

@@ -6,7 +6,7 @@ import os
 from keras_transformer.data.generation.token_arrays import text_path
 from keras_transformer.data.text import text_files
 from keras_transformer.errors import UserError
-from keras_transformer.fields import did_you_mean
+from keras_transformer.errors import did_you_mean
 from keras_transformer.files.reading import file_error
 from keras_transformer.parsing.tree import parse_tree
 

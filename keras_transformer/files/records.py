@@ -10,7 +10,7 @@ import itertools
 import json
 import os
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.errors import UserError
 from keras_transformer.files import reading
 from keras_transformer.files.writing import atomic_write
@@ -122,8 +122,8 @@ def find_fault(value, shape, place=""):
         expected = f"one of {', '.join(sorted(shape))}"
         is_right = type(value) is str and value in shape
     else:
-        expected = fields.KINDS[shape]
-        is_right = fields.is_kind(value, shape)
+        expected = errors.KINDS[shape]
+        is_right = errors.is_kind(value, shape)
     return None if is_right else _not_a(value, expected, place)
 
 

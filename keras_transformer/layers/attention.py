@@ -4,7 +4,7 @@ import functools
 
 from keras import ops
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.layers import projection
 from keras_transformer.layers.cache import count_remembered
 from keras_transformer.layers.cache import make_slots
@@ -110,7 +110,7 @@ class MultiHeadAttention(SequenceLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        fields.check_heads(d_model, num_heads, d_k, d_v)
+        errors.check_heads(d_model, num_heads, d_k, d_v)
         if neighbourhood_size < 0:
             raise ValueError(
                 "`neighbourhood_size` must be 0 or more. Received: "

@@ -6,7 +6,7 @@ import inspect
 import keras
 from keras import ops
 
-from keras_transformer.fields import did_you_mean
+from keras_transformer.errors import did_you_mean
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.cache import DecoderCache
 from keras_transformer.layers.cache import count_remembered

@@ -6,7 +6,7 @@ import datetime
 import io
 import os
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.files import reading
 from keras_transformer.files import writing
 from keras_transformer.files.records import WHOLE
@@ -122,7 +122,7 @@ def _parse(name, text):
             return text
     elif text in ("nan", "inf", "-inf"):  # of a diverging run
         return 0
-    for parse in (fields.parse_integer, fields.parse_number):
+    for parse in (errors.parse_integer, errors.parse_number):
         with contextlib.suppress(ValueError):
             return parse(text)
     return text

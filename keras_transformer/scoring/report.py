@@ -7,7 +7,7 @@ import numbers
 
 from keras_transformer.data.generation.corpora import format_corpus_name
 from keras_transformer.errors import UserError
-from keras_transformer.fields import quote
+from keras_transformer.errors import quote
 
 # The figures of the model, and the other entries of a file of scores.
 TAKEN_NAMES = ("loss", "perplexity", "accuracy")

@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import ArrayLike
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beams import NEVER
 from keras_transformer.search.options import DecodeOptions
@@ -110,7 +110,7 @@ def generate(
 
 
 def _make_sampler(options, seed, num_rows):
-    fields.check_seed(seed)
+    errors.check_seed(seed)
     if not options.temperature:
         return None
     # The seed of a row does not depend on the number of rows.

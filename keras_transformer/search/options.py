@@ -4,7 +4,7 @@ import dataclasses
 import numbers
 import typing
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.errors import UserError
 
 if typing.TYPE_CHECKING:
@@ -57,7 +57,7 @@ class DecodeOptions:
     constrained: bool = True  # whether a parsing run finds only trees
 
     def __post_init__(self):
-        fields.check(self, _RULES)
+        errors.check(self, _RULES)
         if self.mbr_samples:
             if self.num_hypotheses > self.mbr_samples:
                 raise UserError(
@@ -84,7 +84,7 @@ class DecodeOptions:
         include `beam_size`.
         """
         for name in changes:
-            fields.find_field(type(self), name, "options")
+            errors.find_field(type(self), name, "options")
         changes = {
             name: value for name, value in changes.items() if value is not None
         }
@@ -130,18 +130,18 @@ def find_max_tokens(hparams: "HParams") -> int:
 
 
 _RULES = (
-    fields.between(1, MAX_HYPOTHESES, "beam_size", "num_hypotheses"),
-    fields.between(0, MAX_ALPHA, "alpha"),
-    fields.between(0, MAX_OUTPUT_TOKENS, "extra_length", "min_length"),
-    fields.between(0, 100, "no_repeat_ngram_size"),
-    fields.between(0, 1_000_000, "top_k"),
+    errors.between(1, MAX_HYPOTHESES, "beam_size", "num_hypotheses"),
+    errors.between(0, MAX_ALPHA, "alpha"),
+    errors.between(0, MAX_OUTPUT_TOKENS, "extra_length", "min_length"),
+    errors.between(0, 100, "no_repeat_ngram_size"),
+    errors.between(0, 1_000_000, "top_k"),
     # A lower temperature, or less of the nucleus, is greedy search.
     (
         "0, or from 0.001 to 1,000",
         lambda value: value == 0 or 0.001 <= value <= 1_000,
         ("temperature",),
     ),
-    fields.between(1e-6, 1, "top_p"),
+    errors.between(1e-6, 1, "top_p"),
     # A single sample has no others to agree with.
     (
         f"0, or from 2 to {MAX_HYPOTHESES:,}",
@@ -159,7 +159,7 @@ def parse_decode_hparams(text, **flags):
     >>> parse_decode_hparams("temperature=0.8,top_k=10", alpha=None)
     {'temperature': 0.8, 'top_k': 10}
     """
-    changes = fields.parse_changes(DecodeOptions, text, "decode_hparams")
+    changes = errors.parse_changes(DecodeOptions, text, "decode_hparams")
     flags = {name: value for name, value in flags.items() if value is not None}
     for name, value in flags.items():
         if changes.setdefault(name, value) != value:
@@ -168,5 +168,5 @@ def parse_decode_hparams(text, **flags):
                 f"{name}={changes[name]} and --{name}={value}. Leave one of "
                 "them out."
             )
-    fields.check_ranges(DecodeOptions, changes, _RULES)
+    errors.check_ranges(DecodeOptions, changes, _RULES)
     return changes

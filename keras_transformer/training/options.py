@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.errors import UserError
 from keras_transformer.training.backends.cost import parse_flops
 
@@ -29,7 +29,7 @@ class TrainingOptions:
 
     def __post_init__(self):
         values = {n: v for n, v in vars(self).items() if v is not None}
-        fields.check_ranges(type(self), values, _RULES)
+        errors.check_ranges(type(self), values, _RULES)
         if self.device:
             parse_flops(self.device)
         if self.eval_steps == 0 and self.early_stopping_metric != "none":
@@ -64,24 +64,24 @@ class StartOptions(TrainingOptions):
 
 
 _RULES = (
-    fields.between(
+    errors.between(
         1,
-        fields.LARGEST,
+        errors.LARGEST,
         "eval_frequency",
         "keep_checkpoint_max",
         "early_stopping_patience",
     ),
-    fields.between(
+    errors.between(
         0,
-        fields.LARGEST,
+        errors.LARGEST,
         "eval_steps",
         "timed_checkpoint_minutes",
         "keep_checkpoint_every_n_hours",
         "save_checkpoints_secs",
     ),
-    fields.between(1, fields.LARGEST, "train_steps"),
-    fields.between(0.001, fields.LARGEST, "train_minutes"),
-    fields.between(0, fields.LARGEST_SEED, "random_seed"),
-    fields.between(0, 1_000, "worker_gpu"),
-    fields.one_of(("auto", "on", "off"), "xla"),
+    errors.between(1, errors.LARGEST, "train_steps"),
+    errors.between(0.001, errors.LARGEST, "train_minutes"),
+    errors.between(0, errors.LARGEST_SEED, "random_seed"),
+    errors.between(0, 1_000, "worker_gpu"),
+    errors.one_of(("auto", "on", "off"), "xla"),
 )

@@ -1,6 +1,6 @@
 """Profiling of a few updates."""
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.errors import UserError
 
 
@@ -12,7 +12,7 @@ def parse_steps(text):
     if not text:
         return ()
     try:
-        first, last = map(fields.parse_integer, text.split(","))
+        first, last = map(errors.parse_integer, text.split(","))
     except ValueError:
         first, last = 0, 0  # leads to the error below
     if not 1 <= first <= last:

@@ -4,7 +4,7 @@ import math
 import os
 
 from keras_transformer.errors import UserError
-from keras_transformer.fields import did_you_mean
+from keras_transformer.errors import did_you_mean
 from keras_transformer.files.directories import shorten_paths
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import read_rows

@@ -10,7 +10,7 @@ import typing
 import numpy as np
 
 from keras_transformer.errors import UserError
-from keras_transformer.fields import did_you_mean
+from keras_transformer.errors import did_you_mean
 from keras_transformer.token_ids import END_LABEL
 from keras_transformer.visualization import page
 from keras_transformer.visualization import picture

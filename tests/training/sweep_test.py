@@ -7,7 +7,7 @@ import pytest
 from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.data.vocabulary.subwords import train_subwords
-from keras_transformer.fields import parse_changes
+from keras_transformer.errors import parse_changes
 from keras_transformer.hparam import HParams
 from keras_transformer.problem import Problem
 from keras_transformer.runs.data_record import describe_data

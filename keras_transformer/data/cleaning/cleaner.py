@@ -9,8 +9,8 @@ from keras_transformer.data.cleaning import rules
 from keras_transformer.data.cleaning.rules import PairRule
 from keras_transformer.data.cleaning.rules import make_side_rule
 from keras_transformer.errors import UserError
-from keras_transformer.fields import did_you_mean
-from keras_transformer.fields import shorten
+from keras_transformer.errors import did_you_mean
+from keras_transformer.errors import shorten
 
 # Rules that look at duplicates hash many pairs in one call.
 _PAIRS_AT_ONCE = 10_000

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from keras_transformer.data.text.language_detector import load_detector
 from keras_transformer.errors import UserError
-from keras_transformer.fields import did_you_mean
+from keras_transformer.errors import did_you_mean
 
 # Those in use today: the recommended and the limited-use scripts of Unicode's
 # Annex 31, and a few more with text on the web.

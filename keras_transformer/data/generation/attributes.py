@@ -2,7 +2,7 @@
 
 import re
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.data.generation.corpora import MAX_WEIGHT
 from keras_transformer.errors import UserError
 from keras_transformer.token_ids import VOCABULARY_TYPES
@@ -16,7 +16,7 @@ def at_least(minimum, allows_none=False, rest=""):
     """Returns the rule of an integer, which `rest` describes further."""
 
     def follows(value):
-        is_whole = fields.is_kind(value, int) and value >= minimum
+        is_whole = errors.is_kind(value, int) and value >= minimum
         return is_whole or (allows_none and value is None)
 
     return follows, f"an integer of at least {minimum}{rest}"
@@ -121,7 +121,7 @@ def _is_described(entry):
         isinstance(entry, dict)
         and isinstance(entry.get("name"), str)
         and _are_texts(entry.get("sha256"))
-        and fields.is_kind(entry.get("weight"), float)
+        and errors.is_kind(entry.get("weight"), float)
         and 0 < entry["weight"] <= MAX_WEIGHT
         and isinstance(entry.get("tag", ""), str)
     )

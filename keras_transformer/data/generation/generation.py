@@ -5,7 +5,7 @@ import json
 import logging
 import os
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.data.generation import encoding
 from keras_transformer.data.generation import token_arrays
 from keras_transformer.data.generation import token_links
@@ -142,7 +142,7 @@ def _describe_settings(problem):
     except (TypeError, ValueError) as error:
         raise UserError(
             "`settings` of a problem must return what JSON can hold. Received: "
-            f"{fields.quote(settings)} from problem={problem.data_name}. "
+            f"{errors.quote(settings)} from problem={problem.data_name}. "
             "Return a dictionary of texts and numbers."
         ) from error
 

@@ -7,7 +7,7 @@ import re
 import typing
 import unicodedata
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.data.text.normalization import normalize
 from keras_transformer.data.text.tags import find_tag_end
 from keras_transformer.data.text.text_files import read_lines
@@ -140,7 +140,7 @@ def check_glossary(glossary, options, linearization):
     if not isinstance(glossary, Glossary):
         raise UserError(
             "`glossary` must be a `Glossary`. Received: glossary="
-            f"{fields.quote(glossary)}. Write Glossary({{term: translation}})."
+            f"{errors.quote(glossary)}. Write Glossary({{term: translation}})."
         )
     check_translates("glossary", linearization)
     if options.is_random:
@@ -168,7 +168,7 @@ def check_term_lengths(glossary, count_tokens):
         if num_tokens - 1 > MAX_TERM_TOKENS:  # the end is counted
             raise UserError(
                 f"A term of a glossary must have at most {MAX_TERM_TOKENS} "
-                f"tokens. Received: {fields.quote(term)} with "
+                f"tokens. Received: {errors.quote(term)} with "
                 f"{num_tokens - 1}. Shorten it, or remove its line."
             )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.data.text.text_files import read_lines
 from keras_transformer.decoding.engines.attention import SPACED
 from keras_transformer.decoding.engines.attention import WORD
@@ -299,7 +299,7 @@ def check_protect(protect, linearization, **others):
     if not isinstance(protect, Placeholders):
         raise UserError(
             "`protect` must be a `Placeholders`. Received: protect="
-            f"{fields.quote(protect)}. Write Placeholders()."
+            f"{errors.quote(protect)}. Write Placeholders()."
         )
     check_translates("protect", linearization)
     for name, value in others.items():

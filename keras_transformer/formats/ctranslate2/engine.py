@@ -5,7 +5,7 @@ import itertools
 import os
 import typing
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.data.text.text_files import sha256
 from keras_transformer.data.vocabulary import subwords
 from keras_transformer.data.vocabulary import vocabularies
@@ -303,6 +303,6 @@ def _read_settings(path):
     settings = read_record(path, _SETTINGS, exported.REMEDY)
     for name in settings:
         if f"{name}?" not in _SETTINGS:
-            fault = f"where {fields.quote(name)} is unknown"
+            fault = f"where {errors.quote(name)} is unknown"
             raise reading.file_error(path, fault, exported.REMEDY)
     return settings

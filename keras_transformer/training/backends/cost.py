@@ -14,7 +14,7 @@ import re
 
 import numpy as np
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer.errors import UserError
 from keras_transformer.model_config import list_weights
 
@@ -104,7 +104,7 @@ def parse_flops(device):
     if device in SUSTAINED:
         return SUSTAINED[device]
     try:
-        number = fields.parse_number(device)
+        number = errors.parse_number(device)
     except UserError:
         number = 0.0  # leads to the error below
     if not 0 < number < float("inf"):

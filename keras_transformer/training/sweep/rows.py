@@ -7,7 +7,7 @@ import math
 import random
 import re
 
-from keras_transformer import fields
+from keras_transformer import errors
 from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.errors import UserError
@@ -200,7 +200,7 @@ def draw_points(text, num_points, seed):
     raise UserError(
         "`--ranges` must have as many different combinations as --random asks "
         f"for. Received: --random={num_points} and --ranges="
-        f"{fields.quote(text)}, in which {len(points)} were found. Lower "
+        f"{errors.quote(text)}, in which {len(points)} were found. Lower "
         "--random, or widen a range."
     )
 
@@ -232,7 +232,7 @@ def _parse(text, flag):
             raise UserError(
                 f"`--{flag}` must be name=values pairs with semicolons between "
                 "them, and name each hyper-parameter once. Received: "
-                f"{fields.quote(item.strip())}. Write for example "
+                f"{errors.quote(item.strip())}. Write for example "
                 "dropout=0.1,0.3;num_layers=2,4."
             )
         if flag == "ranges" and ".." in values:
@@ -252,7 +252,7 @@ def _parse_range(name, text):
     raise UserError(
         "`--ranges` must have ranges from a lower to a higher number, and with "
         f"log they must begin above 0. Received: {name}="
-        f"{fields.shorten(text)}. Write for example dropout=0.0..0.3, or "
+        f"{errors.shorten(text)}. Write for example dropout=0.0..0.3, or "
         "learning_rate=0.3..3.0 log."
     )
 
@@ -261,6 +261,6 @@ def _parse_values(name, texts, flag):
     # The parser of --hparams, so that a wrong value has the same message.
     cls = hparam.find_class({name})
     return [
-        fields.parse_changes(cls, f"{name}={text}", flag)[name]
+        errors.parse_changes(cls, f"{name}={text}", flag)[name]
         for text in texts
     ]

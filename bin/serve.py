@@ -229,7 +229,7 @@ def _find_routes(versions):
     `versions` has the paths of each model's versions.
     """
     from keras_transformer.decoding.served_model import find_tag_word
-    from keras_transformer.files.records import read_record
+    from keras_transformer.files.reading import read_record
     from keras_transformer.formats.exported import EXPORT_FILE
     from keras_transformer.serving.pairs import Route
 

@@ -35,7 +35,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.files import markdown
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
-from keras_transformer.files.records import keep_settings
+from keras_transformer.files.writing import keep_settings
 from keras_transformer.training.sweep import rows
 
 # Settings that all calls in one directory share, apart from its rows.

@@ -17,8 +17,8 @@ from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.data.text import text_files
 from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
-from keras_transformer.files.records import keep_settings
 from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.writing import keep_settings
 
 _SEARCH = ("output_dir", "beam_size", "alpha", "decode_hparams")
 # t2t-translate-all needs the data's directory, too.

@@ -22,7 +22,7 @@ from keras_transformer.decoding.steps.affixes import FinalEmoji
 from keras_transformer.decoding.steps.affixes import TargetTag
 from keras_transformer.decoding.steps.trees import Trees
 from keras_transformer.errors import UserError
-from keras_transformer.files.records import hash_record
+from keras_transformer.files.reading import hash_record
 from keras_transformer.formats import exported
 from keras_transformer.formats.ctranslate2 import conversion
 from keras_transformer.formats.ctranslate2 import engine as ctranslate2

@@ -8,7 +8,7 @@ import pathlib
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import locks
-from keras_transformer.files import records
+from keras_transformer.files import reading
 from keras_transformer.files import writing
 
 PARTIAL = ".partial"  # the suffix of an output that is not complete
@@ -188,7 +188,7 @@ class PartialFile:
         path = self._record_path
         if not os.fstat(self._file.fileno()).st_size:
             if os.path.lexists(path):  # it is replaced only if it is ours
-                records.read_record(path, _RECORD_SHAPE, "Move it elsewhere.")
+                reading.read_record(path, _RECORD_SHAPE, "Move it elsewhere.")
             return {"lines": 0, "bytes": 0}
         if not os.path.exists(path):
             raise UserError(
@@ -196,7 +196,7 @@ class PartialFile:
                 f"Restore the record, or remove {self._partial} to start again."
             )
         remedy = f"Remove {self._partial} to start again."
-        record = records.read_record(path, _RECORD_SHAPE, remedy)
+        record = reading.read_record(path, _RECORD_SHAPE, remedy)
         return record if record["lines"] > 0 else {"lines": 0, "bytes": 0}
 
     def _write_record(self):
@@ -207,4 +207,4 @@ class PartialFile:
             alarms=self.num_alarms,
             sha256=self._hash.hexdigest(),
         )
-        records.write_record(self._record_path, self._record)
+        writing.write_record(self._record_path, self._record)

@@ -6,6 +6,7 @@ the new one, never a half-written file.
 
 import contextlib
 import errno
+import json
 import os
 import pathlib
 import re
@@ -14,6 +15,7 @@ import tempfile
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import locks
+from keras_transformer.files.reading import read_record
 
 # The suffix of a file that is being written, or that a killed process left. No
 # other program uses it, so such a file may be replaced.
@@ -226,3 +228,33 @@ def _synchronise(path):
             raise
     finally:
         os.close(descriptor)
+
+
+def write_record(path, value, **options):
+    """Writes a value as indented JSON, with further options of `json.dump`."""
+    with atomic_write(path) as file:
+        json.dump(value, file, indent=2, **options)
+        file.write("\n")
+
+
+def keep_settings(path, settings):
+    """Writes the settings of a directory, or checks that they are the same.
+
+    They are a dictionary of flags, and of strings, numbers or None.
+    """
+    if not os.path.lexists(path):
+        write_record(path, settings)
+        return
+    earlier = read_record(path, {str: (str, float, None)})
+    directory = os.path.dirname(path)
+    for name, value in settings.items():
+        received, recorded = (
+            f"no --{name}" if setting is None else f"--{name}={setting}"
+            for setting in (value, earlier.get(name))
+        )
+        if received != recorded:
+            raise UserError(
+                f"`--{name}` must not change in {directory}. Received: "
+                f"{received}, but the directory was started with {recorded}. "
+                "Repeat the earlier command, or name another directory."
+            )

@@ -8,7 +8,7 @@ from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
 from keras_transformer.errors import require_package
 from keras_transformer.files.reading import file_error
-from keras_transformer.files.records import read_record
+from keras_transformer.files.reading import read_record
 from keras_transformer.files.versions import CTRANSLATE2_FILE
 from keras_transformer.files.versions import SAVED_MODEL_FILE
 from keras_transformer.files.versions import find_versions

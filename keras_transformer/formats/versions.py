@@ -8,7 +8,6 @@ import os
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files import locks
-from keras_transformer.files import records
 from keras_transformer.files import versions
 from keras_transformer.files import writing
 from keras_transformer.formats import exported
@@ -87,7 +86,7 @@ def _write_record(directory, run, step, options, packages, more):
             name: importlib.metadata.version(name) for name in packages
         },
     }
-    records.write_record(os.path.join(directory, exported.EXPORT_FILE), record)
+    writing.write_record(os.path.join(directory, exported.EXPORT_FILE), record)
 
 
 def check_export_dir(export_dir, format, num_bytes=0):

@@ -15,9 +15,9 @@ from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files import writing
+from keras_transformer.files.reading import WHOLE
 from keras_transformer.files.reading import file_error
-from keras_transformer.files.records import WHOLE
-from keras_transformer.files.records import read_record
+from keras_transformer.files.reading import read_record
 from keras_transformer.runs import adapters
 from keras_transformer.runs import checkpoint_file
 

@@ -9,8 +9,8 @@ import os
 from keras_transformer import errors
 from keras_transformer.files import reading
 from keras_transformer.files import writing
-from keras_transformer.files.records import WHOLE
-from keras_transformer.files.records import find_fault
+from keras_transformer.files.reading import WHOLE
+from keras_transformer.files.reading import find_fault
 
 METRICS_FILE = "metrics.csv"
 # Scores such as dev_bleu depend on the problem; the rows add their columns.

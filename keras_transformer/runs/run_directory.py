@@ -10,11 +10,11 @@ import typing
 from keras_transformer import hparam
 from keras_transformer.data.vocabulary import vocabularies
 from keras_transformer.errors import UserError
+from keras_transformer.files.reading import WHOLE
 from keras_transformer.files.reading import read_bytes
-from keras_transformer.files.records import WHOLE
-from keras_transformer.files.records import read_record
-from keras_transformer.files.records import write_record
+from keras_transformer.files.reading import read_record
 from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.writing import write_record
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.metrics_table import METRICS_FILE

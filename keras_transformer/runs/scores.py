@@ -3,9 +3,9 @@
 import dataclasses
 import os
 
-from keras_transformer.files.records import WHOLE
-from keras_transformer.files.records import read_record
-from keras_transformer.files.records import write_record
+from keras_transformer.files.reading import WHOLE
+from keras_transformer.files.reading import read_record
+from keras_transformer.files.writing import write_record
 from keras_transformer.scoring.report import check_scores
 
 DIRECTORY = "scores"

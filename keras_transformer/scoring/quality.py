@@ -11,7 +11,8 @@ import os
 import numpy as np
 
 from keras_transformer.errors import UserError
-from keras_transformer.files import records
+from keras_transformer.files import reading
+from keras_transformer.files import writing
 from keras_transformer.scoring.report import align_columns
 
 QUALITY_FILE = "quality.json"
@@ -27,8 +28,8 @@ UNUSUAL_DIFFERENCE = 0.5
 _RIDGE = 0.1  # keeps weights finite if a feature predicts every outcome
 _NUM_ITERATIONS = 30
 _SHAPE = {
-    "step": records.WHOLE,
-    "num_pairs": records.WHOLE,
+    "step": reading.WHOLE,
+    "num_pairs": reading.WHOLE,
     "median_chrf": float,
     "weights": [float, float, float],
     "usual": [float, float],
@@ -97,19 +98,19 @@ class QualityEstimate:
         if not os.path.lexists(path):
             return None
         remedy = "Delete it, or write it again with kt-evaluate --calibrate."
-        record = records.read_record(path, _SHAPE, remedy)
+        record = reading.read_record(path, _SHAPE, remedy)
         quality = cls(**{name: record[name] for name in _SHAPE})
         return quality if step in (None, quality.step) else None
 
     def write(self, output_dir):
         """Writes it into the directory of a run or an export."""
         path = os.path.join(output_dir, QUALITY_FILE)
-        records.write_record(path, dataclasses.asdict(self))
+        writing.write_record(path, dataclasses.asdict(self))
 
     @property
     def sha256(self):
         """The beginning of the SHA-256 of its fields, in hexadecimal."""
-        return records.hash_record(dataclasses.asdict(self))
+        return reading.hash_record(dataclasses.asdict(self))
 
     def judge(self, features, alarms):
         """Returns the estimates, and the alarms with "low_score" added.

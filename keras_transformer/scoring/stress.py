@@ -3,7 +3,7 @@
 import os
 
 from keras_transformer.data.text import disturbances
-from keras_transformer.files.records import write_record
+from keras_transformer.files.writing import write_record
 from keras_transformer.scoring.report import tabulate_scores
 
 

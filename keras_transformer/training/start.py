@@ -14,9 +14,9 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
 from keras_transformer.files.machine import machine_bytes
+from keras_transformer.files.reading import WHOLE
 from keras_transformer.files.reading import file_error
-from keras_transformer.files.records import WHOLE
-from keras_transformer.files.records import find_fault
+from keras_transformer.files.reading import find_fault
 from keras_transformer.files.writing import check_space
 from keras_transformer.files.writing import explain_disk_errors
 from keras_transformer.model_config import list_weights

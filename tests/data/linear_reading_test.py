@@ -10,7 +10,7 @@ from keras_transformer.data.vocabulary.subwords import Subwords
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.steps.placeholders import Placeholders
 from keras_transformer.errors import UserError
-from keras_transformer.files.records import read_record
+from keras_transformer.files.reading import read_record
 from keras_transformer.formats.tensor2tensor.vocabulary import (
     read_tensor2tensor_vocabulary,
 )

@@ -15,7 +15,7 @@ from keras import ops
 from keras_transformer.data.generation.token_arrays import pad
 from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.files.records import write_record
+from keras_transformer.files.writing import write_record
 from keras_transformer.formats.ctranslate2.engine import CTranslate2Engine
 from keras_transformer.formats.ctranslate2.writer import QUANTIZATIONS
 from keras_transformer.formats.ctranslate2.writer import export_ctranslate2

@@ -16,10 +16,10 @@ from keras_transformer.data.vocabulary.bpe_symbols import write_symbols
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files import locks
+from keras_transformer.files.reading import WHOLE
 from keras_transformer.files.reading import check_reachable
-from keras_transformer.files.records import WHOLE
-from keras_transformer.files.records import read_record
-from keras_transformer.files.records import write_record
+from keras_transformer.files.reading import read_record
+from keras_transformer.files.writing import write_record
 from keras_transformer.token_ids import UNKNOWN_ID
 
 MANIFEST_FILE = "manifest.json"

@@ -9,8 +9,8 @@ from keras_transformer.files import locks
 from keras_transformer.files import writing
 from keras_transformer.files.directories import stage_directory
 from keras_transformer.files.quiet import hide_module
-from keras_transformer.files.records import hash_record
-from keras_transformer.files.records import write_record
+from keras_transformer.files.reading import hash_record
+from keras_transformer.files.writing import write_record
 from keras_transformer.formats import exported
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.search.options import DecodeOptions

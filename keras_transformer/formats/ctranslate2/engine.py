@@ -21,7 +21,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.errors import is_out_of_memory
 from keras_transformer.files import reading
 from keras_transformer.files.machine import processor_flags
-from keras_transformer.files.records import read_record
+from keras_transformer.files.reading import read_record
 from keras_transformer.formats import exported
 from keras_transformer.formats.ctranslate2 import search as ctranslate2_search
 from keras_transformer.search.options import DecodeOptions

@@ -3,8 +3,8 @@
 import os
 
 from keras_transformer.errors import UserError
-from keras_transformer.files.records import WHOLE
-from keras_transformer.files.records import read_record
+from keras_transformer.files.reading import WHOLE
+from keras_transformer.files.reading import read_record
 from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.hparam import HParams
 from keras_transformer.token_ids import END_ID

@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from keras_transformer.files.reading import file_error
-from keras_transformer.files.records import read_record
+from keras_transformer.files.reading import read_record
 from keras_transformer.formats.exported import refuse_foreign
 from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.formats.imported_run import write_run

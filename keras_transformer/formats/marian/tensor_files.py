@@ -9,7 +9,7 @@ import safetensors.numpy
 
 from keras_transformer.files.reading import check_file
 from keras_transformer.files.reading import file_error
-from keras_transformer.files.records import read_record
+from keras_transformer.files.reading import read_record
 from keras_transformer.files.writing import atomic_write
 
 DTYPES = ("F64", "F32", "F16", "BF16")

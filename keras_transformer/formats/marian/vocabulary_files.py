@@ -17,7 +17,8 @@ import re
 from keras_transformer.data.vocabulary import subwords
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.errors import UserError
-from keras_transformer.files import records
+from keras_transformer.files import reading
+from keras_transformer.files import writing
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.reading import read_bytes
 from keras_transformer.files.writing import atomic_write
@@ -63,7 +64,7 @@ def read_marian_vocabularies(directory):
     the tokenizer has a feature that a vocabulary here lacks.
     """
     config_path = os.path.join(directory, CONFIG_FILE)
-    config = records.read_record(config_path, _CONFIG, _REMEDY)
+    config = reading.read_record(config_path, _CONFIG, _REMEDY)
     _check_features(config, config_path)
     tables = [TABLE_FILE, TABLE_FILE]
     if config.get("separate_vocabs"):
@@ -161,7 +162,7 @@ def _convert(model_path, table_path, cleans_up):
 
 def _read_table(path):
     """Returns the ordinary pieces of a table in order, and the table."""
-    table = records.read_record(path, {str: records.WHOLE}, _REMEDY)
+    table = reading.read_record(path, {str: reading.WHOLE}, _REMEDY)
     if sorted(table.values()) != list(range(len(table))):
         raise file_error(path, "whose ids do not count up from 0", _REMEDY)
     for text in _SPECIAL.values():
@@ -227,7 +228,7 @@ def write_marian_vocabularies(
         pieces = dict(zip(ids, vocabulary.all_pieces()))
         table = {pieces[id_]: id_ for id_ in range(len(ids))}
         path = os.path.join(directory, table_file)
-        records.write_record(path, table, ensure_ascii=False)
+        writing.write_record(path, table, ensure_ascii=False)
     config = {
         "tokenizer_class": "MarianTokenizer",
         "source_lang": languages[0],
@@ -238,4 +239,4 @@ def write_marian_vocabularies(
         **_SPECIAL,
     }
     path = os.path.join(directory, CONFIG_FILE)
-    records.write_record(path, config, ensure_ascii=False)
+    writing.write_record(path, config, ensure_ascii=False)

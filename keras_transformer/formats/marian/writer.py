@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
-from keras_transformer.files.records import write_record
+from keras_transformer.files.writing import write_record
 from keras_transformer.formats.exported import allow_any
 from keras_transformer.formats.exported import check_understood
 from keras_transformer.formats.marian import config as marian_config

@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 
-from keras_transformer.files.records import WHOLE
-from keras_transformer.files.records import read_record
+from keras_transformer.files.reading import WHOLE
+from keras_transformer.files.reading import read_record
 from keras_transformer.formats.marian.config import CONFIG_FILE
 from keras_transformer.formats.onnx import tokenizer
 from keras_transformer.formats.onnx import writer

@@ -7,7 +7,7 @@ import unicodedata
 
 from keras_transformer.data.text.normalization import make_replacements
 from keras_transformer.errors import UserError
-from keras_transformer.files.records import write_record
+from keras_transformer.files.writing import write_record
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import FIRST_SYMBOL_ID
 from keras_transformer.token_ids import PAD_ID

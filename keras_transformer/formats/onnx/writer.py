@@ -3,7 +3,7 @@
 import os
 
 from keras_transformer.errors import require_package
-from keras_transformer.files.records import write_record
+from keras_transformer.files.writing import write_record
 from keras_transformer.formats import exported
 from keras_transformer.formats import versions
 from keras_transformer.formats.marian import config as marian_config

@@ -13,7 +13,6 @@ import numpy as np
 
 from keras_transformer import registry
 from keras_transformer.files import reading
-from keras_transformer.files import records
 from keras_transformer.files.quiet import silence
 from keras_transformer.formats.imported_run import unsupported
 
@@ -28,7 +27,7 @@ RATES = {
     "label_smoothing": "label_smoothing",
 }
 _HPARAMS = {
-    "num_heads?": records.WHOLE,
+    "num_heads?": reading.WHOLE,
     "norm_epsilon?": float,
     "multiply_embedding_mode?": str,
     "layer_preprocess_sequence?": str,
@@ -65,12 +64,12 @@ def read_hparams(source, flags):
     """
     path = os.path.join(source, HPARAMS_FILE)
     if os.path.lexists(path):
-        values = records.read_record(path, _HPARAMS, REMEDY)
+        values = reading.read_record(path, _HPARAMS, REMEDY)
     else:
         path = os.path.join(source, FLAGS_FILE)
         changes = re.findall(r"(\w+)=([^,]*)", flags.get("hparams", ""))
         values = {name: _parse(value) for name, value in changes}
-        fault = records.find_fault(values, _HPARAMS)
+        fault = reading.find_fault(values, _HPARAMS)
         if fault:
             raise reading.file_error(path, fault, REMEDY)
     required = dict(_REQUIRED)

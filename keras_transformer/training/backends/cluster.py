@@ -5,8 +5,8 @@ import os
 import typing
 
 from keras_transformer.errors import UserError
-from keras_transformer.files.records import WHOLE
-from keras_transformer.files.records import find_fault
+from keras_transformer.files.reading import WHOLE
+from keras_transformer.files.reading import find_fault
 
 # As `read_record` describes it.
 _SHAPE = {

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_transformer.errors import UserError
-from keras_transformer.files import records
-from keras_transformer.files.records import WHOLE
-from keras_transformer.files.records import read_record
+from keras_transformer.files import reading
+from keras_transformer.files import writing
+from keras_transformer.files.reading import WHOLE
+from keras_transformer.files.reading import read_record
 
 RUN = {"problem": str, "seed": int, "score?": (float, None), "steps?": [int]}
 
@@ -66,11 +67,11 @@ class ReadRecordTest:
 
     @given(ANY_RUN)
     def test_any_content_of_the_shape_has_no_fault(self, run):
-        assert records.find_fault(json.loads(json.dumps(run)), RUN) is None
+        assert reading.find_fault(json.loads(json.dumps(run)), RUN) is None
 
     @given(ANY_JSON)
     def test_any_other_content_has_one_short_line(self, value):
-        message = records.find_fault(json.loads(json.dumps(value)), RUN)
+        message = reading.find_fault(json.loads(json.dumps(value)), RUN)
         assert message.isprintable() and len(message) < 200
 
     @pytest.mark.parametrize(
@@ -146,7 +147,7 @@ class ReadRecordTest:
     def test_large_file_is_refused_unread(self, tmp_path):
         path = tmp_path / "run.json"
         with open(path, "wb") as file:
-            file.truncate(records.MAX_BYTES + 1)  # a sparse file
+            file.truncate(reading.MAX_RECORD_BYTES + 1)  # a sparse file
         with pytest.raises(ValueError, match="more than 8,388,608 bytes"):
             read_record(str(path), RUN)
 
@@ -169,9 +170,9 @@ class KeepSettingsTest:
     def test_a_directory_keeps_its_settings(self, tmp_path):
         path = str(tmp_path / "sweep.json")
         settings = {"table": "3", "grid": None, "train_steps": 2000}
-        records.keep_settings(path, settings)
-        records.keep_settings(path, settings)
+        writing.keep_settings(path, settings)
+        writing.keep_settings(path, settings)
         with pytest.raises(UserError, match="no --table, .*--table=3"):
-            records.keep_settings(path, {**settings, "table": None})
+            writing.keep_settings(path, {**settings, "table": None})
         with pytest.raises(UserError, match="Received: --train_steps=4000"):
-            records.keep_settings(path, {**settings, "train_steps": 4000})
+            writing.keep_settings(path, {**settings, "train_steps": 4000})

@@ -20,9 +20,9 @@ from playwright.sync_api import sync_playwright
 
 from keras_transformer.decoding.certificate import compare
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.files.array_files import write_arrays
 from keras_transformer.formats.html.writer import export_html
 from keras_transformer.formats.html.writer import quantize
-from keras_transformer.runs.checkpoint_file import write_arrays
 from keras_transformer.runs.data_record import find_problem
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import read_weights

@@ -3,12 +3,12 @@
 import os
 
 from keras_transformer.errors import UserError
+from keras_transformer.files import array_files
 from keras_transformer.formats.imported_run import write_run
 from keras_transformer.model_config import ADAPTER_SUFFIXES
 from keras_transformer.model_config import list_adapters
 from keras_transformer.model_config import list_weights
 from keras_transformer.runs import adapters
-from keras_transformer.runs import checkpoint_file
 from keras_transformer.runs.data_record import find_languages
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_checkpoint
@@ -33,7 +33,7 @@ def import_adapter(source, base, output_dir, problem):
         )
     run = RunDirectory(base)
     check_checkpoint(run)
-    arrays = checkpoint_file.read_arrays(source)
+    arrays = array_files.read_arrays(source)
     _check_arrays(run, arrays, source)
     weights = read_weights(run.checkpoints)
     if adapters.compute_checksum(weights) != arrays[adapters.BASE]:
@@ -66,5 +66,5 @@ def _check_arrays(run, arrays, path):
     expected = list_adapters(weights, max(widths, default=1))
     expected |= {adapters.ALPHA: (), adapters.BASE: ()}
     shapes = {name: array.shape for name, array in arrays.items()}
-    checkpoint_file.check_shapes(expected, shapes, path, _REMEDY)
-    checkpoint_file.check_finite(arrays, path, _REMEDY)
+    array_files.check_shapes(expected, shapes, path, _REMEDY)
+    array_files.check_finite(arrays, path, _REMEDY)

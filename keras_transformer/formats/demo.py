@@ -12,7 +12,7 @@ import numpy as np
 
 from keras_transformer.errors import UserError
 from keras_transformer.errors import did_you_mean
-from keras_transformer.runs.checkpoint_file import write_arrays
+from keras_transformer.files.array_files import write_arrays
 from keras_transformer.runs.run_directory import RunDirectory
 
 SCHEME = "demo://"

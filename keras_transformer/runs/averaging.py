@@ -9,9 +9,9 @@ from keras_transformer.data.vocabulary.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
+from keras_transformer.files.array_files import check_shapes
 from keras_transformer.files.writing import check_space
 from keras_transformer.runs import weights
-from keras_transformer.runs.checkpoint_file import check_shapes
 from keras_transformer.runs.checkpoints import CONVERTED_NAME
 from keras_transformer.runs.checkpoints import FILE_NAME
 from keras_transformer.runs.checkpoints import find_newest_without_gap

@@ -13,13 +13,13 @@ import typing
 
 from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
+from keras_transformer.files import array_files
 from keras_transformer.files import directories
 from keras_transformer.files import writing
 from keras_transformer.files.reading import WHOLE
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.reading import read_record
 from keras_transformer.runs import adapters
-from keras_transformer.runs import checkpoint_file
 
 # The names that `Checkpoints.path` gives. A file with another name, such as
 # `ckpt-007.npz`, is not a checkpoint.
@@ -195,15 +195,15 @@ class Checkpoints:
 
         `kinds` are beginnings of names, such as `{"model"}`; None reads all.
         """
-        return self._read(step, checkpoint_file.read_arrays, kinds)
+        return self._read(step, array_files.read_arrays, kinds)
 
     def headers(self, step=None):
-        """Returns the `npy.Header` of each array by name, reading no array."""
-        return self._read(step, checkpoint_file.read_headers)
+        """Returns the `Header` of each array by name, reading no array."""
+        return self._read(step, array_files.read_headers)
 
     def checksums(self, step=None):
         """Returns a checksum of each array by name, reading no array."""
-        return self._read(step, checkpoint_file.read_checksums)
+        return self._read(step, array_files.read_checksums)
 
     def save_base(self, arrays):
         """Writes the weights that do not change in a run with adapters."""
@@ -211,13 +211,13 @@ class Checkpoints:
 
     def _write(self, path, arrays):
         os.makedirs(self.directory, exist_ok=True)
-        checkpoint_file.write_arrays(path, arrays)
+        array_files.write_arrays(path, arrays)
         return path
 
     def _read(self, step, read, *options):
         """Returns what `read` finds in the one or two files of a checkpoint."""
         path = self.path(self.find(step))
-        if adapters.ALPHA not in checkpoint_file.read_headers(path):
+        if adapters.ALPHA not in array_files.read_headers(path):
             return read(path, *options)
         # If it is missing, `files.reading` raises the error.
         base = os.path.join(self.directory, adapters.BASE_FILE)

@@ -3,7 +3,7 @@
 import numpy as np
 from keras import ops
 
-from keras_transformer.runs.checkpoint_file import check_shapes
+from keras_transformer.files.array_files import check_shapes
 
 SEED = "seed_generator_state"
 

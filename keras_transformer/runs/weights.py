@@ -3,10 +3,10 @@
 import numpy as np
 
 from keras_transformer.errors import UserError
+from keras_transformer.files import array_files
 from keras_transformer.model_config import list_adapters
 from keras_transformer.model_config import list_weights
 from keras_transformer.runs import adapters
-from keras_transformer.runs import checkpoint_file
 from keras_transformer.token_ids import UNKNOWN_ID
 
 EMBEDDING = "model/embedding/"  # prefix of the embedding matrices
@@ -90,7 +90,7 @@ def check_checkpoint(run, step=None):
         if name.startswith("average/"):
             weight = name.replace("average/", "model/", 1)
             expected[name] = expected.get(weight, "absent")
-    checkpoint_file.check_shapes(
+    array_files.check_shapes(
         expected,
         shapes,
         run.checkpoints.path(step),
@@ -110,7 +110,7 @@ def read_weights(checkpoints, step=None):
     if adapters.ALPHA in arrays:
         pairs = _prefer_averages(arrays)
         adapters.merge_adapters(used, pairs, arrays[adapters.ALPHA])
-    checkpoint_file.check_finite(
+    array_files.check_finite(
         used,
         checkpoints.path(step),
         "Use an earlier checkpoint, or train again with a lower learning_rate.",
@@ -129,7 +129,7 @@ def write_adapter(run):
     content[adapters.ALPHA] = arrays[adapters.ALPHA]
     base = select_decoding_weights(arrays)
     content[adapters.BASE] = adapters.compute_checksum(base)
-    checkpoint_file.write_arrays(run.file(adapters.ADAPTER_FILE), content)
+    array_files.write_arrays(run.file(adapters.ADAPTER_FILE), content)
 
 
 def _assign_weights(model, arrays, source):

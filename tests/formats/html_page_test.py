@@ -18,9 +18,9 @@ from small_translators import make_vocabulary
 from keras_transformer import load
 from keras_transformer.bin import exporter
 from keras_transformer.errors import UserError
+from keras_transformer.files.array_files import write_arrays
 from keras_transformer.formats.html.writer import export_html
 from keras_transformer.formats.html.writer import quantize
-from keras_transformer.runs.checkpoint_file import write_arrays
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.search.options import DecodeOptions
 

@@ -18,9 +18,9 @@ from keras_transformer.bin import import_
 from keras_transformer.bin import trainer
 from keras_transformer.decoding import load
 from keras_transformer.errors import UserError
+from keras_transformer.files import array_files
 from keras_transformer.formats.adapter import import_adapter
 from keras_transformer.runs import adapters
-from keras_transformer.runs import checkpoint_file
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import load_model
 from keras_transformer.runs.weights import read_weights
@@ -172,7 +172,7 @@ class AdapterFileTest:
     def test_faulty_adapters_are_refused(
         self, run, parent, tmp_path, change, words
     ):
-        arrays = checkpoint_file.read_arrays(run.file(adapters.ADAPTER_FILE))
+        arrays = array_files.read_arrays(run.file(adapters.ADAPTER_FILE))
         for name in arrays:
             if name.endswith("_lora_a"):
                 arrays[name] = change(arrays[name])

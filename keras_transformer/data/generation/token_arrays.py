@@ -8,7 +8,7 @@ import typing
 
 import numpy as np
 
-from keras_transformer.files import npy
+from keras_transformer.files import array_files
 from keras_transformer.files.reading import check_file
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.reading import read_text as read_text_file
@@ -137,7 +137,7 @@ def _read_offsets(path):
     num_bytes = os.path.getsize(path)
     with open(path, "rb") as file:
         try:
-            header = npy.read_header(file)
+            header = array_files.read_header(file)
         except ValueError as error:
             raise file_error(path, error, REMEDY) from error
         kind = (header.dtype, len(header.shape), header.total_bytes)

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+from keras_transformer.files import array_files
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.reading import read_record
 from keras_transformer.formats.exported import refuse_foreign
@@ -14,7 +15,6 @@ from keras_transformer.formats.marian import config as marian_config
 from keras_transformer.formats.marian import tensor_files
 from keras_transformer.formats.marian import vocabulary_files
 from keras_transformer.formats.marian import weights as marian_weights
-from keras_transformer.runs import checkpoint_file
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import NEVER_WRITTEN
 from keras_transformer.token_ids import PAD_ID
@@ -69,7 +69,7 @@ def import_marian(source, output_dir, origin=None, problem="translate_files"):
         name: place.import_array(_read(headers, place.name))
         for name, place in places.items()
     }
-    checkpoint_file.check_finite(arrays, path, _REMEDY)
+    array_files.check_finite(arrays, path, _REMEDY)
     if _has_start(config, arrays, vocabularies, source):
         hparams = marian_config.make_hparams(config, "padding")
     record = {
@@ -138,7 +138,7 @@ def _check_headers(headers, places, config, path):
         # Any number of positions will do.
         expected[name] = (*headers[name].shape[:1], config.d_model)
     shapes = {name: header.shape for name, header in headers.items()}
-    checkpoint_file.check_shapes(expected, shapes, path, _REMEDY)
+    array_files.check_shapes(expected, shapes, path, _REMEDY)
     for name, other in copies.items():
         # Bitwise, since a model with untied copies would be a different one.
         if not np.array_equal(_read(headers, name), _read(headers, other)):

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from processes import environment
 
-from keras_transformer.runs import checkpoint_file
-from keras_transformer.runs.checkpoint_file import read_arrays
-from keras_transformer.runs.checkpoint_file import read_headers
+from keras_transformer.files import array_files
+from keras_transformer.files.array_files import read_arrays
+from keras_transformer.files.array_files import read_header
+from keras_transformer.files.array_files import read_headers
 
 ARRAYS = {
     "model/a": np.arange(12, dtype="float32").reshape(3, 4),
@@ -59,7 +60,7 @@ def refused(path):
 def test_the_message_about_a_shape_is_short():
     stored = {"a": (1,) * 100_000}
     with pytest.raises(ValueError, match="'a' is of shape") as caught:
-        checkpoint_file.check_shapes({"a": (1,)}, stored, "x", "Get it again.")
+        array_files.check_shapes({"a": (1,)}, stored, "x", "Get it again.")
     assert len(str(caught.value)) < 200
 
 
@@ -68,7 +69,7 @@ class CheckpointFileTest:
         np.savez(path, a=np.zeros(2**25))
         code = (
             "import resource, sys\n"
-            "from keras_transformer.runs.checkpoint_file import read_arrays\n"
+            "from keras_transformer.files.array_files import read_arrays\n"
             "resource.setrlimit(resource.RLIMIT_AS, (2**28, 2**28))\n"
             "try:\n"
             "    read_arrays(sys.argv[1])\n"
@@ -147,7 +148,7 @@ class CheckpointFileTest:
     def test_absurd_list_of_arrays_is_refused_unread(
         self, path, refused, monkeypatch
     ):
-        monkeypatch.setattr(checkpoint_file, "MAX_DIRECTORY_BYTES", 2000)
+        monkeypatch.setattr(array_files, "MAX_DIRECTORY_BYTES", 2000)
         write_zip(path, {f"{n}.npy": npy(np.zeros(1)) for n in range(100)})
         assert "list of arrays is too long" in refused()
 
@@ -173,3 +174,47 @@ class CheckpointFileTest:
     def test_what_is_no_file_is_refused_unopened(self, path, refused):
         os.mkfifo(path)
         assert "which is not a file" in refused()
+
+
+def header_of(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    size = file.tell()
+    file.seek(0)
+    return read_header(file), size
+
+
+class ReadHeaderTest:
+    @pytest.mark.parametrize("shape", [(), (0,), (2,), (2, 3), (1, 2, 3, 4)])
+    @pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", ">f8"])
+    def test_arrays_of_numpy_are_recognised(self, shape, dtype):
+        header, size = header_of(np.zeros(shape, dtype))
+        assert header.shape == shape
+        assert header.dtype == np.dtype(dtype)
+        assert header.total_bytes == size
+
+    @pytest.mark.parametrize(
+        "shape",
+        [b"(-2,-3)", b"(" + b"9" * 40 + b",)", b"(" * 40, b"-" * 40 + b"2"],
+    )
+    def test_hostile_shape_is_refused(self, shape):
+        content = io.BytesIO()
+        np.save(content, np.zeros(2, "float32"))
+        header = content.getvalue().replace(b"(2,)", shape)
+        surplus = b" " * (len(header) - len(content.getvalue())) + b"\n"
+        header = header.replace(surplus, b"\n")
+        assert len(header) == len(content.getvalue())
+        with pytest.raises(ValueError, match="not an array of numbers"):
+            read_header(io.BytesIO(header))
+
+    def test_long_header_is_refused(self):
+        header = b"\x93NUMPY\x01\x00\x00\xf0" + b"(" * 0xF000
+        with pytest.raises(ValueError, match="not an array of numbers"):
+            read_header(io.BytesIO(header))
+
+    def test_objects_are_refused(self):
+        file = io.BytesIO()
+        np.save(file, np.array([{}], dtype=object), allow_pickle=True)
+        file.seek(0)
+        with pytest.raises(ValueError, match="not an array of numbers"):
+            read_header(file)

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
 from keras_transformer.errors import require_package
+from keras_transformer.files.directories import CTRANSLATE2_FILE
+from keras_transformer.files.directories import SAVED_MODEL_FILE
+from keras_transformer.files.directories import find_versions
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.reading import read_record
-from keras_transformer.files.versions import CTRANSLATE2_FILE
-from keras_transformer.files.versions import SAVED_MODEL_FILE
-from keras_transformer.files.versions import find_versions
 from keras_transformer.formats.demo import find_directory
 from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.model_config import ModelConfig

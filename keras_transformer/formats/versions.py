@@ -8,7 +8,6 @@ import os
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files import locks
-from keras_transformer.files import versions
 from keras_transformer.files import writing
 from keras_transformer.formats import exported
 from keras_transformer.runs import data_record
@@ -30,7 +29,7 @@ def make_version(export_dir):
     """
     _check_content(export_dir)
     with locks.lock_directory(export_dir, wait=False):
-        number = max(versions.list_versions(export_dir), default=0) + 1
+        number = max(directories.list_versions(export_dir), default=0) + 1
         path = os.path.join(export_dir, str(number))
         # The name is not a number, so no server loads the directory early.
         with directories.stage_directory(export_dir) as aside:
@@ -158,5 +157,5 @@ def _check_content(export_dir):
         "export_dir",
         "new, empty or hold earlier versions",
         # One version suffices: a model card or notes may lie beside it.
-        lambda names: any(map(versions.is_version, names)),
+        lambda names: any(map(directories.is_version, names)),
     )

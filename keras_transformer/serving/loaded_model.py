@@ -7,9 +7,9 @@ import os
 import numpy as np
 
 from keras_transformer.errors import UserError
+from keras_transformer.files.directories import SAVED_MODEL_FILE
 from keras_transformer.files.quiet import silence
 from keras_transformer.files.reading import read_record
-from keras_transformer.files.versions import SAVED_MODEL_FILE
 from keras_transformer.scoring.alarms import find_alarms
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError

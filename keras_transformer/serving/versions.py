@@ -7,7 +7,7 @@ import threading
 import typing
 
 from keras_transformer.errors import UserError
-from keras_transformer.files import versions
+from keras_transformer.files import directories
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 
@@ -262,7 +262,7 @@ def find_versions(directory):
         )
     paths = _scan(directory)
     if not paths:
-        file = os.path.join(directory, versions.SAVED_MODEL_FILE)
+        file = os.path.join(directory, directories.SAVED_MODEL_FILE)
         is_version = os.path.exists(file)
         raise UserError(
             "`export_dir` must hold versions in folders 1, 2, and so on. "
@@ -273,7 +273,7 @@ def find_versions(directory):
 
 
 def _scan(directory):
-    paths = versions.find_versions(directory)
+    paths = directories.find_versions(directory)
     # If the directory went away meanwhile, its versions only seem to be gone.
     os.stat(directory)
     return paths

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from keras_transformer.files.directories import WORK
-from keras_transformer.files.versions import list_versions
+from keras_transformer.files.directories import list_versions
 from keras_transformer.formats import exported
 from keras_transformer.formats import versions
 

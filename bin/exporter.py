@@ -198,7 +198,7 @@ def _learn_shortlist(run):
     if not FLAGS.shortlist:
         return None
     from keras_transformer.formats.ctranslate2 import shortlist
-    from keras_transformer.parsing.target_text import find_linearization
+    from keras_transformer.parsing.linearization import find_linearization
 
     if find_linearization(run.vocabulary):
         rule = f"needs a run that translates, but {run.path} parses"

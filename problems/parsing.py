@@ -20,6 +20,7 @@ from keras_transformer.parsing.augmentation import augment
 from keras_transformer.parsing.linearization import LINEARIZATIONS
 from keras_transformer.parsing.linearization import WITH_WORDS
 from keras_transformer.parsing.linearization import collect_symbols
+from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.parsing.span_targets import SpanTargets
 from keras_transformer.parsing.tree import build_trees
 from keras_transformer.parsing.tree import parse_tree
@@ -182,7 +183,7 @@ class ParsingProblem(Problem):
 
     @functools.cached_property
     def _linearization_of_data(self):
-        return target_text.find_linearization(self.vocabulary)
+        return find_linearization(self.vocabulary)
 
     def num_left_out(self, split):
         corpora = ("train", "parsed") if split == "train" else (split,)

@@ -5,7 +5,7 @@ from keras_transformer.data.vocabulary.subwords import Subwords
 from keras_transformer.errors import UserError
 from keras_transformer.parsing import treebank
 from keras_transformer.parsing.linearization import LEAF
-from keras_transformer.parsing.target_text import find_linearization
+from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.problems.files_problem import FilesProblem
 from keras_transformer.problems.parsing import RULES
 from keras_transformer.problems.parsing import ParsingProblem

@@ -31,7 +31,7 @@ def score_checkpoints():
     flags.require(FLAGS, "output_dir", "source", "references")
     others = [name for name in FLAGS if name not in _TAKES]
     flags.refuse(FLAGS, others, "cannot be combined with --translations_dir")
-    from keras_transformer.parsing.target_text import find_linearization
+    from keras_transformer.parsing.linearization import find_linearization
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.scoring import translations
     from keras_transformer.training.log import EventFile

@@ -21,7 +21,7 @@ from keras_transformer.formats.html import node
 from keras_transformer.formats.litert import writer as litert
 from keras_transformer.formats.onnx.session import OnnxSession
 from keras_transformer.formats.onnx.writer import QUANTIZED
-from keras_transformer.parsing.target_text import find_linearization
+from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.runs import data_record
 from keras_transformer.scoring.translations import bleu_report
 from keras_transformer.scoring.translations import choose_tokenizer

@@ -28,7 +28,7 @@ from keras_transformer.formats.ctranslate2 import conversion
 from keras_transformer.formats.ctranslate2 import engine as ctranslate2
 from keras_transformer.formats.saved_model import engine as saved_model
 from keras_transformer.memory.store import TranslationMemory
-from keras_transformer.parsing.target_text import find_linearization
+from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.runs import run_directory
 from keras_transformer.scoring.quality import QualityEstimate
 from keras_transformer.search.options import MAX_SOURCE_TOKENS

@@ -25,6 +25,9 @@ from keras_transformer.parsing.tree import ROOT
 from keras_transformer.parsing.tree import Tree
 from keras_transformer.parsing.tree import build_trees
 from keras_transformer.parsing.tree import walk
+from keras_transformer.token_ids import FIRST_BYTE
+from keras_transformer.token_ids import FIRST_SYMBOL_ID
+from keras_transformer.token_ids import WORD_START
 
 LEAF = "XX"  # any word of a tree without tags, and its tag once it is read
 LINEARIZATIONS = ("normalised", "tagged", "lexicalised", "in_order")
@@ -106,6 +109,26 @@ def identify_linearization(symbols):
     # Only trees with their words need no symbol for a leaf.
     fitting = WITH_WORDS if not labels["leaf"] else ("normalised", "tagged")
     return next((name for name in fitting if name in common), None)
+
+
+def find_symbol_ids(vocabulary):
+    """Returns the symbols of trees in a vocabulary, a dictionary by id."""
+    # `train_subwords` places the symbols of a problem between the special ids
+    # and the bytes. Those of other problems, such as "<de>", do not form pairs.
+    pieces = vocabulary.all_pieces()
+    end = pieces.index(FIRST_BYTE) if FIRST_BYTE in pieces else 0
+    symbols = {
+        id_: pieces[id_].removeprefix(WORD_START)
+        for id_ in range(FIRST_SYMBOL_ID, end)
+        if pieces[id_].startswith(WORD_START)
+    }
+    symbols = {i: s for i, s in symbols.items() if read_symbol(s)[0]}
+    return symbols if identify_linearization(symbols.values()) else {}
+
+
+def find_linearization(vocabulary):
+    """Returns the linearization of a vocabulary, None if it has no trees."""
+    return identify_linearization(find_symbol_ids(vocabulary).values())
 
 
 def linearize(tree, linearization="normalised"):

@@ -4,9 +4,9 @@ import numpy as np
 
 from keras_transformer.errors import UserError
 from keras_transformer.parsing.linearization import WITH_WORDS
+from keras_transformer.parsing.linearization import find_symbol_ids
 from keras_transformer.parsing.linearization import identify_linearization
 from keras_transformer.parsing.linearization import read_symbol
-from keras_transformer.parsing.target_text import find_symbol_ids
 
 
 def find_labels(vocabulary):

@@ -13,14 +13,10 @@ from keras_transformer.parsing.linearization import LEAF
 from keras_transformer.parsing.linearization import WITH_WORDS
 from keras_transformer.parsing.linearization import delinearize
 from keras_transformer.parsing.linearization import find_tree
-from keras_transformer.parsing.linearization import identify_linearization
 from keras_transformer.parsing.linearization import linearize
 from keras_transformer.parsing.linearization import read_symbol
 from keras_transformer.parsing.tree import escape
 from keras_transformer.parsing.tree import replace_tags
-from keras_transformer.token_ids import FIRST_BYTE
-from keras_transformer.token_ids import FIRST_SYMBOL_ID
-from keras_transformer.token_ids import WORD_START
 
 # Tags of the treebank's punctuation, by the word after `escape`.
 _TAGS = {
@@ -73,26 +69,6 @@ def is_tree(text, words, linearization):
     if not find_tree(bare, len(words), linearization):
         return False
     return not has_words or _insert_words(bare, words) == symbols
-
-
-def find_symbol_ids(vocabulary):
-    """Returns the symbols of trees in a vocabulary, a dictionary by id."""
-    # `train_subwords` places the symbols of a problem between the special ids
-    # and the bytes. Those of other problems, such as "<de>", do not form pairs.
-    pieces = vocabulary.all_pieces()
-    end = pieces.index(FIRST_BYTE) if FIRST_BYTE in pieces else 0
-    symbols = {
-        id_: pieces[id_].removeprefix(WORD_START)
-        for id_ in range(FIRST_SYMBOL_ID, end)
-        if pieces[id_].startswith(WORD_START)
-    }
-    symbols = {i: s for i, s in symbols.items() if read_symbol(s)[0]}
-    return symbols if identify_linearization(symbols.values()) else {}
-
-
-def find_linearization(vocabulary):
-    """Returns the linearization of a vocabulary, None if it has no trees."""
-    return identify_linearization(find_symbol_ids(vocabulary).values())
 
 
 def _insert_words(symbols, words):

@@ -7,9 +7,9 @@ from keras import ops
 
 from keras_transformer.errors import UserError
 from keras_transformer.parsing.linearization import WITH_WORDS
+from keras_transformer.parsing.linearization import find_symbol_ids
 from keras_transformer.parsing.linearization import identify_linearization
 from keras_transformer.parsing.linearization import read_symbol
-from keras_transformer.parsing.target_text import find_symbol_ids
 from keras_transformer.search.beams import NEVER
 from keras_transformer.search.beams import gather_beams
 from keras_transformer.token_ids import END_ID

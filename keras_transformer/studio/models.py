@@ -8,7 +8,7 @@ import typing
 from keras_transformer.decoding.loading import load_plan
 from keras_transformer.decoding.plan import plan_runs
 from keras_transformer.errors import UserError
-from keras_transformer.parsing.target_text import find_linearization
+from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.runs.data_record import list_language_codes
 from keras_transformer.runs.run_directory import RunDirectory
 

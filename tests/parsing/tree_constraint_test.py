@@ -21,7 +21,7 @@ from keras_transformer.parsing import tree_constraint as state_module
 from keras_transformer.parsing.linearization import LINEARIZATIONS
 from keras_transformer.parsing.linearization import WITH_WORDS
 from keras_transformer.parsing.linearization import collect_symbols
-from keras_transformer.parsing.target_text import find_linearization
+from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.parsing.tree import parse_tree
 from keras_transformer.parsing.tree_constraint import TreeConstraint
 from keras_transformer.parsing.tree_constraint import make_constraint

@@ -16,11 +16,9 @@ import unicodedata
 _LANGUAGE_CODE = re.compile("(>>.*?<<)?(.*)", re.DOTALL)
 _LANGUAGE_PIECE = re.compile(">>(.+)<<")
 # What `clean_up_tokenization` replaces, in this order.
-CLEANED = {
-    **{f" {mark}": mark for mark in ".?!,"},
-    " ' ": "'",
-    **{f" {end}": end for end in ("n't", "'m", "'s", "'ve", "'re")},
-}
+CLEANED = {" .": ".", " ?": "?", " !": "!", " ,": ",", " ' ": "'"}
+CLEANED |= {" n't": "n't", " 'm": "'m", " 's": "'s", " 've": "'ve"}
+CLEANED |= {" 're": "'re"}
 
 
 def split_language_code(text):

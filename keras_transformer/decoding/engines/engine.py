@@ -20,7 +20,7 @@ from keras_transformer.data.text import normalization
 from keras_transformer.data.text.letter_case import restore_case
 from keras_transformer.decoding.engines.attention import WordLinks
 from keras_transformer.errors import UserError
-from keras_transformer.parsing.target_text import find_linearization
+from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
 from keras_transformer.search.options import DecodeOptions
 

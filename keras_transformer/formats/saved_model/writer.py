@@ -11,7 +11,7 @@ from absl import logging as absl_logging
 from keras_transformer.files.quiet import silence
 from keras_transformer.formats import versions
 from keras_transformer.formats.exported import EXTRA
-from keras_transformer.parsing.target_text import find_linearization
+from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.options import find_max_tokens

@@ -13,7 +13,7 @@ from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.files import markdown
 from keras_transformer.files.reading import begins_with
 from keras_transformer.files.writing import atomic_write
-from keras_transformer.parsing.target_text import find_linearization
+from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.runs import data_record
 from keras_transformer.runs import scores
 from keras_transformer.runs.metrics_table import describe_cost

@@ -12,6 +12,7 @@ from studio_runs import path_of_ids
 from keras_transformer import registry
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.errors import UserError
+from keras_transformer.layers.attention import MASKED_SCORE
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.memory.store import TranslationMemory
 from keras_transformer.parsing.tree import parse_tree
@@ -256,6 +257,14 @@ class AttentionTest:
             )
 
 
+def project_to_head(attention, name, vectors, head):
+    """Returns one projection of the vectors, `(length, d_k)`, by NumPy."""
+    projected = vectors @ to_numpy(getattr(attention, f"{name}_kernel"))
+    if attention.biases:
+        projected = projected + to_numpy(attention.biases[name])
+    return np.split(projected, attention.num_heads, axis=-1)[head]
+
+
 class ExplanationTest:
     def test_the_numbers_are_those_of_the_model(self, studio):
         results = explanation_view.explain_head(studio, TEXT, head=2)
@@ -289,18 +298,36 @@ class ExplanationTest:
     )
     def test_one_head_is_computed_by_the_equation(self, options):
         attention = MultiHeadAttention(8, 2, **{"d_k": 4, "d_v": 4, **options})
-        vectors = np.random.default_rng(0).normal(size=(1, 6, 8))
+        vectors = np.random.default_rng(0).normal(size=(6, 8))
         vectors = vectors.astype("float32")
-        _, weights = attention(vectors, return_weights=True)
-        for name in attention.biases:
-            attention.biases[name].assign(
-                np.arange(attention.biases[name].shape[0]) / 8
-            )
-        _, weights = attention(vectors, return_weights=True)
+        attention(vectors[None])
+        for bias in attention.biases.values():
+            bias.assign(np.arange(bias.shape[0]) / 8)
+        _, layer_weights = attention(vectors[None], return_weights=True)
+        distances = np.abs(np.subtract.outer(range(6), range(6)))
+        visible = distances <= options.get("neighbourhood_size", 12) // 2
         for head in range(2):
-            found = explanation_view.compute_head(attention, vectors[0], head)
+            queries, keys, values = (
+                project_to_head(attention, name, vectors, head)
+                for name in ("query", "key", "value")
+            )
+            scores = queries @ keys.T / np.sqrt(4)
+            weights = np.where(visible, np.exp(scores), 0)
+            weights /= weights.sum(axis=-1, keepdims=True)
+            expected = {
+                "queries": queries,
+                "keys": keys,
+                "values": values,
+                "scores": np.where(visible, scores, MASKED_SCORE),
+                "weights": weights,
+                "output": weights @ values,
+            }
+            found = explanation_view.compute_head(attention, vectors, head)
+            assert found.keys() == expected.keys()
+            for name, array in expected.items():
+                np.testing.assert_allclose(found[name], array, atol=1e-5)
             np.testing.assert_allclose(
-                found["weights"], to_numpy(weights)[0, head], atol=1e-5
+                found["weights"], to_numpy(layer_weights)[0, head], atol=1e-5
             )
 
     @pytest.mark.parametrize("choice", [{"layer": 2}, {"head": 0}])

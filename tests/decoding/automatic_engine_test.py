@@ -22,6 +22,9 @@ from keras_transformer.decoding.automatic_engine import AutomaticEngine
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.plan import plan_model
+from keras_transformer.decoding.preparation import Window
+from keras_transformer.decoding.translation import REACHED_LIMIT
+from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.formats.ctranslate2.engine import CTranslate2Engine
@@ -207,10 +210,20 @@ class AutomaticEngineTest:
         assert found[lengths <= 8].mean() > 0.8
         assert not found[lengths >= 12].any()
 
-    def test_a_text_beyond_the_positions_of_ctranslate2(self, translators):
-        fast, _ = translators
+    def test_a_translation_beyond_the_positions_of_ctranslate2(
+        self, translators, monkeypatch
+    ):
+        fast, ours = translators
         assert fast.max_tokens > fast.engine._fast.max_length
-        assert fast.max_length is None
+        monkeypatch.setattr(fast.engine._fast, "max_length", 8)
+        options = {"extra_length": 9, "min_length": 10}
+        (translation,) = fast.translate_window(
+            Window(["a b c"]), extras=Extras(warns=True), **options
+        )
+        (hypothesis,) = translation.hypotheses
+        assert [hypothesis.text] == ours(["a b c"], **options)
+        assert len(hypothesis.ids) > 8
+        assert REACHED_LIMIT not in translation.warnings
 
     def test_a_long_text_moves_no_other_to_keras(
         self, translators, monkeypatch

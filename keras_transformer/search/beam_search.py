@@ -356,6 +356,8 @@ def _add_next_ids(best, ids, logits, next_ids):
     places = ops.arange(ops.shape(ids)[2])
     earlier = places[None, :] < places[:, None]
     same = ops.equal(ids[:, :, :, None], ids[:, :, None, :])
+    # An excluded id is there at minus infinity, but a term may repeat it.
+    same = same & (best > NEVER)[:, :, None, :]
     repeated = ops.any(same & earlier, axis=-1)
     useless = (places >= per_beam) & (
         repeated | ops.equal(ids, PAD_ID)

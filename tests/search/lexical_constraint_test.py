@@ -97,6 +97,18 @@ class LexicalConstraintTest:
                 rtol=1e-5,
             )
 
+    def test_a_term_may_repeat_ids_that_are_excluded(self):
+        language = TreeLanguage(4, LENGTH)
+        # With as many candidates as ids, the excluded one is among them.
+        (hypotheses,), _ = language.search(
+            [0],
+            4,
+            LENGTH,
+            no_repeat_ngram_size=1,
+            lexical=constraint_of([[(2,), (2,)]]),
+        )
+        assert count((2,), hypotheses[0]) == 2
+
     def test_at_the_limit_the_most_terms_come_out(self):
         language = TreeLanguage(4, 3, num_sentences=len(ALL))
         hypotheses, scores = language.search(

@@ -107,7 +107,7 @@ class PaperInOneFileTest:
         options = DecodeOptions(alpha=alpha)
         limits = lengths + options.extra_length
         expected = find_hypotheses(
-            model, inputs, limits, options, fixed_length=int(limits.max())
+            model, options, inputs, limits, fixed_length=int(limits.max())
         )
         expected = np.array(expected.sequences)[:, 0].tolist()
         for row, length, best in zip(inputs, lengths, expected):

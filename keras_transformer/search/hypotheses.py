@@ -6,6 +6,7 @@ from keras import ops
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beam_search import length_penalty
 from keras_transformer.search.beams import JointState
+from keras_transformer.search.lexical_constraint import constrain_to_terms
 from keras_transformer.search.sampling import make_sampler
 from keras_transformer.token_ids import NEVER_WRITTEN
 from keras_transformer.token_ids import PAD_ID
@@ -17,14 +18,16 @@ CHUNK_ROWS = 256
 
 def find_hypotheses(
     model,
+    options,
     inputs,
     limits,
-    options,
     prefixes=None,
     seeds=None,
+    terms=None,
     fixed_length=None,
+    *,
+    vocabulary=None,
     constraint=None,
-    lexical=None,
     observe=None,
     neighbours=None,
 ):
@@ -34,17 +37,17 @@ def find_hypotheses(
     model is a built `Transformer` or an `Ensemble`, the options a
     `DecodeOptions`, and `inputs` are source ids, int32 of shape `(batch,
     input_len)`, padded with 0. Samples need `seeds`, int32 of shape `(batch,)`.
-    A `TreeConstraint` raises limits that are too small for a tree, but not
-    `fixed_length`, and it takes no prefixes. The `Neighbours` of a single model
-    are consulted at each step. Everything else is as in
-    `beam_search`, whose `Finished` is returned.
+    `terms` are those of a `LexicalConstraint`, and need the `vocabulary` of the
+    targets. A `TreeConstraint` raises limits that are too small for a tree, but
+    not `fixed_length`, and it takes no prefixes. The `Neighbours` of a single
+    model are consulted at each step. Everything else is as in `beam_search`,
+    whose `Finished` is returned.
     """
     # A constraint excludes these ids itself, and may give one a meaning.
     forbidden = () if constraint else NEVER_WRITTEN
     beam_size = options.num_beams
-    sampler = None
-    if options.temperature:
-        sampler = make_sampler(options, seeds, forbidden)
+    sampler = make_sampler(options, seeds, forbidden)
+    lexical = constrain_to_terms(terms, vocabulary)
     encoded, padding_mask = model.encode(inputs)
     with _cast_weights_once(model):
         step = model.decode_step
@@ -52,8 +55,7 @@ def find_hypotheses(
         if constraint:
             limits = constraint.raise_limits(limits, inputs)
             trees = constraint.begin(inputs, limits, beam_size)
-            state = JointState((state, trees))
-            step = _constrain_step(step, constraint)
+            step, state = _constrain_step(step, state, constraint, trees)
         elif neighbours:
             step, state = _consult_neighbours(step, state, neighbours)
         hypotheses = beam_search(
@@ -128,8 +130,8 @@ def _compute_log_probs(model, states, ids):
     return ops.reshape(ops.ravel(log_probs)[:num_positions], shape)
 
 
-def _constrain_step(step, constraint):
-    """Returns the step function whose state has a `TreeState`, too."""
+def _constrain_step(step, state, constraint, trees):
+    """Returns the step function and the state that have a `TreeState`, too."""
 
     def step_within_trees(ids, position, state):
         cache, tree_state = state.parts
@@ -140,7 +142,7 @@ def _constrain_step(step, constraint):
         logits = constraint.exclude_illegal(logits, tree_state)
         return logits, JointState((cache, tree_state))
 
-    return step_within_trees
+    return step_within_trees, JointState((state, trees))
 
 
 def _consult_neighbours(step, state, neighbours):

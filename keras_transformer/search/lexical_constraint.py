@@ -116,6 +116,13 @@ class LexicalConstraint:
         return ops.take(self._continues_word, ids)
 
 
+def constrain_to_terms(terms, vocabulary):
+    """Returns the `LexicalConstraint` to terms, or None if there are none."""
+    if terms is None:
+        return None
+    return LexicalConstraint(terms, *find_word_boundaries(vocabulary))
+
+
 def find_word_boundaries(vocabulary):
     """Returns `continues_word` and `ends_word` of the ids of a `Subwords`."""
     pieces = vocabulary.all_pieces()

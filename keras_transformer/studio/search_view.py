@@ -62,7 +62,7 @@ def search(
         studio.job.advance(len(observed), int(limits[0]))
 
     results = find_hypotheses(
-        *(translator.engine.model, inputs, limits, options),
+        *(translator.engine.model, options, inputs, limits),
         constraint=make_constraint(options, targets, sources),
         observe=observe,
     )

@@ -204,9 +204,9 @@ class SilentIdsTest:
             ops.convert_to_numpy,
             find_hypotheses(
                 model,
+                options,
                 inputs.astype("int32"),
                 limits,
-                options,
                 prefixes,
                 seeds=np.arange(2, dtype="int32"),
                 fixed_length=6,
@@ -277,7 +277,7 @@ class CacheTest:
             fixed_length=9,
         )
         finished = find_hypotheses(
-            model, inputs, limits, options, fixed_length=9
+            model, options, inputs, limits, fixed_length=9
         )
         np.testing.assert_array_equal(finished.sequences, expected.sequences)
         np.testing.assert_allclose(finished.scores, expected.scores, atol=1e-4)
@@ -305,9 +305,9 @@ class FixedShapesTest:
         finished = [
             find_hypotheses(
                 model,
+                options,
                 inputs,
                 limits,
-                options,
                 seeds=seeds,
                 fixed_length=fixed_length,
             )

@@ -70,9 +70,9 @@ def search(model, inputs=INPUTS, seeds=None, length=LENGTH, **options):
     limits = np.full(len(inputs), length, "int32")
     finished = find_hypotheses(
         model,
+        DecodeOptions(**options),
         inputs,
         limits,
-        DecodeOptions(**options),
         seeds=seeds,
         fixed_length=length,
     )

@@ -202,7 +202,7 @@ class LoraModelTest:
         keras.utils.set_random_seed(3)
         model = build_transformer(CONFIG, 20, POLICIES["bfloat16"])
         # JAX needs a fixed length.
-        arguments = IDS, np.array([4, 4], "int32"), DecodeOptions(beam_size=2)
+        arguments = DecodeOptions(beam_size=2), IDS, np.array([4, 4], "int32")
         find = functools.partial(find_hypotheses, fixed_length=4)
         before = find(model, *arguments).scores
         model.enable_lora(2)

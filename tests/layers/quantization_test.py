@@ -67,7 +67,7 @@ class QuantizeTest:
         results = [
             # JAX needs a fixed length.
             find_hypotheses(
-                *(m, IDS, limits, DecodeOptions(beam_size=2)), fixed_length=6
+                *(m, DecodeOptions(beam_size=2), IDS, limits), fixed_length=6
             )
             for m in (model, exact)
         ]

@@ -272,9 +272,9 @@ class SearchTest:
             as_tuples(
                 *find_hypotheses(
                     model,
+                    options,
                     inputs,
                     limits,
-                    options,
                     fixed_length=fixed_length,
                     constraint=constraint,
                 )

@@ -20,7 +20,7 @@ class FindHypothesesTest:
         # In another precision, each step would cast all of them again.
         model = build_transformer(HPARAMS.model, 30, POLICIES["bfloat16"])
         search = tf.function(
-            lambda *arrays: find_hypotheses(model, *arrays, DecodeOptions()),
+            lambda *arrays: find_hypotheses(model, DecodeOptions(), *arrays),
             input_signature=[
                 tf.TensorSpec((None, None), tf.int32),
                 tf.TensorSpec((None,), tf.int32),

@@ -12,8 +12,6 @@ from keras_transformer.decoding.engines import batching
 from keras_transformer.parsing.tree_constraint import make_constraint
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.hypotheses import score_targets
-from keras_transformer.search.lexical_constraint import LexicalConstraint
-from keras_transformer.search.lexical_constraint import find_word_boundaries
 from keras_transformer.search.neighbours import Neighbours
 
 # JAX compiles a program for each shape, which takes seconds. Lengths are
@@ -103,27 +101,15 @@ def compile_search(
 
     Terms need the vocabulary of the targets. The constraint is a
     `TreeConstraint` or None. The function takes the int32 arrays of
-    `find_hypotheses` and perhaps `terms`, ids of shape `(batch, num_terms,
-    term_len)`. It returns sequences and scores.
+    `find_hypotheses` up to `terms`. It returns sequences and scores.
     """
-
-    def search(inputs, limits, prefixes, seeds, terms=None, fixed_length=None):
-        lexical = None
-        if terms is not None:
-            boundaries = find_word_boundaries(vocabulary)
-            lexical = LexicalConstraint(terms, *boundaries)
-        return find_hypotheses(
-            model,
-            inputs,
-            limits,
-            options,
-            prefixes,
-            seeds,
-            fixed_length,
-            constraint,
-            lexical,
-        )
-
+    search = functools.partial(
+        find_hypotheses,
+        model,
+        options,
+        vocabulary=vocabulary,
+        constraint=constraint,
+    )
     # The ranks of inputs, limits, prefixes, seeds and terms.
     ranks = [2, 1, 2, 1, 3]
     search_with_terms = search
@@ -162,7 +148,7 @@ def compile_near_search(model, options):
     def search(inputs, limits, ids, keys):
         neighbours = Neighbours(keys, ids)
         return find_hypotheses(
-            model, inputs, limits, options, neighbours=neighbours
+            model, options, inputs, limits, neighbours=neighbours
         )
 
     compute_states = _compile_with_tensorflow(compute_states, [2, 2])

@@ -102,7 +102,7 @@ def _convert(model, vocabularies, options, quantization):
         # A limit of 1 ends the row of a blank text at the first step.
         limits = tf.where(lengths > 1, lengths + options.extra_length, 1)
         finished = find_hypotheses(
-            model, inputs, limits, options, fixed_length=tf.reduce_max(limits)
+            model, options, inputs, limits, fixed_length=tf.reduce_max(limits)
         )
         return {"outputs": finished.sequences, "scores": finished.scores}
 

@@ -12,8 +12,6 @@ from keras_transformer.runs import variables
 from keras_transformer.search.beam_search import Finished
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.hypotheses import score_targets
-from keras_transformer.search.lexical_constraint import LexicalConstraint
-from keras_transformer.search.lexical_constraint import find_word_boundaries
 from keras_transformer.search.options import MAX_TERM_TOKENS
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
@@ -56,7 +54,7 @@ class TextModule(tf.Module):
         self._find_with_terms = None
         if not (constraint or options.temperature or options.beam_size < 2):
             self._find_with_terms = _make_search(
-                model, options, boundaries=find_word_boundaries(targets)
+                model, options, vocabulary=targets
             )
         self._score = functools.partial(_score, model, options)
 
@@ -207,32 +205,31 @@ def _check_at_most(most, number, name):
     return tf.debugging.assert_less_equal(number, most, message)
 
 
-def _make_search(model, options, constraint=None, boundaries=None):
+def _make_search(model, options, constraint=None, vocabulary=None):
     """Makes the search as one graph that all signatures call."""
-    # With the `boundaries` of `find_word_boundaries`, it takes terms. It is
-    # returned inside a bare function, because `tf.saved_model.save` would save
-    # a `tf.function` attribute a second time.
+    # With the `vocabulary` of the targets, it takes terms. It is returned
+    # inside a bare function, because `tf.saved_model.save` would save a
+    # `tf.function` attribute a second time.
     specs = [IDS, tf.TensorSpec([None], tf.int32)]
-    if boundaries:
+    if vocabulary:
         specs.append(TERM_IDS)
 
     @tf.function(input_signature=specs, autograph=False)
     def find(inputs, limits, terms=None):
-        seeds, lexical = None, None
+        seeds = None
         if options.temperature:  # each call draws other samples
             seeds = tf.random.uniform(
                 tf.shape(limits), maxval=tf.int32.max, dtype=tf.int32
             )
-        if boundaries:
-            lexical = LexicalConstraint(terms, *boundaries)
         return find_hypotheses(
             model,
+            options,
             inputs,
             limits,
-            options,
             seeds=seeds,
+            terms=terms,
+            vocabulary=vocabulary,
             constraint=constraint,
-            lexical=lexical,
         )
 
     def find_any(inputs, limits, *terms):

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from keras_transformer import errors
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beams import NEVER
+from keras_transformer.search.beams import make_sampler
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.search.sampling import make_sampler
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 

@@ -6,8 +6,8 @@ from keras import ops
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beam_search import length_penalty
 from keras_transformer.search.beams import JointState
+from keras_transformer.search.beams import make_sampler
 from keras_transformer.search.lexical_constraint import constrain_to_terms
-from keras_transformer.search.sampling import make_sampler
 from keras_transformer.token_ids import NEVER_WRITTEN
 from keras_transformer.token_ids import PAD_ID
 

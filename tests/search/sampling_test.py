@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_transformer.search import sampling
+from keras_transformer.search import beams
+from keras_transformer.search.beams import make_sampler
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.search.sampling import make_sampler
 
 SHARES = np.array([0.5, 0.25, 0.15, 0.07, 0.03], "float32")
 NUM_DRAWS = 20_000
@@ -173,7 +173,7 @@ class GumbelTest:
 
     def noise(self, bits):
         bits = ops.convert_to_tensor(np.asarray(bits, "uint32"))
-        return ops.convert_to_numpy(sampling._gumbel(bits))
+        return ops.convert_to_numpy(beams._gumbel(bits))
 
     def test_noise_is_that_of_the_distribution_at_both_ends(self):
         first = np.arange(2**14)

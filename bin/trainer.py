@@ -30,7 +30,7 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.scoring.measures import MEASURES
-from keras_transformer.training.profiler import parse_steps
+from keras_transformer.training.options import parse_profile_steps
 from keras_transformer.training.start import MissingSetting
 from keras_transformer.training.train import train
 
@@ -139,7 +139,7 @@ def _read_arguments():
     values = {name: FLAGS[name].value for name in names}
     generates = values.pop("generate_data")
     values["tmp_dir"] = flags.find_tmp_dir(FLAGS) if generates else None
-    values["profile_steps"] = parse_steps(FLAGS.profile_steps)
+    values["profile_steps"] = parse_profile_steps(FLAGS.profile_steps)
     values["overrides"] = values["hparams"]
     values["hparams"] = values.pop("hparams_set")
     return values

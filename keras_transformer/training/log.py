@@ -1,4 +1,7 @@
-"""The log of a run: lines, `metrics.csv`, TensorBoard, a curve, and a cost."""
+"""The log of a run: lines, `metrics.csv`, TensorBoard, a curve, and a cost.
+
+A few updates can be profiled as well.
+"""
 
 import functools
 import math
@@ -290,6 +293,39 @@ class EventFile:
         # Closed each time, as TensorBoard reads the file during training.
         with explain_disk_errors(self._path), open(self._path, "ab") as file:
             RecordWriter(file).write(event.SerializeToString())
+
+
+class Profiler:
+    """Records what the devices do from one update to another.
+
+    `steps` are the first and the last of these updates, or () for no profile.
+    """
+
+    def __init__(self, backend, directory, steps):
+        self.backend = backend
+        self.directory = directory
+        self.first, self.last = steps or (None, None)
+        self.is_recording = False
+
+    def begin(self, step, finish_update):
+        """Starts or stops the recording if it is due before an update.
+
+        `step` counts from 1. `finish_update` waits for the update before it.
+        """
+        # Updates run asynchronously, and the recording holds whole ones.
+        if step == self.first:
+            finish_update()
+            self.backend.start_profile(self.directory)
+            self.is_recording = True
+        elif self.is_recording and step > self.last:
+            finish_update()
+            self.stop()
+
+    def stop(self):
+        """Ends the recording if there is one."""
+        if self.is_recording:
+            self.is_recording = False
+            self.backend.stop_profile()
 
 
 def get_known_costs(progress):

@@ -63,6 +63,26 @@ class StartOptions(TrainingOptions):
     xla: str = "auto"  # or "on", "off"
 
 
+def parse_profile_steps(text):
+    """Returns the first and the last update in a text such as "10,20".
+
+    Without a text, which means no profile, it returns ().
+    """
+    if not text:
+        return ()
+    try:
+        first, last = map(errors.parse_integer, text.split(","))
+    except ValueError:
+        first, last = 0, 0  # leads to the error below
+    if not 1 <= first <= last:
+        raise UserError(
+            "`--profile_steps` must be the first and the last update to "
+            f"profile. Received: --profile_steps={text}. Write, for example, "
+            "--profile_steps=10,20."
+        )
+    return first, last
+
+
 _RULES = (
     errors.between(
         1,

@@ -20,10 +20,10 @@ from keras_transformer.training import evaluator
 from keras_transformer.training.backends.backend import Backend
 from keras_transformer.training.backends.make_backend import make_backend
 from keras_transformer.training.epochs import Epochs
+from keras_transformer.training.log import Profiler
 from keras_transformer.training.log import TrainingCost
 from keras_transformer.training.log import TrainingLog
 from keras_transformer.training.options import TrainingOptions
-from keras_transformer.training.profiler import Profiler
 from keras_transformer.training.state import TrainingState
 
 if typing.TYPE_CHECKING:

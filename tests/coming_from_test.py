@@ -12,7 +12,7 @@ import pytest
 from processes import environment
 from source_files import ROOT
 
-from keras_transformer.bin.shared.tensor2tensor_names import TABLES
+from keras_transformer.bin.shared.tensor2tensor import TABLES
 
 
 class ComingFromTest:

@@ -176,7 +176,7 @@ def define(*tables, **kinds):
     values = flags.FlagValues()
     for table in tables:
         title = UNGROUPED
-        for line in _join_lines(table):
+        for line in join_lines(table):
             if line.startswith(" "):
                 name, make = _read_row(line, kinds)
                 values[name] = make(name, title)
@@ -189,7 +189,7 @@ def define(*tables, **kinds):
     return values
 
 
-def _join_lines(table):
+def join_lines(table):
     """Returns the rows and titles of a table, each as one line."""
     return re.sub("\n {4,}", " ", table.strip("\n")).split("\n")
 
@@ -339,4 +339,4 @@ _TABLE = f"""
     Default: none.
   registry_help (switch): List all problems and hparams sets, then exit.
 """
-SHARED_FLAGS = dict(_read_row(line, {}) for line in _join_lines(_TABLE))
+SHARED_FLAGS = dict(_read_row(line, {}) for line in join_lines(_TABLE))

@@ -11,7 +11,7 @@ import pathlib
 import re
 
 from keras_transformer.bin.shared import tensor2tensor
-from keras_transformer.bin.shared.tensor2tensor_names import TABLES
+from keras_transformer.bin.shared.tensor2tensor import TABLES
 from keras_transformer.files.markdown import code
 from keras_transformer.files.markdown import table
 

@@ -137,6 +137,12 @@ def register_problem(name=None):
     return add(name, None) if callable(name) else add
 
 
+def register_variant(name, base, summary, **attributes):
+    """Registers a subclass of `base` that only has other class attributes."""
+    attributes |= {"__doc__": summary, "__module__": base.__module__}
+    register_problem(name)(type(base.__name__, (base,), attributes))
+
+
 @typing.overload
 def register_hparams(name: Entry) -> Entry: ...
 

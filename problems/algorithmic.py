@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 from keras_transformer.problem import Problem
-from keras_transformer.registry import register_problem
+from keras_transformer.registry import register_variant
 
 NUM_PAIRS = {"train": 100_000, "dev": 1_000, "test": 10_000}
 
@@ -41,29 +41,34 @@ class AlgorithmicProblem(Problem):
         return [*map(str, range(self.num_symbols)), "+", "*"]
 
 
-def _draw(generator, num_symbols, max_length):
-    length = generator.randint(1, max_length)
-    return generator.choices(range(num_symbols), k=length)
+def _reverse(symbols):
+    return symbols[::-1]
+
+
+def _shift(digits):
+    return [digit + 10 for digit in digits]
+
+
+def _apply(function, num_inputs=None):
+    """Returns a `make_example` of a function of symbols, all or the first."""
+
+    def make_example(generator, num_symbols, max_length):
+        length = generator.randint(1, max_length)
+        inputs = generator.choices(range(num_inputs or num_symbols), k=length)
+        return inputs, function(inputs)
+
+    return make_example
 
 
 # Symbols as frequent as words are, after Zipf's law.
 _ZIPF = list(itertools.accumulate(rank**-1.3 for rank in range(1, 8001)))
 
 
-def _draw_words(generator, num_symbols, max_length):
+def _reverse_words(generator, num_symbols, max_length):
     length = abs(generator.gauss(max_length / 2, max_length / 10))
     words = range(num_symbols)
-    return generator.choices(words, cum_weights=_ZIPF, k=int(length) + 1)
-
-
-def _apply(function, draw=_draw):
-    """Returns a `make_example` of a function of the inputs."""
-
-    def make_example(*settings):
-        inputs = draw(*settings)
-        return inputs, function(inputs)
-
-    return make_example
+    inputs = generator.choices(words, cum_weights=_ZIPF, k=int(length) + 1)
+    return inputs, _reverse(inputs)
 
 
 def _calculate(function, sign):
@@ -77,34 +82,22 @@ def _calculate(function, sign):
             generator.randrange(base ** (n - 1) if n > 1 else 0, base**n)
             for n in lengths
         )
-        inputs = [*_digits(first, base), sign, *_digits(second, base)]
-        return inputs, _digits(function(first, second), base)
+        numbers = first, second, function(first, second)
+        kind = "b" if base == 2 else "d"
+        first, second, result = (f"{number:{kind}}"[::-1] for number in numbers)
+        return [*first, sign, *second], result
 
     return make_example
 
 
-def _digits(number, base):
-    digits = [number % base]
-    while number := number // base:
-        digits.append(number % base)
-    return digits
-
-
-_shift = _apply(
-    lambda symbols: [symbol + 10 for symbol in symbols],
-    lambda generator, _, max_length: _draw(generator, 10, max_length),
-)
-_copy, _reverse = _apply(list), _apply(lambda symbols: symbols[::-1])
-_reverse_words = _apply(lambda symbols: symbols[::-1], _draw_words)
 _add, _multiply = _calculate(operator.add, "+"), _calculate(operator.mul, "*")
-
 # What the targets do to the inputs, how, the number of symbols, and lengths.
 PROBLEMS = {
-    "identity_binary40": ("Copies bits", _copy, 2),
-    "identity_decimal40": ("Copies digits", _copy, 10),
-    "shift_decimal40": ("Adds 10 to digits", _shift, 20, (40, 80)),
-    "reverse_binary40": ("Reverses bits", _reverse, 2),
-    "reverse_decimal40": ("Reverses digits", _reverse, 10),
+    "identity_binary40": ("Copies bits", _apply(list), 2),
+    "identity_decimal40": ("Copies digits", _apply(list), 10),
+    "shift_decimal40": ("Adds 10 to digits", _apply(_shift, 10), 20, (40, 80)),
+    "reverse_binary40": ("Reverses bits", _apply(_reverse), 2),
+    "reverse_decimal40": ("Reverses digits", _apply(_reverse), 10),
     "reverse_nlplike8k": ("Reverses words", _reverse_words, 8000, (70, 70)),
     "addition_binary40": ("Adds binary numbers", _add, 2),
     "addition_decimal40": ("Adds numbers", _add, 10),
@@ -112,17 +105,12 @@ PROBLEMS = {
     "multiplication_decimal40": ("Multiplies numbers", _multiply, 10),
     "sort_problem": ("Sorts numbers", _apply(sorted), 20, (10, 20)),
 }
-
-
-def _register(name, summary, function, symbols, max_lengths=(40, 400)):
-    class Algorithmic(AlgorithmicProblem):
-        make_example = staticmethod(function)
-        num_symbols = symbols
-        lengths = max_lengths
-
-    Algorithmic.__doc__ = f"{summary}; needs no download."
-    register_problem(f"algorithmic_{name}")(Algorithmic)
-
-
-for _name, _row in PROBLEMS.items():
-    _register(_name, *_row)
+for _name, (_summary, _function, _size, *_lengths) in PROBLEMS.items():
+    register_variant(
+        f"algorithmic_{_name}",
+        AlgorithmicProblem,
+        f"{_summary}; needs no download.",
+        make_example=staticmethod(_function),
+        num_symbols=_size,
+        lengths=_lengths[0] if _lengths else (40, 400),
+    )

@@ -3,11 +3,9 @@
 from keras_transformer.errors import UserError
 from keras_transformer.problems.parsing import ParsingWsj
 from keras_transformer.problems.parsing import ParsingWsjTagged
-from keras_transformer.problems.translate_wmt import TranslateEndeWmtT2t
-from keras_transformer.problems.translate_wmt import TranslateEnfrWmt14
 from keras_transformer.problems.translate_wmt import TranslateWmt
 from keras_transformer.registry import problems
-from keras_transformer.registry import register_problem
+from keras_transformer.registry import register_variant
 
 _V7 = "Europarl v7, Common Crawl"
 # A row has a name, the language of the targets, the vocabularies of the
@@ -33,10 +31,8 @@ enru_wmt  ru  32k  wmt18_translate/ru-en
 entr_wmt  tr  32k  wmt18_translate/tr-en
 enlv_wmt  lv  32k  wmt17_translate/lv-en
 """
-_NUM_PAIRS = {
-    problem.tfds_name: problem.num_pairs
-    for problem in (TranslateEndeWmtT2t, TranslateEnfrWmt14)
-}
+# Problems under other names count the pairs of some of these corpora.
+_NUM_PAIRS = {p.tfds_name: p.num_pairs for p in TranslateWmt.__subclasses__()}
 
 
 class TranslateCorpora(TranslateWmt):
@@ -51,12 +47,11 @@ class TranslateCorpora(TranslateWmt):
 
     def __init__(self, data_dir=None, reverse=False):
         super().__init__(data_dir, reverse)
-        self.is_packed = self.data_name.endswith("_packed")
         # The data are those of the problem that is not packed.
         self.data_name = self.data_name.removesuffix("_packed")
 
     def make_guidance(self, hparams):
-        if self.is_packed and not hparams.packed:
+        if "_packed" in self.name and not hparams.packed:
             raise UserError(
                 f"`packed` must be true for {self.name}. Received: packed="
                 f"false. Add --hparams=packed=true, or use {self.data_name}."
@@ -67,40 +62,34 @@ class TranslateCorpora(TranslateWmt):
         return f"{self.files_name}.{split}"
 
 
-def _register(name, language, size, corpora):
-    class Translate(TranslateCorpora):
+def _register(name, language, sizes, corpora):
+    for size in sizes.replace("-", "").split() or [""]:
         vocab_size = 2**13 if "8k" in name + size else 2**15
-        # Chinese shares hardly any subword with English.
-        shared_vocabulary = language != "zh"
-        files_name = f"translate_{name}"
-        targets_language = language
-        tfds_name = corpora if "/" in corpora else None
-        num_pairs = _NUM_PAIRS.get(corpora, {})
-        splits = ("train", "dev", "test") if tfds_name else ("train", "dev")
-
-    Translate.__doc__ = (
-        f"English to {language}, {Translate.vocab_size:,} subwords: {corpora}."
-    )
-    register_problem(f"translate_{name}{size}")(Translate)
+        is_download = "/" in corpora
+        register_variant(
+            f"translate_{name}{size}",
+            TranslateCorpora,
+            f"English to {language}, {vocab_size:,} subwords: {corpora}.",
+            vocab_size=vocab_size,
+            # Chinese shares hardly any subword with English.
+            shared_vocabulary=language != "zh",
+            files_name=f"translate_{name}",
+            targets_language=language,
+            tfds_name=corpora if is_download else None,
+            num_pairs=_NUM_PAIRS.get(corpora, {}),
+            splits=("train", "dev", "test")[: 2 + is_download],
+        )
 
 
 for _row in TABLE.strip().splitlines():
-    _name, _language, _sizes, _corpora = _row.split("  ")
-    for _size in _sizes.split():
-        _register(_name, _language, _size.strip("-"), _corpora)
-
-
-def _register_parser(base, name, size):
-    class Parsing(base):
-        vocab_size = size
-
-    Parsing.__doc__ = f"As {base.name}, with {size:,} subwords."
-    register_problem(name)(Parsing)
-
-
-_register_parser(ParsingWsj, "parsing_english_ptb8k", 2**13)
-_register_parser(ParsingWsj, "parsing_english_ptb16k", 2**14)
-_register_parser(ParsingWsjTagged, "wsj_parsing", 2**15)
+    _register(*_row.split("  "))
+for _name, _base, _size in (
+    ("parsing_english_ptb8k", ParsingWsj, 2**13),
+    ("parsing_english_ptb16k", ParsingWsj, 2**14),
+    ("wsj_parsing", ParsingWsjTagged, 2**15),
+):
+    _summary = f"As {_base.name}, with {_size:,} subwords."
+    register_variant(_name, _base, _summary, vocab_size=_size)
 
 problems.left_out = {
     "images": "(image|img2img|ocr|vqa)_.*",

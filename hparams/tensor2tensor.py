@@ -57,12 +57,8 @@ big_tpu big_t2t {_TPU}
 small_tpu small_t2t {_TPU}
 tiny_tpu tiny_t2t {_TPU}
 """
-SETS = {
-    name: (parent.strip("-"), changes)
-    for name, parent, changes in map(
-        str.split, _TABLE.replace(",\n  ", ",").strip().splitlines()
-    )
-}
+_ROWS = map(str.split, _TABLE.replace(",\n  ", ",").strip().splitlines())
+SETS = {name: (parent, changes) for name, parent, changes in _ROWS}
 SETS |= {
     **{f"l{n}": ("base_v3", f"num_layers={n}") for n in (2, 4, 8, 10)},
     **{f"h{n}": ("base_v3", f"num_heads={n}") for n in (1, 4, 16, 32)},
@@ -95,13 +91,15 @@ hparams_sets.left_out = {
 
 
 def _register(name, parent, changes):
+    base = f"transformer_{parent}"
+
     def make():
-        others = get_hparams(f"transformer_{parent}") if parent else HParams()
+        others = HParams() if parent == "-" else get_hparams(base)
         return parse_overrides(others, changes)
 
-    base = f"transformer_{parent} with {changes}" if parent else "post-norm"
-    theirs = name.removesuffix("_t2t")
-    make.__doc__ = f"Tensor2Tensor's transformer_{theirs}: {base}."
+    theirs = f"transformer_{name}".removesuffix("_t2t")
+    recipe = "post-norm" if parent == "-" else f"{base} with {changes}"
+    make.__doc__ = f"Tensor2Tensor's {theirs}: {recipe}."
     register_hparams(f"transformer_{name}")(make)
 
 

@@ -1,4 +1,4 @@
-"""Translation learnt from the user's parallel text files."""
+"""Translation and pronunciation learnt from the user's files of pairs."""
 
 import itertools
 
@@ -268,6 +268,25 @@ class TranslateFiles(FilesProblem):
         generation.write_manifest(manifest, self.directory)
         self.has_new_weights = True
         return manifest
+
+
+@register_problem
+class G2pFiles(TranslateFiles):
+    """Grapheme to phoneme, learnt from word lists of your own.
+
+    Each line has a word, a tab and its phones, with spaces between them. Every
+    character of a word has an id, each letter of a syllable of Hangul, and
+    every phone. The text stays as it is, and the share of words that are all
+    right decides which checkpoint is best. Otherwise it is `translate_files`.
+    `_rev` spells pronunciations.
+    """
+
+    shared_vocabulary = False
+    vocabulary_type = "words"
+    source_vocabulary_type = "characters"
+    normalize_text = False
+    is_tokenized = True
+    measure = "exact_match"
 
 
 def _is_plain_pair(corpora):

@@ -113,8 +113,7 @@ _RULES = (
     errors.between(0, 65_536, "d_k", "d_v"),
     errors.between(1, 1_000_000, "d_ff", "max_length"),
     errors.between(0, 1_000_000, "neighbourhood_size"),
-    errors.between(0, 10_000, "max_relative_position"),
-    errors.between(0, 10_000, "span_labels"),
+    errors.between(0, 10_000, "max_relative_position", "span_labels"),
     errors.between(
         0, MAX_FRACTION, *("dropout", "attention_dropout", "activation_dropout")
     ),

@@ -70,12 +70,10 @@ class Trainer:
         # function of Keras that seeds it imports TensorFlow even on JAX.
         random.seed(self.seed)
         self.backend.build(*run.vocabularies.sizes)
+        measure = run.record.get("measure")
+        num_batches = self.options.eval_steps
         self.evaluate = evaluator.Evaluator(
-            problem,
-            self.backend,
-            self.hparams,
-            run.record.get("measure"),
-            self.options.eval_steps,
+            problem, self.backend, hparams, measure, num_batches
         )
         self.state = TrainingState(run, self.backend, self.options)
         self.progress = self.state.progress

@@ -60,7 +60,7 @@ MAY_IMPORT = {
     "scoring": "data files token_ids",
     "search": "layers token_ids",
     "serialization": "",
-    "serving": "data documents files memory scoring",
+    "serving": "data documents files memory",
     "studio": "decoding decoding.engines files layers masks parsing "
     "registry runs scoring search serving token_ids visualization",
     "token_ids": "",

@@ -1,6 +1,7 @@
 """Opens an exported model for a server."""
 
 import functools
+import os
 
 import numpy as np
 
@@ -16,8 +17,11 @@ from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.formats import exported
+from keras_transformer.formats.saved_model.engine import EXPORT_PATH
+from keras_transformer.formats.saved_model.engine import SavedModelEngine
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.forms import Options
+from keras_transformer.serving.loaded_model import LoadedModel
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
 from keras_transformer.serving.signature import make_column
@@ -30,15 +34,18 @@ _WARMUP_TOKENS = 8
 def open_model(path):
     """Opens a version; pass this function to `Server`.
 
-    The directory holds any SavedModel, or a CTranslate2 model of kt-exporter. A
-    `LoadedModel` and a `CTranslate2Model` have the same interface.
+    The directory holds any SavedModel, or a CTranslate2 model of kt-exporter.
+    All classes of models have the interface of `LoadedModel`.
     """
     exported.refuse_foreign(path)
     if exported.find_export_format(path) == "ctranslate2":
         return CTranslate2Model(path)
-    # Imported here because a CTranslate2 model needs no TensorFlow.
-    from keras_transformer.serving.loaded_model import LoadedModel
-
+    record_path = os.path.join(path, EXPORT_PATH)
+    if os.path.isfile(record_path):
+        record, _ = exported.read_export(record_path)
+        # The graph alone keeps a parser to trees.
+        if record.get("of_text") and not record.get("linearization"):
+            return SavedModel(path)
     return LoadedModel(path)
 
 
@@ -58,6 +65,133 @@ def find_tag_word(path, language):
     return f"{word} " if codec.count_tokens([word]) == [2] else ""
 
 
+class ServedTranslator:
+    """Translates for the signature `serving_default` as kt-decoder does.
+
+    `features` are the names of the `Options` that it takes.
+    """
+
+    def __init__(self, plan, engine):
+        # A server returns the symbols of a parsing model, not its trees.
+        self.translator = Translator(engine, [FinalEmoji()])
+        self._quality = plan.read_quality()
+        self.features = {"quality"} if self._quality else set()
+        if not self.translator.linearization:
+            supported = self.translator.capabilities.supports
+            if "word_links" in supported:
+                self.features |= {"alignments", "glossary"}
+            elif "glossary" in supported:
+                self.features.add("glossary")
+
+    def __call__(self, text, options):
+        """Returns arrays by name; the `Options` ask for some of them.
+
+        Those of the signature are followed by "warnings", by "quality" if the
+        model has an estimate, and by "alignments".
+        """
+        texts = self.decode(text)
+        sources = self.encode(self.translator.prepare(texts), "text")
+        glossary = self._read_glossary(options, texts)
+        extras = Extras(
+            warns=True,
+            repairs=True,
+            links_words=options.alignments,
+            quality=self._quality,
+        )
+        found = self.translator.translate_window(
+            Window(texts), glossary=glossary, extras=extras
+        )
+        rows = [translation.hypotheses for translation in found]
+        shape = len(rows), self.translator.options.num_hypotheses
+        translations = np.full(shape, b"", object)
+        for row, hypotheses in enumerate(rows):
+            encoded = [one.text.encode() for one in hypotheses]
+            translations[row, : len(encoded)] = encoded
+        written = [best for source, (best, *_) in zip(sources, rows) if source]
+        outputs = {
+            "translations": translations,
+            "scores": self.list_scores(sources, rows),
+            "warnings": make_column(list(one.warnings) for one in found),
+            # For the metrics; it has no rows.
+            "num_tokens": {
+                "source": sum(map(len, sources)),
+                "target": sum(self.translator.count_written(written)),
+            },
+        }
+        if self._quality:
+            outputs["quality"] = make_column(
+                one.quality and round(one.quality, 4) for one in found
+            )
+        if options.alignments:
+            pairs = (one.links.find_pairs() for one in found)
+            outputs["alignments"] = make_column(pairs)
+        return outputs
+
+    def _read_glossary(self, options, texts):
+        """Returns the `Glossary` of a request, checked, or None."""
+        if not options.glossary:
+            return None
+        glossary = Glossary(dict(options.glossary))
+        call = Call(self.translator.options, glossary=glossary)
+        try:
+            self.translator.check_call(call)
+        except UserError as error:
+            raise InvalidRequest(str(error)) from error
+        most = max((len(glossary.find(text)) for text in texts), default=0)
+        if most > exported.MAX_TERMS:
+            raise InvalidRequest(
+                f"A text may have {exported.MAX_TERMS} terms of a glossary."
+                f" Received: one with {most}. Split it, or leave terms out."
+            )
+        return glossary
+
+    def list_scores(self, sources, rows):
+        """Returns scores of shape `(batch, num_hypotheses)`."""
+        # A score of -inf marks a hypothesis that does not exist.
+        shape = len(rows), self.translator.options.num_hypotheses
+        scores = np.full(shape, -np.inf, "float32")
+        for row, (source, hypotheses) in enumerate(zip(sources, rows)):
+            scores[row, : len(hypotheses)] = [one.score for one in hypotheses]
+            if not source:  # a blank text
+                scores[row] = 0.0
+        return scores
+
+    def decode(self, array):
+        """Returns the texts in an array of bytes."""
+        try:
+            return [text.decode() for text in array]
+        except UnicodeDecodeError as error:
+            raise InvalidRequest(exported.NOT_UTF8) from error
+
+    def encode(self, texts, name, of_targets=False):
+        """Returns the ids of the texts of an input; a blank one has none."""
+        try:
+            return self.translator.codec.encode(texts, of_targets=of_targets)
+        except UserError as error:
+            most = self.translator.max_tokens
+            message = exported.describe_long_sentence(name, most)
+            raise InvalidRequest(message) from error
+
+
+class SavedModel(LoadedModel):
+    """Loads a SavedModel of kt-exporter that translates text for a server."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        engine = SavedModelEngine(path, self.functions)
+        self._default = ServedTranslator(plan_model(path), engine)
+        self.features = self._default.features
+
+    def call(self, name, arrays, options=Options()):
+        """Runs a signature and returns its results, arrays by name.
+
+        Those of `serving_default` are as in `CTranslate2Model`.
+        """
+        if name == "serving_default":
+            return self._default(**arrays, options=options)
+        return super().call(name, arrays)
+
+
 class CTranslate2Model:
     """Loads a CTranslate2 model of kt-exporter for a server.
 
@@ -68,8 +202,8 @@ class CTranslate2Model:
 
     def __init__(self, path):
         plan = plan_model(path)
-        # A server returns the symbols of a parsing model, not its trees.
-        self._translator = Translator(plan.open_engine(), [FinalEmoji()])
+        self._default = ServedTranslator(plan, plan.open_engine())
+        self._translator = self._default.translator
         if self._translator.linearization and (
             self._translator.options.constrained
         ):
@@ -79,6 +213,7 @@ class CTranslate2Model:
                 "server needs; use --format=saved_model, or "
                 "--decode_hparams=constrained=false"
             )
+        self.features = self._default.features
         self._sources = self._translator.codec.source_vocabulary
         self._num_hypotheses = self._translator.options.num_hypotheses
         self.signatures = _make_signatures(self._num_hypotheses)
@@ -86,11 +221,6 @@ class CTranslate2Model:
             self.signatures["target_lengths"] = self.signatures["lengths"]
         self.max_tokens = self._translator.max_tokens
         self.num_parallel = self._translator.engine.num_threads
-        self._quality = plan.read_quality()
-        supported = self._translator.capabilities.supports
-        self.features = {"quality"} if self._quality else set()
-        if "word_links" in supported and not self._translator.linearization:
-            self.features |= {"alignments", "glossary"}
         self._functions = {
             "ids": self._translate_ids,
             "score": self._score,
@@ -127,7 +257,7 @@ class CTranslate2Model:
         "quality" if the `Options` ask for them and the model has them.
         """
         if name == "serving_default":
-            return self._translate(**arrays, options=options)
+            return self._default(**arrays, options=options)
         return self._functions[name](**arrays)
 
     def _warm_up(self):
@@ -140,56 +270,6 @@ class CTranslate2Model:
 
         threads = range(self.num_parallel)
         list(run_in_parallel(translate, threads, self.num_parallel))
-
-    def _translate(self, text, options):
-        texts = self._decode(text)
-        sources = self._encode(self._translator.prepare(texts), "text")
-        extras = Extras(
-            warns=True,
-            repairs=True,
-            links_words=options.alignments,
-            quality=self._quality,
-        )
-        glossary = None
-        if options.glossary:
-            glossary = Glossary(dict(options.glossary))
-            call = Call(self._translator.options, glossary=glossary)
-            try:
-                self._translator.check_call(call)
-            except UserError as error:
-                raise InvalidRequest(str(error)) from error
-            most = max((len(glossary.find(text)) for text in texts), default=0)
-            if most > exported.MAX_TERMS:
-                raise InvalidRequest(
-                    f"A text may have {exported.MAX_TERMS} terms of a glossary."
-                    f" Received: one with {most}. Split it, or leave terms out."
-                )
-        found = self._translator.translate_window(
-            Window(texts), glossary=glossary, extras=extras
-        )
-        rows = [translation.hypotheses for translation in found]
-        translations = np.full((len(rows), self._num_hypotheses), b"", object)
-        for row, hypotheses in enumerate(rows):
-            encoded = [one.text.encode() for one in hypotheses]
-            translations[row, : len(encoded)] = encoded
-        outputs = {
-            "translations": translations,
-            "scores": self._scores(rows),
-            "warnings": make_column(list(one.warnings) for one in found),
-            # For the metrics; it has no rows.
-            "num_tokens": {
-                "source": sum(map(len, sources)),
-                "target": sum(len(hypotheses[0].ids) for hypotheses in rows),
-            },
-        }
-        if self._quality:
-            outputs["quality"] = make_column(
-                one.quality and round(one.quality, 4) for one in found
-            )
-        if options.alignments:
-            pairs = (one.links.find_pairs() for one in found)
-            outputs["alignments"] = make_column(pairs)
-        return outputs
 
     def _translate_ids(self, inputs):
         lengths = np.count_nonzero(inputs != PAD_ID, axis=1)  # (batch,)
@@ -212,50 +292,25 @@ class CTranslate2Model:
         shape = len(rows), self._num_hypotheses, longest
         return {
             "outputs": outputs.reshape(shape),
-            "scores": self._scores(rows),
+            "scores": self._default.list_scores(sources, rows),
         }
 
     def _score(self, text, targets):
         if len(text) != len(targets):
             raise InvalidRequest(exported.NOT_PAIRED)
-        sources = self._translator.prepare(self._decode(text))
-        sources = self._encode(sources, "text")
-        targets = self._translator.prepare_targets(self._decode(targets))
-        targets = self._encode(targets, "targets", of_targets=True)
+        encode, decode = self._default.encode, self._default.decode
+        sources = self._translator.prepare(decode(text))
+        targets = self._translator.prepare_targets(decode(targets))
+        sources = encode(sources, "text")
+        targets = encode(targets, "targets", of_targets=True)
         scores = self._translator.score_ids(sources, targets)
         return {"scores": np.array(scores, "float32")}
 
     def _count_tokens(self, text, of_targets=False):
         lengths = self._translator.codec.count_tokens(
-            self._decode(text), of_targets
+            self._default.decode(text), of_targets
         )
         return {"lengths": np.array(lengths, "int32")}
-
-    def _scores(self, rows):
-        """Returns scores of shape `(batch, num_hypotheses)`."""
-        # A score of -inf marks a hypothesis that does not exist.
-        scores = np.full((len(rows), self._num_hypotheses), -np.inf, "float32")
-        for row, hypotheses in enumerate(rows):
-            scores[row, : len(hypotheses)] = [one.score for one in hypotheses]
-            if not hypotheses[0].ids:  # of a blank text
-                scores[row] = 0.0
-        return scores
-
-    def _decode(self, array):
-        """Returns the texts in an array of bytes."""
-        try:
-            return [text.decode() for text in array]
-        except UnicodeDecodeError as error:
-            raise InvalidRequest(exported.NOT_UTF8) from error
-
-    def _encode(self, texts, name, of_targets=False):
-        """Returns the ids of the texts of an input; a blank one has none."""
-        encoded = self._translator.codec.encode_texts(texts, of_targets)
-        if max(map(len, encoded), default=0) > self.max_tokens:
-            raise InvalidRequest(
-                exported.describe_long_sentence(name, self.max_tokens)
-            )
-        return encoded
 
     def _check_ids(self, inputs, lengths):
         vocab_size = self._sources.vocab_size

@@ -18,10 +18,10 @@ MAX_ALTERNATIVES = 100
 _SWITCHES = {"true": True, True: True}
 _SWITCHES |= {"false": False, "": False, False: False, None: False}
 # What each request needs, for the error about a model that lacks it.
-_EXPORT = "a CTranslate2 model of this version's kt-exporter that translates"
+_OURS = "of this version's kt-exporter that translates"
 NEEDS = {
-    "alignments": _EXPORT,
-    "glossary": _EXPORT,
+    "alignments": f"a CTranslate2 model {_OURS}",
+    "glossary": f"an export {_OURS} with a beam of at least 2",
     "quality": "an export of a run that kt-evaluate --calibrate has rated",
 }
 # Characters that may begin another piece of a document.

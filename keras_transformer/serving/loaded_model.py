@@ -10,14 +10,12 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.directories import SAVED_MODEL_FILE
 from keras_transformer.files.quiet import silence
 from keras_transformer.files.reading import read_record
-from keras_transformer.scoring.alarms import find_alarms
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.messages import PredictionLog
 from keras_transformer.serving.messages import to_array
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
-from keras_transformer.serving.signature import make_column
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 EXPORT_FILE = os.path.join("assets.extra", "export.json")
@@ -29,7 +27,7 @@ class LoadedModel:
     """Loads a SavedModel of any origin from its directory.
 
     The first calls of a graph are slow, so the SavedModel's warm-up requests
-    run at once. `CTranslate2Model` is the other kind that a server can load.
+    run at once. `decoding.served_model` has the models that do more.
     """
 
     num_parallel = 1  # TensorFlow computes one batch with all cores
@@ -56,15 +54,14 @@ class LoadedModel:
                 "it has operations that are not installed here; a model that "
                 "takes text needs the package tensorflow-text"
             ) from error
-        self._functions = dict(self._model.signatures)
+        self.functions = dict(self._model.signatures)
         # A SavedModel that kt-exporter did not write has no record.
-        self.max_tokens, self.writes_trees = None, False
+        self.max_tokens = None
         record_path = os.path.join(path, EXPORT_FILE)
         if os.path.exists(record_path):
-            shape = {"max_tokens": int, "linearization?": (str, None)}
+            shape = {"max_tokens": int}
             record = read_record(record_path, shape, "Export the run again.")
             self.max_tokens = record["max_tokens"]
-            self.writes_trees = bool(record.get("linearization"))
         # Metadata requests need the definitions, which loading discards.
         with open(os.path.join(path, SAVED_MODEL_FILE), "rb") as file:
             saved_model = saved_model_pb2.SavedModel.FromString(file.read())
@@ -72,7 +69,7 @@ class LoadedModel:
         self.signature_defs = dict(definitions)
         self.signatures = {
             name: _make_signature(function)
-            for name, function in self._functions.items()
+            for name, function in self.functions.items()
         }
         # Before the version is available, so that no client waits for it.
         self._warm_up(os.path.join(path, WARMUP_FILE))
@@ -80,8 +77,7 @@ class LoadedModel:
     def call(self, name, arrays, options=None):
         """Runs a signature on a dictionary of arrays; returns another one.
 
-        Translations of texts also have "warnings", their alarms. The `options`
-        are for models with `features`.
+        The `options` are for models with `features`.
         """
         import tensorflow as tf
 
@@ -93,15 +89,12 @@ class LoadedModel:
                 )
                 for name, array in arrays.items()
             }
-            outputs = self._functions[name](**tensors)
-            outputs = {name: value.numpy() for name, value in outputs.items()}
+            outputs = self.functions[name](**tensors)
+            return {name: value.numpy() for name, value in outputs.items()}
         except tf.errors.OpError as error:
             raise RequestError(
                 CODES[error.error_code], _shorten(error.message)
             ) from error
-        if self.writes_trees:
-            return outputs
-        return {**find_warnings(arrays, outputs), **outputs}
 
     def _warm_up(self, path):
         if not os.path.exists(path):
@@ -121,28 +114,10 @@ class LoadedModel:
                 self.signatures[name].check(arrays)
                 # SentencePiece logs at its first use.
                 with silence():
-                    self.call(name, arrays)
+                    LoadedModel.call(self, name, arrays)
         # A faulty warm-up file must not keep a good model from being served.
         except Exception as error:
             _log.warning("%s cannot be used: %s", path, _shorten(str(error)))
-
-
-def find_warnings(arrays, outputs):
-    """Returns the alarms of the best translation of each text, by name."""
-    texts, translations = arrays.get("text"), outputs.get("translations")
-    # Other SavedModels may use these names for something else.
-    if (
-        np.ndim(translations) != 2
-        or not translations.size
-        or np.shape(texts) != translations.shape[:1]
-        or {texts.dtype, translations.dtype} != {np.dtype(object)}
-    ):
-        return {}
-    warnings = (
-        find_alarms(*(each.decode(errors="replace") for each in pair))
-        for pair in zip(texts, translations[:, 0])
-    )
-    return {"warnings": make_column(warnings)}
 
 
 def _make_signature(function):

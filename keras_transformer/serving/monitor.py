@@ -21,13 +21,8 @@ _BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
 _METRICS = (  # kind, name, help, labels
     ("Counter", "requests", "Requests.", ("face", "status")),
     ("Counter", "sentences", "Sentences to translate.", ()),
-    (
-        "Counter",
-        "tokens",
-        "Tokens that a CTranslate2 model read and wrote.",
-        ("side",),
-    ),
-    ("Counter", "alarms", "Doubtful translations of REST.", ("alarm",)),
+    ("Counter", "tokens", "Tokens of texts and translations.", ("side",)),
+    ("Counter", "alarms", "Doubtful translations.", ("alarm",)),
     ("Gauge", "queue", "Sentences that wait for a batch.", ()),
     ("Histogram", "seconds", "Time of each stage.", ("stage",)),
 )

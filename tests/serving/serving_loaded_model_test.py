@@ -10,7 +10,6 @@ from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.loaded_model import EXPORT_FILE
 from keras_transformer.serving.loaded_model import WARMUP_FILE
 from keras_transformer.serving.loaded_model import LoadedModel
-from keras_transformer.serving.loaded_model import find_warnings
 
 
 def strings(*texts):
@@ -42,20 +41,6 @@ def prediction_log(signature_name, **arrays):
     for name, array in arrays.items():
         request.inputs[name].CopyFrom(tf.make_tensor_proto(array))
     return log.SerializeToString()
-
-
-def test_a_doubtful_translation_has_warnings():
-    arrays = {"text": strings("a day", "a day")}
-    rows = [[b"un giorno"], [b"di giorno in giorno in giorno"]]
-    outputs = {"translations": np.array(rows, object)}
-    (warnings,) = find_warnings(arrays, outputs).values()
-    assert warnings.tolist() == [[], ["loop"]]
-    # Other models may use these names for something else.
-    for other in ({"scores": outputs}, {"translations": np.zeros((2, 1))}):
-        assert not find_warnings(arrays, other)
-    for texts in (strings("a"), np.array(b"a", object), np.ones(2)):
-        assert not find_warnings({"text": texts}, outputs)
-    assert not find_warnings({"words": arrays["text"]}, outputs)
 
 
 class LoadedModelTest:
@@ -113,11 +98,7 @@ class ExportRecordTest:
         os.mkdir(os.path.dirname(record))
         with open(record, "w") as file:
             file.write('{"max_tokens": 8}')
-        limited = LoadedModel(path)
-        assert (limited.max_tokens, limited.writes_trees) == (8, False)
-        with open(record, "w") as file:
-            file.write('{"max_tokens": 8, "linearization": "in_order"}')
-        assert LoadedModel(path).writes_trees
+        assert LoadedModel(path).max_tokens == 8
         with open(record, "w") as file:
             file.write('{"max_tokens": "many"}')
         with pytest.raises(ValueError, match="`max_tokens` must be an int"):

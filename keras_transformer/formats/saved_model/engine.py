@@ -37,17 +37,18 @@ class SavedModelEngine(engine.Engine):
 
     It gives the translations of its run, with the options of the export. It
     needs TensorFlow and tensorflow-text, but not this package's layers. The
-    path names a version, or a directory whose newest version is loaded.
+    path names a version, or a directory whose newest version is loaded. The
+    functions of its `signatures` are passed if they are loaded already.
     """
 
     max_length = None
     trained_length = engine.EXPORT_LENGTH
 
-    def __init__(self, path):
+    def __init__(self, path, signatures=None):
         self.path = exported.find_newest_version(path)
         self.record, self.options = check_saved_model(path)
         self.capabilities = make_capabilities(path, self.options)
-        self._signatures = _load_signatures(self.path)
+        self._signatures = _load_signatures(self.path, signatures)
         if "with_terms" not in self._signatures:
             self.capabilities = dataclasses.replace(
                 self.capabilities,
@@ -215,7 +216,8 @@ def _call(signature, texts):
     return {key: tensor.numpy() for key, tensor in outputs.items()}
 
 
-def _load_signatures(path):
+def _load_signatures(path, signatures):
+    """Loads the signatures if there are none, and checks them."""
     check_files(path)
     exported.require_tensorflow_text(
         "translate with the run itself or a CTranslate2 model"
@@ -228,7 +230,8 @@ def _load_signatures(path):
         # TensorFlow logs that it cannot read a fingerprint, but needs none.
         # SentencePiece logs at the first use of each vocabulary.
         with silence():
-            signatures = tf.saved_model.load(path).signatures
+            if not signatures:
+                signatures = tf.saved_model.load(path).signatures
             for name in ("lengths", "target_lengths"):
                 if name in signatures:
                     signatures[name](text=tf.constant([""]))

@@ -2,16 +2,21 @@
 
 import concurrent.futures
 import functools
+import json
 import pathlib
 import threading
 import time
 
 import grpc
+import numpy as np
 from google.protobuf.message import DecodeError
 
 from keras_transformer.serving import errors
 from keras_transformer.serving import limits
 from keras_transformer.serving import messages
+from keras_transformer.serving.forms import Options
+from keras_transformer.serving.forms import read_options
+from keras_transformer.serving.service import list_outputs
 from keras_transformer.serving.signature import check_names
 
 _HEALTH = "/grpc.health.v1.Health/Check"
@@ -117,8 +122,9 @@ class _Responder(grpc.GenericRpcHandler):
 
     def _predict(self, content, context):
         with self._parsing:
-            spec, version, model, output_names, arrays = self._read(content)
-        call = self._service.submit(model, spec.signature_name, arrays)
+            spec, version, model, names, arrays, options = self._read(content)
+        name = spec.signature_name
+        call = self._service.submit(model, name, arrays, options)
         # gRPC does not add functions to a call that has ended.
         if not context.add_callback(call.cancel):
             call.cancel()
@@ -126,8 +132,11 @@ class _Responder(grpc.GenericRpcHandler):
         spec.version.value = version
         spec.ClearField("version_label")
         response = messages.PredictResponse(model_spec=spec)
-        for name in output_names:
-            response.outputs[name].CopyFrom(messages.to_proto(outputs[name]))
+        if not names:
+            names = list_outputs(model.signatures[name], options, outputs)
+        for name in names:
+            array = _make_tensor(name, outputs[name])
+            response.outputs[name].CopyFrom(messages.to_proto(array))
         return response
 
     def _read(self, content):
@@ -139,23 +148,30 @@ class _Responder(grpc.GenericRpcHandler):
             model, spec.signature_name
         )
         spec.signature_name = name
-        output_names = list(request.output_filter) or list(signature.outputs)
-        # Wrong names are refused before the model runs.
-        if not set(output_names) <= set(signature.outputs):
-            raise errors.InvalidRequest(
-                f"The signature has the outputs {', '.join(signature.outputs)}."
-                " Received: output tensor alias not found in signature: "
-                f"{', '.join(output_names)}."
-            )
+        # An input of the signature is no option, whatever its name.
+        extra = set(Options._fields) & set(request.inputs)
+        extra -= set(signature.inputs)
         # One small message can stand for a large array, and many have names.
-        check_names(signature.inputs, request.inputs)
+        check_names(signature.inputs, request.inputs.keys() - extra)
         arrays = {
             name: messages.to_array(name, proto)
             for name, proto in request.inputs.items()
         }
+        options = read_options(
+            {name: _read_option(name, arrays.pop(name)) for name in extra}
+        )
+        names = list(request.output_filter)
+        # Wrong names are refused before the model runs.
+        available = list_outputs(signature, options, {})
+        if not set(names) <= set(available):
+            raise errors.InvalidRequest(
+                f"The signature has the outputs {', '.join(available)}."
+                " Received: output tensor alias not found in signature: "
+                f"{', '.join(names)}."
+            )
         copy = type(spec)()
         copy.CopyFrom(spec)  # a part would keep the whole message in memory
-        return copy, version, model, output_names, arrays
+        return copy, version, model, names, arrays, options
 
     def _get_metadata(self, content, context):
         with self._parsing:
@@ -205,6 +221,27 @@ def _parse(message_class, content):
     if not request.HasField("model_spec"):
         raise errors.InvalidRequest("Missing ModelSpec")
     return request
+
+
+def _read_option(name, array):
+    """Returns the value in the tensor of an option."""
+    try:
+        (value,) = array.ravel().tolist()
+        return value.decode() if isinstance(value, bytes) else value
+    except ValueError as error:  # of many values, or of bytes
+        raise errors.InvalidRequest(
+            f"`{name}` must be one value, and a text must be UTF-8. Received: "
+            f"{error}. Send a tensor of a single value."
+        ) from error
+
+
+def _make_tensor(name, array):
+    """Returns what a model says of each text as an array of a type of gRPC."""
+    if name == "quality":
+        return array.astype("float32")  # NaN stands for an unknown one
+    if name in ("alignments", "warnings"):
+        return np.array([json.dumps(one).encode() for one in array], object)
+    return array
 
 
 def _get_requested_model(spec):

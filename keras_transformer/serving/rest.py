@@ -28,6 +28,7 @@ from keras_transformer.serving.forms import read_options
 from keras_transformer.serving.libretranslate import LibreTranslate
 from keras_transformer.serving.openai import OpenAI
 from keras_transformer.serving.pairs import Pairs
+from keras_transformer.serving.service import list_outputs
 from keras_transformer.serving.translated_files import DOWNLOAD
 
 # Case is ignored as in TF Serving. Versions are 64-bit integers, which have at
@@ -278,11 +279,7 @@ class RestApp:
         options = read_options(request)
 
         outputs = yield self._service.submit(model, name, arrays, options)
-        # Without options and warnings, the response is that of TF Serving.
-        names = [*signature.outputs]
-        names += [one for one in options._fields[:2] if getattr(options, one)]
-        if "warnings" not in names and any(outputs.get("warnings", ())):
-            names.append("warnings")
+        names = list_outputs(signature, options, outputs)
         named = {name: outputs[name] for name in names}
         return json_tensors.format_response(named, is_row)
 

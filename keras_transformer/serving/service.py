@@ -166,6 +166,18 @@ class Service:
         return version, signatures
 
 
+def list_outputs(signature, options, outputs):
+    """Returns the names of the outputs of a model that a response has.
+
+    Without options and warnings, they are those of TF Serving.
+    """
+    names = [*signature.outputs]
+    names += [one for one in ("alignments", "quality") if getattr(options, one)]
+    if "warnings" not in names and any(outputs.get("warnings", ())):
+        names.append("warnings")
+    return names
+
+
 def _check_label(label):
     if label:
         raise InvalidRequest(f"Unrecognized servable version label: {label}")

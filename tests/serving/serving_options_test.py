@@ -4,6 +4,8 @@ import json
 import pathlib
 import urllib.request
 
+import grpc
+import numpy as np
 import pytest
 from tool_client import ask
 from tool_client import ask_parts
@@ -12,6 +14,7 @@ from tool_client import translate
 
 from keras_transformer.decoding.served_model import open_model
 from keras_transformer.scoring.quality import QualityEstimate
+from keras_transformer.serving import messages
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.forms import Options
 from keras_transformer.serving.forms import read_options
@@ -22,13 +25,14 @@ PREDICT = "/v1/models/translate:predict"
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory):
+def server(tmp_path_factory):
     """A server whose export rates translations by their scores alone."""
     folder = tmp_path_factory.mktemp("options")
     version = pathlib.Path(export_demo(folder), "1")
     QualityEstimate(1, 100, 50.0, [1, 2, 0], [0, 0], 9.0).write(version)
     server = Server(
         str(version.parent),
+        port=0,
         rest_api_port=0,
         open_model=open_model,
         routes={
@@ -38,14 +42,45 @@ def address(tmp_path_factory):
         },
     )
     server.start()
-    yield f"http://localhost:{server.rest_api_port}"
+    yield server
     server.stop()
+
+
+@pytest.fixture(scope="module")
+def address(server):
+    return f"http://localhost:{server.rest_api_port}"
 
 
 def predict(address, *texts, **options):
     body = json.dumps({"instances": texts, **options})
     _, _, response = ask(address, PREDICT, body)
     return response
+
+
+@pytest.fixture
+def call(server):
+    """Returns a function that asks over gRPC for arrays by name."""
+    with grpc.insecure_channel(f"localhost:{server.port}") as channel:
+        predict = channel.unary_unary(
+            "/tensorflow.serving.PredictionService/Predict"
+        )
+
+        def call(*names, **inputs):
+            request = messages.PredictRequest(
+                model_spec={"name": "translate"}, output_filter=names
+            )
+            for name, value in inputs.items():
+                dtype = bool if isinstance(value, bool) else object
+                proto = messages.to_proto(np.array(value, dtype))
+                request.inputs[name].CopyFrom(proto)
+            content = predict(request.SerializeToString())
+            outputs = messages.PredictResponse.FromString(content).outputs
+            return {
+                name: messages.to_array(name, proto).tolist()
+                for name, proto in outputs.items()
+            }
+
+        yield call
 
 
 class ReadTest:
@@ -169,3 +204,60 @@ class AnswerTest:
         ):
             assert "`glossary` must be an object" in response["error"]
             assert "\n" not in response["error"]
+
+
+class GrpcTest:
+    """Tensors of one value beside the text are what JSON has as members."""
+
+    def test_a_response_is_that_of_tf_serving_until_it_is_asked(self, call):
+        assert call(text=[b"A dog."]).keys() == {"translations", "scores"}
+
+    def test_what_is_asked_for_is_that_of_rest(self, call, address):
+        texts = ["A dog.", "", "I love you."]
+        options = {"quality": True, "alignments": True}
+        rows = predict(address, *texts, **options)["predictions"]
+        answer = call(text=[text.encode() for text in texts], **options)
+        assert answer.keys() == {*rows[0]}
+        for row, links, quality in zip(
+            rows, answer["alignments"], answer["quality"]
+        ):
+            assert json.loads(links) == row["alignments"]
+            unknown = row["quality"] is None
+            assert (
+                np.isnan(quality)
+                if unknown
+                else quality == pytest.approx(row["quality"])
+            )
+
+    def test_a_glossary_is_obeyed(self, call):
+        terms = json.dumps({"cat": "gatito", "house": None})
+        answer = call(
+            text=[b"The cat is in the house."], glossary=[terms.encode()]
+        )
+        best = answer["translations"][0][0].decode()
+        assert best == "El gatito está en la house."
+
+    def test_outputs_can_be_chosen(self, call):
+        assert [*call("quality", text=[b"A dog."], quality=True)] == ["quality"]
+
+    @pytest.mark.parametrize(
+        "names, inputs, words",
+        [
+            (
+                [],
+                {"quality": [b"true", b"true"]},
+                "`quality` must be one value",
+            ),
+            ([], {"alignments": b"yes"}, "`alignments` must be true or false"),
+            ([], {"glossary": b"\xff"}, "a text must be UTF-8"),
+            ([], {"glossary": b"[]"}, "`glossary` must be an object"),
+            ([], {"beam_size": b"4"}, "Sent extra: {beam_size}"),
+            (["quality"], {}, "not found in signature: quality"),
+            (["glossary"], {"glossary": b"{}"}, "not found in signature"),
+        ],
+    )
+    def test_a_fault_is_refused_by_name(self, call, names, inputs, words):
+        with pytest.raises(grpc.RpcError) as error:
+            call(*names, text=[b"A dog."], **inputs)
+        assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert words in error.value.details()

@@ -231,7 +231,7 @@ def _find_routes(versions):
     from keras_transformer.decoding.served_model import find_tag_word
     from keras_transformer.files.reading import read_record
     from keras_transformer.formats.exported import EXPORT_FILE
-    from keras_transformer.serving.pairs import Route
+    from keras_transformer.serving.text_translator import Route
 
     names = [*versions] if FLAGS.models else [FLAGS.languages]
     routes = {}

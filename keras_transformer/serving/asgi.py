@@ -1,6 +1,7 @@
 """Requests and responses of ASGI: reading, waiting and sending."""
 
 import asyncio
+import typing
 
 from keras_transformer.serving import json_tensors
 from keras_transformer.serving import limits
@@ -19,6 +20,19 @@ class Response(bytes):
         return response
 
 
+class Endpoint(typing.NamedTuple):
+    """What answers requests to a path.
+
+    The `function` returns bytes or what becomes JSON. For POST it takes the
+    fields of the body and the server's address.
+    """
+
+    face: str  # the protocol
+    method: str  # POST, or GET, which HEAD may replace
+    function: typing.Callable
+    needs_key: bool = True  # on a server with keys
+
+
 def format_error(error):
     """Returns the body of a response that reports an error."""
     return json_tensors.dump({"error": str(error)})
@@ -33,20 +47,29 @@ async def send_response(send, status, content, headers):
     await send({"type": "http.response.body", "body": content})
 
 
-async def wait_for(future, receive, seconds=limits.PREDICT_SECONDS):
-    """Waits until a future is done, but at most some seconds.
+async def wait_for(future, receive):
+    """Waits for a future, and returns its result.
 
     Raises a `ConnectionAbortedError` if the client leaves first.
     """
+    # asyncio logs exceptions that nobody reads.
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
     left = asyncio.ensure_future(receive())
+    seconds = limits.PREDICT_SECONDS
     try:
         await asyncio.wait(
             [future, left],
             timeout=seconds,
             return_when=asyncio.FIRST_COMPLETED,
         )
-        if left.done() and not future.done():
+        if future.done():
+            return future.result()
+        if left.done():
             raise ConnectionAbortedError
+        raise RequestError(
+            "DEADLINE_EXCEEDED",
+            f"No result within {seconds:g} s. Send less text at a time.",
+        )
     finally:
         left.cancel()
 

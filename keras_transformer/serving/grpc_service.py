@@ -87,6 +87,9 @@ class _Responder(grpc.GenericRpcHandler):
         """Returns the bytes of a response, or ends the call with a code."""
         facts = "grpc", name, None, context.peer()
         with self._service.monitor.follow(*facts) as request:
+            # gRPC does not add functions to a call that has ended.
+            if not context.add_callback(request.end):
+                request.end()
             try:
                 response = self._respond(function, content, context)
                 request.status = "OK"
@@ -97,7 +100,7 @@ class _Responder(grpc.GenericRpcHandler):
                 code = "INTERNAL"
                 message = repr(error)[: limits.MAX_MESSAGE_CHARACTERS]
             request.status = code
-            is_large = len(content) > limits.MAX_BYTES_WITHOUT_THREAD
+            is_large = len(content) > limits.MAX_SMALL_BYTES
             if code == "INVALID_ARGUMENT" and is_large:
                 time.sleep(limits.REFUSAL_SECONDS)
             # It lets a client tell the server's UNAVAILABLE from its library's.
@@ -125,9 +128,6 @@ class _Responder(grpc.GenericRpcHandler):
             spec, version, model, names, arrays, options = self._read(content)
         name = spec.signature_name
         call = self._service.submit(model, name, arrays, options)
-        # gRPC does not add functions to a call that has ended.
-        if not context.add_callback(call.cancel):
-            call.cancel()
         outputs = call.wait(_get_seconds_left(context))
         spec.version.value = version
         spec.ClearField("version_label")

@@ -4,78 +4,82 @@ It shares models, batches and limits with TF Serving's interface.
 https://docs.libretranslate.com states the protocol.
 """
 
+import collections
 import importlib.util
 import itertools
 import os
 import re
-
-import numpy as np
+import secrets
+import threading
+import time
+import urllib.parse
 
 from keras_transformer.data.text import language_detector
 from keras_transformer.documents.document import SUFFIXES
 from keras_transformer.errors import UserError
-from keras_transformer.memory.fitting import recall
+from keras_transformer.serving.asgi import Endpoint
+from keras_transformer.serving.asgi import Response
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.forms import File
-from keras_transformer.serving.forms import Options
 from keras_transformer.serving.forms import check_texts
 from keras_transformer.serving.forms import read_number
 from keras_transformer.serving.forms import read_options
 from keras_transformer.serving.forms import read_texts
 from keras_transformer.serving.json_reader import encode
-from keras_transformer.serving.json_tensors import dump
-from keras_transformer.serving.sentences import Answer
-from keras_transformer.serving.sentences import combine
-from keras_transformer.serving.sentences import divide
-from keras_transformer.serving.sentences import join
-from keras_transformer.serving.sentences import read_answer
-from keras_transformer.serving.translated_files import TranslatedFiles
+from keras_transformer.serving.text_translator import divide
 
+DOWNLOAD = "/download_file/"
+FILE_SECONDS = 600  # that a translated file can be fetched
+MAX_FILE_BYTES = 64 * 2**20  # of all of them; the oldest go first
 # Shorter texts of a list are detected together, as in LibreTranslate.
 MIN_DETECTED = 40
 _FORMATS = ("text", "html")
-_OUTPUTS = ("translations", "warnings", "quality", "alignments")
 
 
 class LibreTranslate:
-    """Answers requests of LibreTranslate's protocol with a `Service`.
+    """Answers requests of LibreTranslate's protocol with a `TextTranslator`.
 
-    `pairs` are the `Pairs` of the service, and `memories` the
-    `TranslationMemory` of some pairs of codes. Anybody may be given a
-    correction, but only clients with a key may make one.
+    Anybody may be given a correction, but only clients with a key may make one.
     """
 
-    def __init__(self, service, pairs, needs_key=False, memories=None):
-        self._service = service
+    def __init__(self, translator, needs_key=False):
+        self._translator = translator
+        self._pairs = translator.pairs
+        self._memories = translator.memories
         self._needs_key = needs_key
-        self._memories = memories or {}
-        self.pairs = pairs
-        self.files = TranslatedFiles()
-        # Functions that read the requests of a path. They take the fields and
-        # the server's address, and return a generator that `RestApp` runs.
-        self.readers = {
+        self._files = TranslatedFiles()
+        posted = {
             "/translate": self._translate,
             "/translate_file": self._translate_file,
             "/detect": self._detect,
             "/correct": self._correct,
             "/suggest": self._correct,  # LibreTranslate's name
         }
-        # Functions that describe what a path lists, for GET.
-        self.pages = {
+        pages = {
             "/languages": self._list_languages,
             "/frontend/settings": self._describe_settings,
+            DOWNLOAD: self._files.find,  # nobody can guess the rest of the path
+        }
+        face = "libretranslate"
+        self.endpoints = {
+            **{path: Endpoint(face, "POST", posted[path]) for path in posted},
+            # They tell nothing about texts and clients.
+            **{
+                path: Endpoint(face, "GET", pages[path], False)
+                for path in pages
+            },
         }
 
     def _list_languages(self):
         return [
             {"code": code, "name": code, "targets": targets}
-            for code, targets in self.pairs.targets.items()
+            for code, targets in self._pairs.targets.items()
         ]
 
     def _describe_settings(self):
-        source = self.pairs.sources[0]
-        target = self.pairs.targets[source][0]
+        source = self._pairs.sources[0]
+        target = self._pairs.targets[source][0]
         return {
             "apiKeys": self._needs_key,
             "charLimit": -1,
@@ -89,58 +93,6 @@ class LibreTranslate:
             "suggestions": bool(self._memories and self._needs_key),
             "supportedFilesFormat": [*_list_suffixes()],
         }
-
-    def translate(self, texts, format, languages, number=1, options=Options()):
-        """Translates texts from language to language.
-
-        It is a generator as `RestApp` asks. It returns an `Answer` to each
-        text, with up to `number` translations.
-        """
-        routes = self.pairs.list_routes(languages)
-        if any(options) and len(routes) > 1:
-            raise InvalidRequest(
-                "`alignments`, `quality` and `glossary` need a model of both "
-                f"languages. Received: {' to '.join(languages)}, by "
-                f"{len(routes)} models. Leave them out."
-            )
-        documents = [divide(text, format, languages[0]) for text in texts]
-        sentences = [one for each in documents for one in each.sentences]
-        answers = [Answer([sentence]) for sentence in sentences]
-        for route in routes:
-            halves = yield from self._run(route, answers, options)
-            answers = [
-                half._replace(**combine([answer, half]))
-                for answer, half in zip(answers, halves)
-            ]
-        if memory := self._memories.get((languages[0], languages[-1])):
-            for place, (sentence, answer) in enumerate(zip(sentences, answers)):
-                best, *_ = texts = answer.texts
-                if one := recall(memory, sentence, best):
-                    # A correction has no quality, warnings or alignments.
-                    answers[place] = Answer([one.target, *texts][: len(texts)])
-        left = iter(answers)
-        return [join(document, left, number) for document in documents]
-
-    def _run(self, route, answers, options):
-        """Translates sentences by a model, some at a time, as a generator.
-
-        So a long document leaves room in the queue for other requests.
-        """
-        _, model = self._service.find(route.model_name)
-        name, _ = self._service.find_signature(model, None)
-        size = self._service.max_rows // 4
-        results = []
-        for start in range(0, len(answers), size):
-            sentences = [one.texts[0] for one in answers[start : start + size]]
-            texts = [(route.tag_word + one).encode() for one in sentences]
-            arrays = {"text": np.array(texts, object)}
-            outputs = yield self._service.submit(model, name, arrays, options)
-            nothing = [None] * len(sentences)
-            columns = [outputs.get(name, nothing) for name in _OUTPUTS]
-            results += [
-                read_answer(route, *row) for row in zip(sentences, *columns)
-            ]
-        return results
 
     def _translate(self, request, address):
         # Texts are divided into sentences, and keep what is between them.
@@ -158,11 +110,11 @@ class LibreTranslate:
         options = read_options(request)
         results, pivots = [None] * len(texts), set()
         for source in dict.fromkeys(sources):
-            languages = self.pairs.find(source, target)
+            languages = self._pairs.find(source, target)
             pivots |= {*languages[1:-1]}
             places = [n for n, one in enumerate(sources) if one == source]
             group = [texts[place] for place in places]
-            found = yield from self.translate(
+            found = self._translator.translate(
                 group, format, languages, 1 + number, options
             )
             for place, one in zip(places, found):
@@ -180,7 +132,7 @@ class LibreTranslate:
             response = {name: each[0] for name, each in response.items()}
         if pivots:
             response["pivot"] = ", ".join(sorted(pivots))
-        return dump(response)
+        return response
 
     def _translate_file(self, request, address):
         file, suffixes = request.get("file"), _list_suffixes()
@@ -205,18 +157,17 @@ class LibreTranslate:
         format = suffixes[suffix]
         check_texts([text], format)
         (source,), _, target = self._find_languages(request, [text])
-        languages = self.pairs.find(source, target)
-        (found,) = yield from self.translate(
+        languages = self._pairs.find(source, target)
+        (found,) = self._translator.translate(
             [text], format, languages, options=read_options(request)
         )
-        path = self.files.add(file.name, target, found.texts[0].encode())
-        return dump({"translatedFileUrl": address + path})
+        path = self._files.add(file.name, target, found.texts[0].encode())
+        return {"translatedFileUrl": address + path}
 
     def _detect(self, request, address):
         text = "\n".join(read_texts(request.get("q")))
         encode(text)
-        yield from ()  # it needs no model
-        return dump(_find_guesses(text)[:5])
+        return _find_guesses(text)[:5]
 
     def _correct(self, request, address):
         if not self._memories or not self._needs_key:
@@ -257,12 +208,11 @@ class LibreTranslate:
             self._memories[languages].remember_all(corrections, "kt-serve")
         except UserError as error:  # such as a full disk
             raise RequestError("UNAVAILABLE", str(error)) from error
-        yield from ()  # it needs no model
-        return dump({"success": True})
+        return {"success": True}
 
     def _find_languages(self, request, texts):
         """Returns the source of each text, guesses, and the target."""
-        pairs = self.pairs
+        pairs = self._pairs
         code = request.get("source")
         source = pairs.match("source", code, [*pairs.sources, "auto"])
         if source != "auto":
@@ -283,6 +233,48 @@ class LibreTranslate:
             for text in texts
         ]
         return [guess["language"] for guess in guesses], guesses, target
+
+
+class TranslatedFiles:
+    """Keeps files in memory, under names that cannot be guessed."""
+
+    def __init__(self, clock=time.monotonic):
+        self._clock = clock
+        self._files = collections.OrderedDict()  # content and time, by path
+        self._lock = threading.Lock()
+
+    def add(self, name, language, content):
+        """Keeps the translation of a file and returns its path."""
+        stem, suffix = os.path.splitext(os.path.basename(name))
+        shown = urllib.parse.quote(f"{stem}_{language}{suffix}", safe="")
+        path = f"{DOWNLOAD}{secrets.token_urlsafe()}.{shown}"
+        # A page of somebody else must not run as one of this server.
+        response = Response(content, "application/octet-stream")
+        with self._lock:
+            self._files[path] = response, self._clock()
+            self._drop_old()
+        return path
+
+    def find(self, path):
+        """Returns the file of a path."""
+        with self._lock:
+            self._drop_old()
+            file = self._files.get(path)
+        if file is None:
+            raise RequestError(
+                "NOT_FOUND",
+                "There is no file here. Files are kept for "
+                f"{FILE_SECONDS // 60} minutes. Translate it again.",
+            )
+        return file[0]
+
+    def _drop_old(self):
+        size = sum(len(content) for content, _ in self._files.values())
+        for path, (content, begin) in list(self._files.items()):
+            if size <= MAX_FILE_BYTES and self._clock() - begin < FILE_SECONDS:
+                return
+            size -= len(content)
+            del self._files[path]
 
 
 def _list_suffixes():

@@ -37,11 +37,10 @@ MAX_GLOSSARY_CHARACTERS = 2**15
 # Python runs one thread at a time anyway, and a message of gRPC can become
 # several times as large when it is parsed.
 MAX_PARSED_AT_ONCE = 2
-# Requests of translation tools are read in threads of their own, which also
-# wait for models that are loaded.
-MAX_READ_SLOWLY = 16
-# Larger bodies of REST are parsed in a thread, which takes 0.2 ms.
-MAX_BYTES_WITHOUT_THREAD = 2**15
+# Texts of translation tools are divided into sentences more slowly.
+MAX_DIVIDED_AT_ONCE = 16
+# Only larger bodies of REST wait for others that are parsed.
+MAX_SMALL_BYTES = 2**15
 # The refusal of a larger body is delayed by this time. Reading 4 MiB takes the
 # server 10 ms, and clients that send them nonstop would get most of its time.
 REFUSAL_SECONDS = 0.25

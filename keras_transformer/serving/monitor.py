@@ -41,6 +41,22 @@ class Request:
     key: int | None = None  # the line of the key in its file
     sentences: int = 0
 
+    def __post_init__(self):
+        self._calls = []
+        self._is_over = False
+
+    def add(self, call):
+        """Lets the `Call` of a batcher end with the request."""
+        self._calls.append(call)
+        if self._is_over:
+            call.cancel()
+
+    def end(self):
+        """Drops what still waits, since there is no client any more."""
+        self._is_over = True
+        for call in list(self._calls):
+            call.cancel()
+
 
 class Monitor:
     """Counts requests for Prometheus, and writes a line of JSON for each.
@@ -96,11 +112,12 @@ class Monitor:
         if request := _request.get():
             request.key = line
 
-    def count_sentences(self, number):
-        """Counts sentences, and adds them to the current request."""
+    def note_call(self, call, number):
+        """Adds a `Call` of some sentences to the current request."""
         self.count("sentences", number)
         if request := _request.get():
             request.sentences += number
+            request.add(call)
 
     def count(self, name, number, *labels):
         """Adds to a counter."""

@@ -6,6 +6,7 @@ message of the user. Whatever it cannot do is refused by name.
 
 import time
 
+from keras_transformer.serving.asgi import Endpoint
 from keras_transformer.serving.asgi import Response
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
@@ -30,7 +31,7 @@ _HARMLESS = {
 
 
 class OpenAI:
-    """Answers requests of OpenAI's protocol with a `LibreTranslate`."""
+    """Answers requests of OpenAI's protocol with a `TextTranslator`."""
 
     def __init__(self, translator):
         self._translator = translator
@@ -39,9 +40,10 @@ class OpenAI:
             for source, targets in translator.pairs.targets.items()
             for target in targets
         }
-        # As those of `LibreTranslate`.
-        self.readers = {"/v1/chat/completions": self._complete}
-        self.pages = {MODELS: self._list_models}
+        self.endpoints = {
+            "/v1/chat/completions": Endpoint("openai", "POST", self._complete),
+            MODELS: Endpoint("openai", "GET", self._list_models),
+        }
 
     def _list_models(self):
         model = {"object": "model", "created": 0}
@@ -69,9 +71,7 @@ class OpenAI:
         text = _find_text(request.get("messages"))
 
         check_texts([text], "text")
-        (found,) = yield from self._translator.translate(
-            [text], "text", languages
-        )
+        (found,) = self._translator.translate([text], "text", languages)
         content = found.texts[0]
         is_stream = bool(request.get("stream"))
         message = {"role": "assistant", "content": content}
@@ -87,9 +87,9 @@ class OpenAI:
             "created": int(now),
             "model": model,
         }
-        events = [dump({**head, "choices": [choice]}) for choice in choices]
         if not is_stream:
-            return events[0]
+            return {**head, "choices": choices}
+        events = [dump({**head, "choices": [choice]}) for choice in choices]
         lines = [b"data: %s\n\n" % event for event in [*events, b"[DONE]"]]
         return Response(b"".join(lines), "text/event-stream")
 

@@ -88,7 +88,7 @@ class Service:
 
         Its results are those of the signature, and for a signature that
         translates also "warnings", a list for each text, and what the `Options`
-        ask for.
+        ask for. It ends with the request of this thread.
         """
         signature = model.signatures[signature_name]
         signature.check(arrays, self.max_rows, model.max_tokens)
@@ -126,7 +126,7 @@ class Service:
             num_rows,
             lengths,
         )
-        self.monitor.count_sentences(num_rows or 0)
+        self.monitor.note_call(call, num_rows or 0)
         return call
 
     def get_status(self, name, version=None, label=None):

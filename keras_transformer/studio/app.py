@@ -210,10 +210,7 @@ class StudioApp:
         work = loop.run_in_executor(executor, function, *arguments)
         self._num_waiting[thread] += 1
         try:
-            await wait_for(work, receive)
-            if work.done():
-                return work.result()
-            raise RequestError("DEADLINE_EXCEEDED", "The model took too long.")
+            return await wait_for(work, receive)
         finally:
             work.cancel()  # drops work that has not begun
             self._num_waiting[thread] -= 1

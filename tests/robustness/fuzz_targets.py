@@ -33,11 +33,11 @@ from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.forms import Options
 from keras_transformer.serving.forms import read_options
-from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.rest import RestApp
 from keras_transformer.serving.service import Service
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
+from keras_transformer.serving.text_translator import Route
 
 FIXTURE = pathlib.Path(__file__).parents[1] / "fixtures/v0.1"
 RUN = FIXTURE / "run"

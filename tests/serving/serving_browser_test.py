@@ -8,8 +8,8 @@ import threading
 import pytest
 import toy_saved_model as toy
 
-from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.server import Server
+from keras_transformer.serving.text_translator import Route
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 # JSON makes a browser ask first whether it may; a form does not.

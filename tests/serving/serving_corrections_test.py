@@ -13,18 +13,20 @@ from keras_transformer.memory.store import TranslationMemory
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.keys import Keys
 from keras_transformer.serving.libretranslate import LibreTranslate
-from keras_transformer.serving.pairs import Pairs
-from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.server import Server
+from keras_transformer.serving.text_translator import Pairs
+from keras_transformer.serving.text_translator import Route
+from keras_transformer.serving.text_translator import TextTranslator
 
 PAIR = ("en", "es")
 
 
 def read_correction(memories, needs_key, correction):
     pairs = Pairs({PAIR: Route("translate")})
-    tool = LibreTranslate(None, pairs, needs_key, memories)
+    translator = TextTranslator(None, pairs, memories)
+    tool = LibreTranslate(translator, needs_key)
     fields = {"q": "One.", "s": correction, "source": "en", "target": "es"}
-    return list(tool.readers["/correct"](fields, ""))
+    return tool.endpoints["/correct"].function(fields, "")
 
 
 class CorrectionsTest:

@@ -14,10 +14,10 @@ from tool_client import translate
 
 from keras_transformer.data.text import language_detector
 from keras_transformer.decoding.served_model import open_model
-from keras_transformer.serving import translated_files
+from keras_transformer.serving import libretranslate
 from keras_transformer.serving.errors import RequestError
-from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.server import Server
+from keras_transformer.serving.text_translator import Route
 
 PAIR = ("en", "es")
 
@@ -197,9 +197,9 @@ class DocumentTest:
         assert settings["supportedFilesFormat"][0] == ".txt"
 
     def test_old_files_and_many_bytes_are_dropped(self, monkeypatch):
-        monkeypatch.setattr(translated_files, "MAX_BYTES", 10)
+        monkeypatch.setattr(libretranslate, "MAX_FILE_BYTES", 10)
         seconds = [0]
-        files = translated_files.TranslatedFiles(lambda: seconds[0])
+        files = libretranslate.TranslatedFiles(lambda: seconds[0])
         first = files.add("a.txt", "es", b"123456")
         second = files.add("b.txt", "es", b"7890")
         assert files.find(first) == b"123456"
@@ -207,7 +207,7 @@ class DocumentTest:
         with pytest.raises(RequestError, match="There is no file"):
             files.find(first)
         assert files.find(second) + files.find(third) == b"78901"
-        seconds[0] = translated_files.SECONDS
+        seconds[0] = libretranslate.FILE_SECONDS
         with pytest.raises(RequestError, match="There is no file"):
             files.find(third)
 

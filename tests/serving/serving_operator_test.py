@@ -24,8 +24,8 @@ from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.serving.keys import Keys
 from keras_transformer.serving.monitor import Monitor
-from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.server import Server
+from keras_transformer.serving.text_translator import Route
 
 KEY, SLOW_KEY = "correct-horse", "battery-staple"
 TEXT = "Good morning. I love you."

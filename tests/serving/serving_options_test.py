@@ -18,8 +18,8 @@ from keras_transformer.serving import messages
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.forms import Options
 from keras_transformer.serving.forms import read_options
-from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.server import Server
+from keras_transformer.serving.text_translator import Route
 
 PREDICT = "/v1/models/translate:predict"
 

@@ -10,9 +10,9 @@ from tool_client import translate
 
 from keras_transformer.decoding.served_model import open_model
 from keras_transformer.serving.errors import InvalidRequest
-from keras_transformer.serving.pairs import Pairs
-from keras_transformer.serving.pairs import Route
 from keras_transformer.serving.server import Server
+from keras_transformer.serving.text_translator import Pairs
+from keras_transformer.serving.text_translator import Route
 
 
 @pytest.fixture(scope="module")

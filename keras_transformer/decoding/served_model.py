@@ -24,7 +24,6 @@ from keras_transformer.serving.forms import Options
 from keras_transformer.serving.loaded_model import LoadedModel
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
-from keras_transformer.serving.signature import make_column
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 
@@ -75,13 +74,15 @@ class ServedTranslator:
         # A server returns the symbols of a parsing model, not its trees.
         self.translator = Translator(engine, [FinalEmoji()])
         self._quality = plan.read_quality()
-        self.features = {"quality"} if self._quality else set()
-        if not self.translator.linearization:
-            supported = self.translator.capabilities.supports
-            if "word_links" in supported:
-                self.features |= {"alignments", "glossary"}
-            elif "glossary" in supported:
-                self.features.add("glossary")
+        supported = self.translator.capabilities.supports
+        if self.translator.linearization:
+            supported = ()
+        available = {
+            "alignments": "word_links" in supported,
+            "glossary": "glossary" in supported,
+            "quality": self._quality is not None,
+        }
+        self.features = {name for name in available if available[name]}
 
     def __call__(self, text, options):
         """Returns arrays by name; the `Options` ask for some of them.
@@ -111,7 +112,7 @@ class ServedTranslator:
         outputs = {
             "translations": translations,
             "scores": self.list_scores(sources, rows),
-            "warnings": make_column(list(one.warnings) for one in found),
+            "warnings": _make_column(list(one.warnings) for one in found),
             # For the metrics; it has no rows.
             "num_tokens": {
                 "source": sum(map(len, sources)),
@@ -119,12 +120,12 @@ class ServedTranslator:
             },
         }
         if self._quality:
-            outputs["quality"] = make_column(
+            outputs["quality"] = _make_column(
                 one.quality and round(one.quality, 4) for one in found
             )
         if options.alignments:
             pairs = (one.links.find_pairs() for one in found)
-            outputs["alignments"] = make_column(pairs)
+            outputs["alignments"] = _make_column(pairs)
         return outputs
 
     def _read_glossary(self, options, texts):
@@ -327,6 +328,16 @@ class CTranslate2Model:
         ):
             if not np.all(holds):
                 raise InvalidRequest(message)
+
+
+def _make_column(values):
+    """Returns values of any type as an array of shape `(batch,)`."""
+    values = list(values)
+    column = np.empty(len(values), object)
+    # NumPy would take lists for another axis.
+    for row, value in enumerate(values):
+        column[row] = value
+    return column
 
 
 def _make_signatures(num_hypotheses):

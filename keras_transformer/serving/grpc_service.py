@@ -12,10 +12,9 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from keras_transformer.serving import errors
+from keras_transformer.serving import forms
 from keras_transformer.serving import limits
 from keras_transformer.serving import messages
-from keras_transformer.serving.forms import Options
-from keras_transformer.serving.forms import read_options
 from keras_transformer.serving.service import list_outputs
 from keras_transformer.serving.signature import check_names
 
@@ -149,7 +148,7 @@ class _Responder(grpc.GenericRpcHandler):
         )
         spec.signature_name = name
         # An input of the signature is no option, whatever its name.
-        extra = set(Options._fields) & set(request.inputs)
+        extra = set(forms.Options._fields) & set(request.inputs)
         extra -= set(signature.inputs)
         # One small message can stand for a large array, and many have names.
         check_names(signature.inputs, request.inputs.keys() - extra)
@@ -157,7 +156,7 @@ class _Responder(grpc.GenericRpcHandler):
             name: messages.to_array(name, proto)
             for name, proto in request.inputs.items()
         }
-        options = read_options(
+        options = forms.read_options(
             {name: _read_option(name, arrays.pop(name)) for name in extra}
         )
         names = list(request.output_filter)

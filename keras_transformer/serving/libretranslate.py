@@ -17,15 +17,11 @@ import urllib.parse
 from keras_transformer.data.text import language_detector
 from keras_transformer.documents.document import SUFFIXES
 from keras_transformer.errors import UserError
+from keras_transformer.serving import forms
 from keras_transformer.serving.asgi import Endpoint
 from keras_transformer.serving.asgi import Response
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
-from keras_transformer.serving.forms import File
-from keras_transformer.serving.forms import check_texts
-from keras_transformer.serving.forms import read_number
-from keras_transformer.serving.forms import read_options
-from keras_transformer.serving.forms import read_texts
 from keras_transformer.serving.json_reader import encode
 from keras_transformer.serving.text_translator import divide
 
@@ -96,7 +92,7 @@ class LibreTranslate:
 
     def _translate(self, request, address):
         # Texts are divided into sentences, and keep what is between them.
-        number = read_number(request.get("alternatives"))
+        number = forms.read_number(request.get("alternatives"))
         format = request.get("format") or "text"
         if format not in _FORMATS:
             raise InvalidRequest(
@@ -104,10 +100,10 @@ class LibreTranslate:
                 f"format={format!r:.40}. Use text."
             )
         q = request.get("q")
-        texts = read_texts(q)
-        check_texts(texts, format)
+        texts = forms.read_texts(q)
+        forms.check_texts(texts, format)
         sources, guesses, target = self._find_languages(request, texts)
-        options = read_options(request)
+        options = forms.read_options(request)
         results, pivots = [None] * len(texts), set()
         for source in dict.fromkeys(sources):
             languages = self._pairs.find(source, target)
@@ -136,7 +132,7 @@ class LibreTranslate:
 
     def _translate_file(self, request, address):
         file, suffixes = request.get("file"), _list_suffixes()
-        if not isinstance(file, File):
+        if not isinstance(file, forms.File):
             raise InvalidRequest(
                 "`file` must be a file of a multipart form. Received: "
                 f"file={file!r:.40}. Send one, as by curl -F file=@page.html."
@@ -155,17 +151,17 @@ class LibreTranslate:
                 "example with iconv -t UTF-8."
             ) from error
         format = suffixes[suffix]
-        check_texts([text], format)
+        forms.check_texts([text], format)
         (source,), _, target = self._find_languages(request, [text])
         languages = self._pairs.find(source, target)
         (found,) = self._translator.translate(
-            [text], format, languages, options=read_options(request)
+            [text], format, languages, options=forms.read_options(request)
         )
         path = self._files.add(file.name, target, found.texts[0].encode())
         return {"translatedFileUrl": address + path}
 
     def _detect(self, request, address):
-        text = "\n".join(read_texts(request.get("q")))
+        text = "\n".join(forms.read_texts(request.get("q")))
         encode(text)
         return _find_guesses(text)[:5]
 
@@ -178,9 +174,11 @@ class LibreTranslate:
                 f"Received: one to a server without {missing}. Ask the "
                 "operator for it.",
             )
-        texts = [read_texts(request.get(name), name) for name in ("q", "s")]
+        texts = [
+            forms.read_texts(request.get(name), name) for name in ("q", "s")
+        ]
         for side in texts:
-            check_texts(side, "text")
+            forms.check_texts(side, "text")
         sources, _, target = self._find_languages(request, texts[0])
         if len(set(sources)) != 1:
             raise InvalidRequest(

@@ -12,21 +12,14 @@ import urllib.parse
 
 from google.protobuf import json_format
 
+from keras_transformer.serving import asgi
+from keras_transformer.serving import forms
 from keras_transformer.serving import json_reader
 from keras_transformer.serving import json_tensors
 from keras_transformer.serving import limits
 from keras_transformer.serving import openai
-from keras_transformer.serving.asgi import Endpoint
-from keras_transformer.serving.asgi import format_error
-from keras_transformer.serving.asgi import get_header
-from keras_transformer.serving.asgi import has_two_lengths
-from keras_transformer.serving.asgi import read_body
-from keras_transformer.serving.asgi import send_response
-from keras_transformer.serving.asgi import wait_for
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
-from keras_transformer.serving.forms import read_fields
-from keras_transformer.serving.forms import read_options
 from keras_transformer.serving.json_tensors import dump
 from keras_transformer.serving.libretranslate import DOWNLOAD
 from keras_transformer.serving.libretranslate import LibreTranslate
@@ -66,7 +59,7 @@ class RestApp:
         self._monitor = service.monitor
         self._allowed_origin = allowed_origin
         self._keys = keys
-        operator = functools.partial(Endpoint, "operator", "GET")
+        operator = functools.partial(asgi.Endpoint, "operator", "GET")
         self._endpoints = {
             "/health": operator(lambda: {"status": "ok"}, needs_key=False),
             "/ready": operator(self._check_ready, needs_key=False),
@@ -96,7 +89,7 @@ class RestApp:
                 request.end()
 
     def _find_endpoint(self, path):
-        """Returns the `Endpoint` of a path, and the path for the log."""
+        """Returns the endpoint of a path, and the path for the log."""
         if path.startswith(DOWNLOAD) and DOWNLOAD in self._endpoints:
             endpoint = self._endpoints[DOWNLOAD]
             find = functools.partial(endpoint.function, path)
@@ -106,7 +99,7 @@ class RestApp:
             return endpoint, path
         match = _PATH.fullmatch(path)
         if not match:
-            return Endpoint("unknown", "", None), None
+            return asgi.Endpoint("unknown", "", None), None
         requested_model = (
             urllib.parse.unquote(match["name"]),
             int(match["version"]) if match["version"] else None,
@@ -120,18 +113,18 @@ class RestApp:
             if match["method"].lower() != "predict":
                 function = functools.partial(_refuse_method, match["method"])
         function = functools.partial(function, requested_model)
-        return Endpoint("tf_serving", method, function), path
+        return asgi.Endpoint("tf_serving", method, function), path
 
     async def _answer(self, request, endpoint, scope, receive, send):
         status, body, error = 200, b"", None
         try:
-            body = await read_body(scope, receive)
+            body = await asgi.read_body(scope, receive)
             run = contextvars.copy_context().run  # with the current request
             loop = asyncio.get_running_loop()
             work = loop.run_in_executor(
                 self._threads, run, self._respond, endpoint, scope, body
             )
-            content = await wait_for(work, receive)
+            content = await asgi.wait_for(work, receive)
         except ConnectionAbortedError:
             return  # there is no client left to answer
         except asyncio.CancelledError:
@@ -146,7 +139,7 @@ class RestApp:
         if error:
             status = error.http_status
             is_openai = endpoint.face == "openai"
-            write = openai.format_error if is_openai else format_error
+            write = openai.format_error if is_openai else asgi.format_error
             content = write(error)
         kind = getattr(content, "content_type", "application/json")
         headers = {"content-type": kind}
@@ -154,9 +147,9 @@ class RestApp:
             allow = "access-control-allow-"
             headers[allow + "origin"] = self._allowed_origin
             headers[allow + "headers"] = "authorization, content-type"
-        if has_two_lengths(scope):
+        if asgi.has_two_lengths(scope):
             headers["connection"] = "close"
-        await send_response(send, status, content, headers)
+        await asgi.send_response(send, status, content, headers)
         request.status = status
 
     def _respond(self, endpoint, scope, body):
@@ -164,7 +157,7 @@ class RestApp:
         method = scope["method"]
         if method == "OPTIONS" and self._allowed_origin:
             return b""  # the headers tell a browser that it may ask
-        kind = get_header(scope, "content-type")
+        kind = asgi.get_header(scope, "content-type")
         if self._keys and endpoint.needs_key:
             self._authorize(endpoint.face, scope, kind, body)
         if (method if method != "HEAD" else "GET") != endpoint.method:
@@ -174,13 +167,13 @@ class RestApp:
         elif endpoint.face == "tf_serving":
             content = endpoint.function(body)
         else:
-            address = f"{scope['scheme']}://{get_header(scope, 'host')}"
+            address = f"{scope['scheme']}://{asgi.get_header(scope, 'host')}"
             content = endpoint.function(self._read_fields(kind, body), address)
         return content if isinstance(content, bytes) else dump(content)
 
     def _authorize(self, face, scope, kind, body):
         """Checks the key of a request."""
-        key = get_header(scope, "authorization").removeprefix("Bearer ")
+        key = asgi.get_header(scope, "authorization").removeprefix("Bearer ")
         is_libretranslate = face == "libretranslate"
         if not key and is_libretranslate:
             key = self._read_fields(kind, body).get("api_key")
@@ -193,7 +186,7 @@ class RestApp:
 
     def _read_fields(self, kind, body):
         with self._limit_parsing(body):
-            return read_fields(kind, body)
+            return forms.read_fields(kind, body)
 
     def _limit_parsing(self, body):
         """Returns a context in which few large bodies are read at a time."""
@@ -223,7 +216,7 @@ class RestApp:
             json_reader.encode(name)
             name, signature = self._service.find_signature(model, name)
             is_row, arrays = json_tensors.read_arrays(request, signature.inputs)
-            options = read_options(request)
+            options = forms.read_options(request)
         outputs = self._service.submit(model, name, arrays, options).wait()
         with self._monitor.measure("write"):
             names = list_outputs(signature, options, outputs)

@@ -125,16 +125,6 @@ def measure_rows(arrays, max_tokens):
     return [min(1, max(row) / max_tokens) for row in zip(*columns)]
 
 
-def make_column(values):
-    """Returns values of any type as an array of shape `(batch,)`."""
-    values = list(values)
-    column = np.empty(len(values), object)
-    # NumPy would take lists for another axis.
-    for row, value in enumerate(values):
-        column[row] = value
-    return column
-
-
 def check_names(inputs, names):
     """Raises a `RequestError` if the names are not those of the inputs."""
     missing = [name for name in inputs if name not in names]

@@ -95,6 +95,9 @@ def _check_flags(mode):
     place = "without --figure" if mode == "all" else f"with --{mode}"
     others = [names for key, names in FLAGS_OF.items() if key != mode]
     flags.refuse(FLAGS, sum(others, ()), f"has no effect {place}")
+    if FLAGS.figure == "5":
+        rule = "needs figure 3 or 4, because figure 5 shows all words"
+        flags.refuse(FLAGS, ["word"], rule)
     if mode == "find":
         flags.refuse(FLAGS, ["text", "figure"], f"has no effect {place}")
     else:

@@ -6,8 +6,8 @@ score below 0 is possible: a head that attends to distant words alone is less
 local than uniform attention.
 """
 
+import collections
 import itertools
-import typing
 
 import numpy as np
 
@@ -30,17 +30,12 @@ EXAMPLE_WORDS = range(8, 17)  # so that a picture is neither empty nor crowded
 NUM_ROWS = 10  # of the text table
 
 
-class HeadScores(typing.NamedTuple):
-    """Scores of all heads by their names, and the number of words behind them.
-
-    The scores are arrays of shape `(num_layers, num_heads)`. So are the notes
-    on some of them, which hold the best neighbour and the mean distance.
-    """
-
-    values: dict
-    notes: dict
-    num_sentences: int
-    num_words: int
+# The values of each score, by its name, and a note on each value: the nearest
+# neighbour, the mean distance, or an empty text. Both are arrays of shape
+# `(num_layers, num_heads)`.
+HeadScores = collections.namedtuple(
+    "HeadScores", "values notes num_sentences num_words"
+)
 
 
 def read_sentences(source, problem=None):
@@ -48,17 +43,17 @@ def read_sentences(source, problem=None):
 
     The `source` is one of the `SPLITS` of a problem, or the path of a text
     file. Both lists have at most `NUM_SENTENCES` items. Constituents are those
-    of `find_smallest_constituents`, or empty tuples if there are no trees.
+    of `find_smallest_constituents`, or empty if there are no trees.
     """
-    texts, trees = text_files.read_lines(source), itertools.repeat(None)
+    texts, trees = text_files.read_lines(source), itertools.repeat("")
     if problem:
         texts, trees = problem.text_split(source)
     is_treebank = problem and problem.measure == "f1"
-    rows = enumerate(zip(texts, trees), 1)
-    rows = (row for row in rows if row[1][0].strip())
+    rows = zip(itertools.count(1), texts, trees)
+    rows = (row for row in rows if row[1].strip())
     sentences, constituents = [], []
-    for number, (text, tree) in itertools.islice(rows, NUM_SENTENCES):
-        spans = ()
+    for number, text, tree in itertools.islice(rows, NUM_SENTENCES):
+        spans = []
         if is_treebank:
             path = text_path(problem.directory, source, "target")
             spans = find_smallest_constituents(parse_tree(tree, path, number))
@@ -75,20 +70,19 @@ def read_sentences(source, problem=None):
 def score_heads(attention, constituents):
     """Returns the `HeadScores` over sentences, and a pair to show.
 
-    In a sentence of n words, `A[i, j]` is the weight from word i to word j. For
-    uniform attention it is 1 / n. Each quantity q below is a mean over all
-    words i of all sentences, and u is its value for uniform attention.
+    A score is `(q - u) / (p - u)`, where q is the mean of a quantity over all
+    words i of all sentences, u the same for uniform attention, and p for a
+    perfect head. `A[i, j]` is the weight from word i to word j.
 
-    - diagonal: `(q - u) / (1 - u)` with `q = A[i, i + offset]`, where that word
-      exists, for the offset in -1, 0 and 1 with the highest score.
-    - local: `1 - q / u` with `q = sum over j of A[i, j] * |i - j|`, the
-      distance in words.
-    - sharp: `1 - q / u` with `q = -sum over j of A[i, j] * ln A[i, j]`, the
-      entropy in nats.
-    - brackets: `(q - u) / (1 - u)`, where q is the share of the weights to
-      other words that stays within the smallest constituent around word i that
-      has two words or more. The end of a sentence is no word here. Neighbours
-      often share a constituent, so a diagonal head scores above 0, too.
+    - diagonal: q is `A[i, i + offset]` where that word exists, for the offset
+      in -1, 0 and 1 with the highest score, and p is 1.
+    - local: q is the sum over j of `A[i, j] * |i - j|`, the distance in words,
+      and p is 0.
+    - sharp: q is the entropy of `A[i]` in nats, and p is 0.
+    - brackets: q is the share of the weights to other words that stays within
+      the smallest constituent around word i that has two words or more, and p
+      is 1. The end of a sentence is no word here. Neighbours often share a
+      constituent, so a diagonal head scores above 0, too.
 
     A sentence of a single word counts for nothing.
 
@@ -100,71 +94,77 @@ def score_heads(attention, constituents):
             smallest constituent of two words or more around each word except
             the end of the sentence; empty without a tree.
     """
-    sums, lengths, example = 0, [], None
+    sums, uniform, example = collections.Counter(), collections.Counter(), None
     with Progress("sentences", len(constituents)) as progress:
-        for (words, weights), spans in zip(attention, constituents):
+        for pair, spans in zip(attention, constituents):
             progress.add(1)
-            length = len(words)
-            if example is None or (
-                length in EXAMPLE_WORDS and len(example[0]) not in EXAMPLE_WORDS
-            ):
-                example = words, weights
-            if length > 1:
-                lengths.append(length)
-                heads = weights.astype("float64").reshape(-1, length, length)
-                # The last head is uniform attention.
-                evenly = np.full((1, length, length), 1 / length)
-                sums = sums + _sums(np.concatenate([heads, evenly]), spans)
-    if not lengths:
+            example = min(
+                example or pair,
+                pair,
+                key=lambda one: len(one[0]) not in EXAMPLE_WORDS,
+            )
+            words, weights = pair
+            if len(words) > 1:
+                same = np.full(weights.shape[-2:], 1 / len(words))
+                sums.update(_sum(weights.astype("float64"), spans))
+                uniform.update(_sum(same, spans))
+    if not sums:
         raise UserError(
             "There is no sentence of two words or more to score heads on. "
             "Use other sentences."
         )
-    *neighbours, distances, entropies, inside, others = sums
-    num_words = sum(lengths)
-    ends = num_words - len(lengths)  # words that have the neighbour
-    possible = np.array([[ends], [num_words], [ends]])
-    diagonals = _compare(np.array(neighbours) / possible)  # (neighbour, head)
+
+    def score(name, number="words", perfect=0):
+        # A head that attends to no other word has no share of others.
+        q, u = (
+            each[name] / np.maximum(each[number], TINY)
+            for each in (sums, uniform)
+        )
+        return (q - u) / (perfect - u)
+
+    diagonals = np.array(
+        [
+            score("previous", "neighbours", perfect=1),
+            score("itself", perfect=1),
+            score("next", "neighbours", perfect=1),
+        ]
+    )
     values = {
         "diagonal": diagonals.max(axis=0),
-        "local": 1 - distances / distances[-1],
-        "sharp": 1 - entropies / entropies[-1],
+        "local": score("distance"),
+        "sharp": score("entropy"),
     }
-    if inside[-1] < others[-1]:
-        # A head that attends to no other word has no share.
-        values["brackets"] = _compare(inside / np.maximum(others, TINY))
-    notes = {
-        "diagonal": np.take(NEIGHBOURS, diagonals.argmax(axis=0)),
-        "local": np.array([f"{d / num_words:.1f} words" for d in distances]),
-    }
-    values, notes = (
-        {name: x[:-1].reshape(weights.shape[:2]) for name, x in each.items()}
-        for each in (values, notes)
-    )
-    return HeadScores(values, notes, len(lengths), num_words), example
+    if 0 < uniform["inside"] < uniform["others"]:
+        values["brackets"] = score("inside", "others", perfect=1)
+    notes = dict.fromkeys(values, np.full(weights.shape[:2], ""))
+    notes["diagonal"] = np.take(NEIGHBOURS, diagonals.argmax(axis=0))
+    distances = sums["distance"] / sums["words"]
+    notes["local"] = np.char.mod("%.1f words", distances)
+    return HeadScores(values, notes, sums["sentences"], sums["words"]), example
 
 
-def _compare(shares):
-    """Scores shares so that uniform attention, the last, has 0, and 1 has 1."""
-    uniform = shares[..., -1:]
-    return (shares - uniform) / (1 - uniform)
-
-
-def _sums(weights, constituents):
-    """Returns the sums of all quantities of heads over a sentence, by rows."""
+def _sum(weights, spans):
+    """Returns the sums of all quantities over a sentence, by their names."""
     places = np.arange(weights.shape[-1])
-    offsets = places - places[:, None]
-    is_inside = np.zeros(offsets.shape, bool)
-    for word, (start, stop) in enumerate(constituents):
+    distances = np.abs(places - places[:, None])
+    is_inside = np.zeros(distances.shape, bool)
+    for word, (start, stop) in enumerate(spans):
         is_inside[word, start:stop] = True
     # The end of the sentence, which no constituent holds, is not counted.
-    is_word = places < len(constituents)
-    is_counted = is_word & is_word[:, None] & (offsets != 0)
-    neighbours = [offsets == offset for offset in (-1, 0, 1)]
-    factors = [*neighbours, np.abs(offsets), is_inside & is_counted, is_counted]
-    sums = [(weights * factor).sum(axis=(-2, -1)) for factor in factors]
-    sums.insert(-2, entropy(weights).sum(axis=-1))
-    return np.stack(sums)
+    is_word = places < len(spans)
+    others = weights * (is_word & is_word[:, None] & (distances > 0))
+    return {
+        "sentences": 1,
+        "words": len(places),
+        "neighbours": len(places) - 1,  # words that have the next one
+        "previous": weights.trace(-1, -2, -1),
+        "itself": weights.trace(0, -2, -1),
+        "next": weights.trace(1, -2, -1),
+        "distance": (weights * distances).sum(axis=(-2, -1)),
+        "entropy": entropy(weights).sum(axis=-1),
+        "inside": (others * is_inside).sum(axis=(-2, -1)),
+        "others": others.sum(axis=(-2, -1)),
+    }
 
 
 def rank_heads(values):
@@ -176,20 +176,17 @@ def rank_heads(values):
     return [divmod(int(place), values.shape[1]) for place in order]
 
 
-def _describe(scores, name, head):
-    """Returns the name of a head, such as "5.8", its score and a note."""
-    layer, number = head
-    note = scores.notes[name][head] if name in scores.notes else ""
-    return f"{layer + 1}.{number + 1}", scores.values[name][head], note
-
-
 def head_table(scores):
     """Returns the `NUM_ROWS` heads with the highest scores of each kind."""
-    columns = []
-    for name, values in scores.values.items():
-        best = rank_heads(values)[:NUM_ROWS]
-        cells = [_describe(scores, name, head) for head in best]
-        columns.append([name, *("{} {:z6.3f} {}".format(*c) for c in cells)])
+    columns = [
+        [name]
+        + [
+            f"{layer + 1}.{head + 1} {values[layer, head]:z6.3f} "
+            f"{scores.notes[name][layer, head]}"
+            for layer, head in rank_heads(values)[:NUM_ROWS]
+        ]
+        for name, values in scores.values.items()
+    ]
     return "\n".join(
         "  ".join(cell.ljust(22) for cell in line).rstrip()
         for line in zip(*columns)
@@ -205,17 +202,16 @@ def write_head_page(scores, words, weights, path, text_name):
     no other file and no network. The weights have the shape `(num_layers,
     num_heads, num_words, num_words)`.
     """
-    rows = []
-    for head in rank_heads(scores.values["diagonal"]):
-        cells = {name: _describe(scores, name, head) for name in scores.values}
-        rows.append((cells["diagonal"][0], cells))
-    panels = {
-        (layer + 1, head + 1): Panel(words, [head], weights[layer, [head]])
-        for layer, head in np.ndindex(weights.shape[:2])
-    }
-    parts = {"text_name": text_name, "rows": rows, "panels": panels}
     page.write_page(
-        path, "visualization/head_page.html", scores=scores, **parts
+        path,
+        "visualization/head_page.html",
+        text_name=text_name,
+        scores=scores,
+        heads=rank_heads(scores.values["diagonal"]),
+        panels={
+            (layer, head): Panel(words, [head], weights[layer, [head]])
+            for layer, head in np.ndindex(weights.shape[:2])
+        },
     )
 
 

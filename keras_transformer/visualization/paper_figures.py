@@ -5,6 +5,7 @@ the paper. Figure 3 follows one word in many heads. Figure 4 shows one head in
 full, and one word in two heads. Figure 5 shows two heads in full.
 """
 
+import collections
 import typing
 
 import numpy as np
@@ -18,20 +19,31 @@ from keras_transformer.visualization import picture
 MIN_WEIGHT = 0.01  # of a line that is drawn
 # The paper's colours for heads 1 to 10, then lighter ones for 11 to 20.
 PALETTE = (
-    *("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd"),
-    *("#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf"),
-    *("#aec7e8", "#ffbb78", "#98df8a", "#ff9896", "#c5b0d5"),
-    *("#c49c94", "#f7b6d2", "#c7c7c7", "#dbdb8d", "#9edae5"),
-)
+    "#1f77b4 #ff7f0e #2ca02c #d62728 #9467bd #8c564b #e377c2 #7f7f7f #bcbd22 "
+    "#17becf #aec7e8 #ffbb78 #98df8a #ff9896 #c5b0d5 #c49c94 #f7b6d2 #c7c7c7 "
+    "#dbdb8d #9edae5"
+).split()
 DISTANT = 4  # words apart, from "making" to "more difficult" in figure 3
 # All lengths are in pixels of the page.
 PITCH = 27  # from one word to the next
 CHARACTER = 9.5  # length of a character of a word
 SPACE = 6  # between words and lines
-TEXT_WIDTH = 736  # of the caption
-MAX_SCALE = 2  # of the drawing of a short sentence
 INCH = 120  # of a picture, so that words of Matplotlib's size fit
 HEADING = 56  # height of the line of a picture that names the heads
+CAPTIONS = {
+    "3": "Encoder{place}, shown only for the word “{word}”. Different colours "
+    "represent different heads.",
+    "4": "Two heads of encoder{place}. Top: the full attention of head "
+    "{first}. Bottom: the attention of the word “{word}” alone, in heads "
+    "{first} and {second}.",
+    "5": "Two heads of encoder{place}. Top: head {first}. Bottom: head "
+    "{second}.",
+}
+# The attention of one word to one word. The line begins at `start` below the
+# upper words, and ends at `end` above the lower words.
+Line = collections.namedtuple("Line", "query key colour weight start end")
+# Its panels stand one below the other.
+PaperFigure = collections.namedtuple("PaperFigure", "number caption panels")
 
 
 class View(typing.NamedTuple):
@@ -41,17 +53,6 @@ class View(typing.NamedTuple):
     layer: int | None = None  # from 1
     heads: list | None = None  # of int, from 1
     word: str | None = None
-
-
-class Line(typing.NamedTuple):
-    """The attention of one word to one word in one head."""
-
-    query: int
-    key: int
-    colour: str
-    weight: float
-    start: float  # where it begins below the upper words
-    end: float  # where it ends above the lower words
 
 
 class Panel:
@@ -70,8 +71,7 @@ class Panel:
         texts = [picture.shorten_label(word) for word in words]
         self.heads, self.query = heads, query
         self.colours = [PALETTE[head % len(PALETTE)] for head in heads]
-        middles = PITCH * (np.arange(len(texts)) + 0.5)
-        self.labels = list(zip(middles.tolist(), texts))
+        self.labels = [(PITCH * (n + 0.5), t) for n, t in enumerate(texts)]
         self.stripe = PITCH / len(heads)  # each head has a slot below a word
         self.room = CHARACTER * max(map(picture.num_columns, texts)) + SPACE
         self.width = PITCH * len(words)
@@ -82,18 +82,10 @@ class Panel:
         for place, word, key in np.argwhere(weights >= MIN_WEIGHT).tolist():
             if query in (None, word):
                 weight = min(1.0, float(weights[place, word, key]))
-                shift = (place + 0.5) / len(heads)
-                ends = (round(PITCH * (n + shift), 2) for n in (word, key))
+                slot = self.stripe * (place + 0.5)
+                ends = (round(PITCH * n + slot, 2) for n in (word, key))
                 line = Line(word, key, self.colours[place], weight, *ends)
                 self.lines.append(line)
-
-
-class PaperFigure(typing.NamedTuple):
-    """Panels, one below the other, and their caption."""
-
-    number: str
-    caption: str
-    panels: list
 
 
 def check_view(view, words, num_layers, num_heads):
@@ -114,11 +106,6 @@ def check_view(view, words, num_layers, num_heads):
             f"`heads` must be two heads for figure {view.figure}. Received: "
             f"heads={shown}. Name two, such as 1,2."
         )
-    if word is not None and view.figure == "5":
-        raise UserError(
-            f"`word` needs figure 3 or 4. Received: word={word!r} for figure "
-            "5, which shows all words. Leave it out."
-        )
     if word is not None and word not in words:
         close = did_you_mean(word, words)
         raise UserError(
@@ -128,7 +115,7 @@ def check_view(view, words, num_layers, num_heads):
 
 
 def paper_figure(view, words, weights):
-    """Returns the figure of a sentence.
+    """Returns the `PaperFigure` of a sentence.
 
     The layer is the next to last by default, as in the paper. The word is by
     default the one whose heads attend most to a single word at least `DISTANT`
@@ -138,49 +125,42 @@ def paper_figure(view, words, weights):
     not count as a word, though "(end)" is the last of the words. The weights of
     the encoder have the shape `(num_layers, num_heads, num_words, num_words)`.
     """
-    num_layers = len(weights)
-    layer = view.layer or max(1, num_layers - 1)
+    layer = view.layer or max(1, len(weights) - 1)
+    place = f" self-attention in layer {layer} of {len(weights)}"
     weights = weights[layer - 1]
-    query, strengths = None, -entropy(weights).mean(axis=-1)
-    if view.figure != "5":
-        far = _strongest(weights, words, DISTANT).mean(axis=0)
-        query = words.index(view.word) if view.word else int(np.argmax(far))
-        strengths = _strongest(weights, words, 1)[:, query]
-    heads = list(range(len(weights)))
+    far = _find_strongest(weights, words, DISTANT).mean(axis=0)
+    query = words.index(view.word) if view.word else int(np.argmax(far))
+    strengths = _find_strongest(weights, words, 1)[:, query]
+    if view.figure == "5":
+        strengths = -entropy(weights).mean(axis=-1)
     if view.heads:
         heads = [head - 1 for head in view.heads]
-    elif view.figure != "3":
+    elif view.figure == "3":
+        heads = list(range(len(weights)))
+    else:
         order = np.argsort(-strengths, kind="stable").tolist()
         # A model with one head has its only head twice.
         heads = sorted((2 * order)[:2])
     first, second, *_ = heads * 2
-    place = f"encoder self-attention in layer {layer} of {num_layers}"
-    top = f"Two heads of {place}. Top: "
-    if view.figure == "3":
-        panels = [(heads, query)]
-        caption = (
-            f"{place.capitalize()}, shown only for the word "
-            f"“{words[query]}”. Different colours represent different heads."
-        )
-    elif view.figure == "4":
-        panels = [([first], None), (heads, query)]
-        caption = (
-            f"{top}the full attention of head {first + 1}. Bottom: the "
-            f"attention of the word “{words[query]}” alone, in heads "
-            f"{first + 1} and {second + 1}."
-        )
-    else:
-        panels = [([first], None), ([second], None)]
-        caption = f"{top}head {first + 1}. Bottom: head {second + 1}."
-    panels = [Panel(words, heads, weights[heads], q) for heads, q in panels]
+    shown = {
+        "3": [(heads, query)],
+        "4": [([first], None), (heads, query)],
+        "5": [([first], None), ([second], None)],
+    }
+    caption = CAPTIONS[view.figure].format(
+        place=place, word=words[query], first=first + 1, second=second + 1
+    )
+    panels = [
+        Panel(words, some, weights[some], word)
+        for some, word in shown[view.figure]
+    ]
     return PaperFigure(view.figure, caption, panels)
 
 
 def entropy(weights):
     """Returns the entropy of each row of `(..., queries, keys)`, in nats."""
     # 0 * ln 0 counts as 0.
-    logarithms = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
-    return -(weights * logarithms).sum(axis=-1)
+    return -(weights * np.log(weights + (weights == 0))).sum(axis=-1)
 
 
 def write_paper_page(figure, path):
@@ -190,11 +170,7 @@ def write_paper_page(figure, path):
     follows the light or dark theme of the system. Pointing at a word shows the
     lines of that word alone.
     """
-    # A short sentence fills the width of the text, as a long one does.
-    scale = min(MAX_SCALE, max(1, TEXT_WIDTH / figure.panels[0].width))
-    page.write_page(
-        path, "visualization/paper_page.html", figure=figure, scale=scale
-    )
+    page.write_page(path, "visualization/paper_page.html", figure=figure)
 
 
 def write_paper_picture(figure, path):
@@ -208,46 +184,48 @@ def write_paper_picture(figure, path):
     # Imported here so that importing this module does not load matplotlib.
     from matplotlib.figure import Figure
 
-    width = figure.panels[0].width
-    step = HEADING + figure.panels[0].height
-    height = step * len(figure.panels)
-    drawn = Figure((width / INCH, height / INCH), dpi=200)
-    axis = drawn.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
-    axis.set_axis_off()
-    for number, panel in enumerate(figure.panels):
-        y = step * number + 32
-        name = "head" if len(panel.heads) == 1 else "heads"
-        axis.text(0, y, name, color="0.35")
-        for place, head in enumerate(panel.heads):
-            style = {"color": panel.colours[place], "fontweight": "bold"}
-            axis.text(60 + 26 * place, y, head + 1, **style)
-        _draw(axis, panel, step * number + HEADING)
+    panels = figure.panels
+    width, height = panels[0].width, HEADING + panels[0].height
+    drawn = Figure((width / INCH, len(panels) * height / INCH), dpi=200)
+    axes = drawn.subplots(len(panels), squeeze=False)
+    drawn.subplots_adjust(left=0, right=1, bottom=0, top=1, hspace=0)
+    for axis, panel in zip(axes.flat, panels):
+        axis.set(xlim=(0, width), ylim=(panel.height, -HEADING))
+        axis.set_axis_off()
+        _draw(axis, panel)
     # Names of many heads are wider than a short sentence.
     picture.write_picture(drawn, path, bbox_inches="tight")
 
 
-def _draw(axis, panel, top):
+def _draw(axis, panel):
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
-    upper, lower = top + panel.room, top + panel.lower
+    y = 32 - HEADING
+    axis.text(0, y, "heads" if panel.heads[1:] else "head", color="0.35")
+    for place, head in enumerate(panel.heads):
+        style = {"color": panel.colours[place], "fontweight": "bold"}
+        axis.text(60 + 26 * place, y, head + 1, **style)
     colours = [to_rgba(line.colour, line.weight) for line in panel.lines]
     if panel.query is not None:
         # The word that attends, and the weights of the others.
         middle, _ = panel.labels[panel.query]
-        axis.bar(middle, panel.room, PITCH, top, color="0.5", alpha=0.3)
+        axis.bar(middle, panel.room, PITCH, color="0.5", alpha=0.3)
         x = [line.end for line in panel.lines]
-        axis.bar(x, panel.room, panel.stripe, lower, color=colours)
-    segments = [[(e.start, upper), (e.end, lower)] for e in panel.lines]
+        axis.bar(x, panel.room, panel.stripe, panel.lower, color=colours)
+    segments = [
+        [(line.start, panel.room), (line.end, panel.lower)]
+        for line in panel.lines
+    ]
     axis.add_collection(LineCollection(segments, colors=colours, linewidth=1.5))
     # Otherwise "$" in a word would start a formula.
     options = {"rotation": 90, "ha": "center", "parse_math": False}
     for x, label in panel.labels:
-        axis.text(x, upper - SPACE, label, va="bottom", **options)
-        axis.text(x, lower + SPACE, label, va="top", **options)
+        axis.text(x, panel.room - SPACE, label, va="bottom", **options)
+        axis.text(x, panel.lower + SPACE, label, va="top", **options)
 
 
-def _strongest(weights, words, distance):
+def _find_strongest(weights, words, distance):
     """Returns the largest weight from each word to one that is far enough."""
     places = np.arange(len(words))
     is_far = np.abs(places[:, None] - places) >= distance

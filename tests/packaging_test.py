@@ -55,7 +55,7 @@ MAY_IMPORT = {
     "registry": "hparam problem",
     "runs": "data files hparam layers model_config parsing registry "
     "scoring token_ids transformer",
-    "runs.model_card": "data files parsing registry runs",
+    "runs.model_card": "files parsing registry runs",
     "schedules": "serialization",
     "scoring": "data files token_ids",
     "search": "layers token_ids",

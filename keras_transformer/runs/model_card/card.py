@@ -1,15 +1,12 @@
 """The model card of a run or an export: its README.md, from one template."""
 
 import dataclasses
-import importlib.resources
 import json
 import os
 
 import jinja2
 
 from keras_transformer import registry
-from keras_transformer.data.vocabulary.subwords import SOURCE_VOCABULARY_FILE
-from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.files import markdown
 from keras_transformer.files.reading import begins_with
 from keras_transformer.files.writing import atomic_write
@@ -35,11 +32,11 @@ LANGUAGES = dict(pair.split("=") for pair in LANGUAGES.split())
 def write_model_card(directory, run, step=None, export=None):
     """Writes the model card, `README.md`, into a directory; returns its path.
 
-    A card begins with the YAML that model hubs read. It
-    describes the purpose of the model, its data and training, its scores with
-    sacreBLEU's signatures, its limits, its use and its hyperparameters. A
-    `README.md` that is not a card remains unchanged, and the result is None. So
-    does a card without its second line, which users remove to keep their text.
+    A card begins with the YAML that model hubs read. It describes the purpose
+    of the model, its data and training, its scores with sacreBLEU's signatures,
+    its limits, its use and its hyperparameters. A `README.md` that is not a
+    card remains unchanged, and the result is None. So does a card without its
+    second line, which users remove to keep their text.
 
     `export` is about an exported model. It holds `format` as kt-exporter takes
     it, and optionally `decode`, the `DecodeOptions` of the export,
@@ -58,50 +55,33 @@ def write_model_card(directory, run, step=None, export=None):
 def make_model_card(run, step=None, export=None):
     """Returns the text of a card; see `write_model_card` for the arguments.
 
-    Commands call it early for its errors, as they write a card after hours.
+    Commands call it early for its errors, as they write a card after hours. The
+    folder of an export's format has the part of the card about its use.
     """
     export = export or {}
-    format = export.get("format")
     step = run.checkpoints.find(step)
-    # The class may be the user's, and missing in this process.
-    problem = data_record.find_problem(run)
-    purpose, *_ = (problem and type(problem).__doc__ or "").strip().split("\n")
+    # The card of a run lists all its checkpoints; an export holds one.
+    entries = scores.list_entries(run, step if export else None)
     codes = data_record.list_language_codes(run)
     linearization = find_linearization(run.vocabulary)
     translates = codes and not linearization
-    is_shared = run.vocabularies.is_shared
-    # A card may be published, so it names no directory of the machine.
-    origin = run.imported_from
-    if origin and "://" not in origin:
-        origin = os.path.basename(os.path.normpath(origin))
-    # The card of a run lists all its checkpoints; an export holds one.
-    entries = scores.list_entries(run, step if format else None)
-    return _read_template().render(
+    task = "translation" if translates else "text2text-generation"
+    template = _make_environment().get_template("runs/model_card/card.md")
+    return template.render(
         beginning=_BEGINNING,
-        # The header, which leaves out what is not recorded.
-        codes=list(dict.fromkeys(codes)),
-        # An imported run names a problem only to be evaluated on its data.
-        datasets=run.record.get("datasets")
-        or (not origin and list(getattr(problem, "hub_datasets", ()))),
-        translates=translates,
-        results=_make_results(run, step, export, translates),
         run=run,
-        source_file=VOCABULARY_FILE if is_shared else SOURCE_VOCABULARY_FILE,
-        languages=[LANGUAGES.get(code, code) for code in codes],
-        linearization=linearization,
-        purpose=purpose,
-        origin=origin,
         step=step,
-        # Loading takes the newest checkpoint, so only another step is named.
-        older_step=not format and step != run.checkpoints.find(),
+        # The class may be the user's, and missing in this process.
+        problem=data_record.find_problem(run),
+        codes=codes,
+        linearization=linearization,
+        translates=translates,
         data=data_record.get_data(run),
         training=run.read_training(step),
         export=export,
-        format=format,
+        format=export.get("format"),
         decode=dataclasses.asdict(export.get("decode", run.hparams.decoding)),
-        # `metrics.csv` has no signatures of its scores.
-        dev_signatures=problem
-        and problem.dev_signatures(run.record.get("measure")),
+        results=_list_results(run, step, export, task),
         titles=scores.TITLES,
         entries=entries,
         measured=[n for n in scores.TITLES if any(n in e for _, e in entries)],
@@ -110,11 +90,16 @@ def make_model_card(run, step=None, export=None):
     )
 
 
-def _read_template():
+def _make_environment():
+    # A card takes the part on its use from the folder of the format.
     environment = jinja2.Environment(
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+        loader=jinja2.PackageLoader("keras_transformer", "."),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     environment.filters.update(
+        basename=lambda path: os.path.basename(os.path.normpath(path)),
         code=markdown.code,
         code_table=lambda rows, *head: markdown.table(
             head, [map(markdown.code, row) for row in rows]
@@ -122,11 +107,11 @@ def _read_template():
         costs=describe_cost,
         decoding=scores.describe_decoding,
         duration=_describe_time,
+        language=lambda code: LANGUAGES.get(code, code),
         thousands="{:,}".format,
         yaml=_dump,
     )
-    template = importlib.resources.files(__package__).joinpath("card.md")
-    return environment.from_string(template.read_text("utf-8"))
+    return environment
 
 
 def _describe_time(seconds):
@@ -150,13 +135,12 @@ def _list_changes(run):
     ]
 
 
-def _make_results(run, step, export, translates):
-    """Returns the scores of a checkpoint as model hubs read them."""
+def _list_results(run, step, export, task):
+    """Lists the scores of a checkpoint as model hubs read them."""
     # The scores of approximate arithmetic were not measured.
     numbers = {export.get("quantization"), export.get("precision")}
     if numbers - {None, "float32"} or export.get("shortlist"):
         return []
-    task = {"type": "translation" if translates else "text2text-generation"}
     problem, results = run.problem_name, []
     for split, entry in scores.list_entries(run, step):
         decoding = {"decoding": scores.describe_decoding(entry["decode"])}
@@ -172,7 +156,9 @@ def _make_results(run, step, export, translates):
         ]
         name = f"{problem}, {split}"
         dataset = {"name": name, "type": problem, "split": split}
-        results.append({"task": task, "dataset": dataset, "metrics": metrics})
+        results.append(
+            {"task": {"type": task}, "dataset": dataset, "metrics": metrics}
+        )
     return results
 
 

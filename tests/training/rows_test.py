@@ -48,15 +48,15 @@ class RowsTest:
         assert len(rows) == 20
         big = rows[-1]
         assert big.hparams == registry.get_hparams("transformer_big")
-        assert big.paper["paper_bleu"] == 26.4
-        assert big.paper["paper_parameters"] == 213_000_000
+        assert big.paper["BLEU"] == 26.4
+        assert big.paper["10⁶ parameters"] == 213
 
     def test_table_4_leaves_out_what_has_no_data(self, monkeypatch):
         monkeypatch.setattr(Problem, "measure", "f1")
         alone = make_table4(COPY, None, "transformer_parsing")
         both = make_table4(COPY, "data", "transformer_parsing")
         assert [row.name for row in alone] == ["treebank_only"]
-        assert [row.paper["paper_f1"] for row in both] == [91.3, 92.7]
+        assert [row.paper["F1"] for row in both] == [91.3, 92.7]
 
     def test_overrides_make_the_hyper_parameters_of_the_row(self):
         changes = {"dropout": 0.25, "norm": "pre", "packed": True}

@@ -212,8 +212,8 @@ class SweepTest:
     ):
         sweep = sweep_on(COPY, tmp_path, f"train_minutes={minutes}", None)
         sweep.run(sweep.rows[:1], commands)  # of 60 seconds
-        figures, _ = sweep.read_figures(sweep.rows[0])
-        assert figures.get("steps") == (5 if is_finished else None)
+        results, _ = sweep.read_results(sweep.rows[0])
+        assert results.get("steps") == ("5" if is_finished else None)
 
     @pytest.mark.parametrize("train_steps,seed", [(8, 0), (7, 1)])
     def test_a_row_of_another_recipe_or_seed_is_trained_again(

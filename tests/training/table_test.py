@@ -9,8 +9,12 @@ COPY = registry.get_problem("copy", "data")
 
 
 def result(perplexity, bleu):
-    figures = {"seconds": 90.0, "parameters": 3_790_000}
-    return figures | {"dev_perplexity": perplexity, "dev_bleu": bleu}
+    return {
+        "minutes": 1.5,
+        "10⁶ parameters": 3.79,
+        "dev perplexity": perplexity,
+        "dev BLEU": bleu,
+    }
 
 
 def table3_lines(**results):
@@ -21,23 +25,24 @@ def table3_lines(**results):
         2000,
         range(3),
     )
-    rows = [row for row in rows if row.directory in results]
-    return sweep.make_lines(rows, results)
+    return sweep.make_lines(
+        [
+            (row, results[row.directory])
+            for row in rows
+            if row.directory in results
+        ]
+    )
 
 
 class TableTest:
     def test_a_line_has_the_papers_columns_and_its_figures(self):
         line, _ = table3_lines(base=result(7.125, 30.25), e_learned={})
         assert line["row"] == "base"
-        assert (line["num_layers"], line["d_model"], line["d_ff"]) == (
-            6,
-            128,
-            512,
-        )
-        assert (line["num_heads"], line["d_k"], line["d_v"]) == (8, 16, 16)
+        assert (line["N"], line["d_model"], line["d_ff"]) == ("6", "128", "512")
+        assert (line["h"], line["d_k"], line["d_v"]) == ("8", "16", "16")
         assert line["positional_encoding"] == "sinusoidal"
-        assert (line["dev_perplexity"], line["dev_bleu"]) == (7.125, 30.25)
-        assert (line["paper_perplexity"], line["paper_bleu"]) == (4.92, 25.8)
+        assert (line["dev perplexity"], line["dev BLEU"]) == (7.125, 30.25)
+        assert (line["paper perplexity"], line["paper BLEU"]) == (4.92, 25.8)
 
     def test_a_decoder_of_another_depth_has_a_column(self):
         sets = ["transformer_tiny", "transformer_deep_shallow_tiny"]
@@ -48,11 +53,9 @@ class TableTest:
             9,
             [0],
         )
-        lines = sweep.make_lines(rows, dict.fromkeys(sets, {}))
-        depths = [
-            (line["num_layers"], line["num_decoder_layers"]) for line in lines
-        ]
-        assert depths == [(4, 4), (6, 1)]
+        lines = sweep.make_lines([(row, {}) for row in rows])
+        depths = [(line["N"], line["num_decoder_layers"]) for line in lines]
+        assert depths == [("4", "4"), ("6", "1")]
         # The paper's models need no such column.
         assert not any(
             "num_decoder_layers" in line for line in table3_lines(base={})

@@ -20,7 +20,6 @@ MAX_POINTS = 10_000  # of a grid; --random has the same limit
 MAX_NAME = 255  # of the directory of a row, in characters
 _DIVISORS = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v", "warmup_steps"), 4)
 _DIVISORS |= {"effective_batch_tokens": 40, "learning_rate": 2}
-PAPER = "paper_"  # The columns of the paper's figures begin with this.
 # F1 of the paper's Table 4 on section 23 of the Wall Street Journal.
 TABLE_4 = {
     "Vinyals & Kaiser et al. (2014), WSJ only": 88.3,
@@ -46,7 +45,7 @@ class Row:
     problem: object  # a `Problem`
     hparams_set: str
     changes: dict = dataclasses.field(default_factory=dict)  # of the set
-    paper: dict = dataclasses.field(default_factory=dict)  # figures by column
+    paper: dict = dataclasses.field(default_factory=dict)  # results by column
     # `make_rows` sets the rest.
     hparams: object = None  # the `HParams`
     seed: int = 0
@@ -127,9 +126,9 @@ def make_table3(problem):
             problem,
             table3.hparams_set(name),
             paper={
-                f"{PAPER}parameters": 1_000_000 * row.millions,
-                f"{PAPER}perplexity": row.perplexity,
-                f"{PAPER}bleu": row.bleu,
+                "10⁶ parameters": row.millions,
+                "perplexity": row.perplexity,
+                "BLEU": row.bleu,
             },
         )
         for name, row in table3.ROWS.items()
@@ -146,19 +145,17 @@ def make_table4(problem, semi_data_dir, hparams_set):
             "`--table=4` needs a parsing problem. Received: "
             f"--problem={problem.name}. Use parsing_wsj or parsing_files."
         )
-    models = [("treebank_only", problem, 91.3)]
+    models = [Row("treebank_only", problem, hparams_set, paper={"F1": 91.3})]
     if semi_data_dir:
         # Its name ends with `_semi`, or it is the same problem with other data,
         # which kt-datagen made from parsed text as well.
         name = f"{problem.name}_semi"
         if name not in registry.problems.names():
             name = problem.name
-        semi_problem = registry.get_problem(name, semi_data_dir)
-        models.append(("semi_supervised", semi_problem, 92.7))
-    return [
-        Row(name, each, hparams_set, paper={f"{PAPER}f1": f1})
-        for name, each, f1 in models
-    ]
+        problem = registry.get_problem(name, semi_data_dir)
+        paper = {"F1": 92.7}
+        models.append(Row("semi_supervised", problem, hparams_set, paper=paper))
+    return models
 
 
 def list_grid(text):

@@ -1,6 +1,7 @@
 """A sweep: its rows one after another, their results, and their table."""
 
 import dataclasses
+import itertools
 import os
 import statistics
 import sys
@@ -14,28 +15,18 @@ from keras_transformer.runs.scores import list_entries
 from keras_transformer.runs.scores import read_signature
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.training.sweep.rows import LOG_FILE
-from keras_transformer.training.sweep.rows import PAPER
 from keras_transformer.training.sweep.rows import SPLITS
 from keras_transformer.visualization.picture import name_metric
 
 MARKDOWN_FILE = "table.md"
 RECORD_FILE = "sweep.json"  # its settings
-# The columns of the paper's Table 3 that describe a model.
-MODEL = ("num_layers", "d_model", "d_ff", "num_heads", "d_k", "d_v")
-MODEL += ("dropout", "label_smoothing")
 DEPTH = "num_decoder_layers"
-# Headings other than the name of the column: the paper's symbols, and units.
-HEADINGS = {
-    "num_layers": "N",
-    "num_heads": "h",
-    "dropout": "P_drop",
-    "label_smoothing": "ε_ls",
-    "seconds": "minutes",
-    "parameters": "10⁶ parameters",
-    "paper_parameters": "paper 10⁶ parameters",
-}
-# The columns of our figures begin with these.
-MEASURED = tuple(f"{split}_" for split in SPLITS)
+# The columns of the paper's Table 3 that describe a model, and its symbols.
+MODEL = {"num_layers": "N", "d_model": "d_model", "d_ff": "d_ff"}
+MODEL |= {"num_heads": "h", "d_k": "d_k", "d_v": "d_v"}
+MODEL |= {"dropout": "P_drop", "label_smoothing": "ε_ls"}
+# How numbers are written, by the last word of their column.
+FORMATS = {"minutes": ".1f", "parameters": ".4g", "perplexity": ".2f"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +72,7 @@ class Sweep:
 
     def list_commands(self, row, flags=(), trainer_flags=()):
         """Lists the commands that a row still needs, each with its flags."""
-        figures, splits = self.read_figures(row)
+        results, splits = self.read_results(row)
         # The data may have moved since the run recorded its place.
         flags = [f"--data_dir={row.problem.data_dir}", *flags]
         recipe = [
@@ -93,14 +84,14 @@ class Sweep:
             "--keep_checkpoint_max=1",
         ]
         training = ("trainer", [*recipe, *flags, *trainer_flags])
-        return [training] * (not figures) + [
+        return [training] * (not results) + [
             ("evaluate", [f"--split={split}", *flags])
             for split in self.splits
             if split not in splits
         ]
 
-    def read_figures(self, row):
-        """Returns the measured columns of a row, and its evaluated splits.
+    def read_results(self, row):
+        """Returns the results of a row by column, and its evaluated splits.
 
         Both are empty until the row has all updates and their evaluation.
         """
@@ -120,41 +111,37 @@ class Sweep:
                 "or another --output_dir."
             )
         training = run.read_training(step)
-        seconds = training.get("seconds", 0.0)
-        minutes, last_step = row.hparams.train_minutes, row.hparams.train_steps
-        if minutes and seconds >= 60 * minutes:
-            last_step = step
-        if {step, training.get("dev_step")} != {last_step}:
+        minutes = training.get("seconds", 0.0) / 60
+        is_over = step == row.hparams.train_steps
+        if row.hparams.train_minutes:
+            is_over = minutes >= row.hparams.train_minutes
+        if not is_over or training.get("dev_step") != step:
             return {}, ()
+        results = {
+            "steps": str(step),
+            "minutes": minutes,
+            "10⁶ parameters": run.count_parameters(step) / 1e6,
+            "dev perplexity": training["dev"]["perplexity"],
+        }
         scores = select_scores(run, step, row.problem)
-        figures = {
-            "steps": step,
-            "seconds": seconds,
-            "parameters": run.count_parameters(step),
-            "dev_perplexity": training["dev"]["perplexity"],
-        }
-        # A problem need not report its measure.
-        figures |= {
-            f"{split}_{self.measure}": entry[self.measure]
-            for split, entry in scores.items()
-            if self.measure in entry
-        }
-        return figures, scores.keys()
+        for split, entry in scores.items():
+            # A problem need not report its measure.
+            if self.measure in entry:
+                column = f"{split} {name_metric(self.measure)}"
+                results[column] = entry[self.measure]
+        return results, scores.keys()
 
     def file(self, name):
         """Returns the path of a file or of a row's run."""
         return os.path.join(self.directory, name)
 
     def write_table(self, failures):
-        """Writes the table of the rows that have figures."""
-        figures = {
-            row.directory: self.read_figures(row)[0] for row in self.rows
-        }
-        rows = [row for row in self.rows if figures[row.directory]]
+        """Writes the table of the rows that have results."""
+        results = [(row, self.read_results(row)[0]) for row in self.rows]
         lines = [
-            {"row": name, f"{PAPER}f1": f1} for name, f1 in self.quoted.items()
+            {"row": name, "paper F1": f1} for name, f1 in self.quoted.items()
         ]
-        lines += make_lines(rows, figures)
+        lines += make_lines([pair for pair in results if pair[1]])
         parts = [self.title, *format_lines(lines)]
         parts += [f"{name} failed: {why}" for name, why in failures.items()]
         with atomic_write(self.file(MARKDOWN_FILE)) as file:
@@ -171,21 +158,19 @@ def select_scores(run, step, problem):
         signature = read_signature("".join(entry["lines"][:1]))
         parts = [part.partition(":") for part in signature.split("|")]
         options = entry["decode"] | {name: value for name, _, value in parts}
-        if split in SPLITS and all(
-            defaults.get(name, value) == value
-            for name, value in options.items()
-        ):
+        # The two unions are equal if the dictionaries agree in what both have.
+        if split in SPLITS and defaults | options == options | defaults:
             scores[split] = entry
     return scores
 
 
-def make_lines(rows, figures):
-    """Returns a line of the table for each row, values by their columns.
+def make_lines(results):
+    """Returns the lines of the table, each a dictionary of its columns.
 
-    `figures` holds the measured columns of a row by its directory.
+    `results` is a list of pairs: a row, and its results by their columns.
     """
     all_values = []
-    for row in rows:
+    for row, _ in results:
         values = dataclasses.asdict(row.hparams)
         values["d_k"], values["d_v"] = row.hparams.head_widths
         values[DEPTH] = row.hparams.decoder_depth
@@ -193,20 +178,17 @@ def make_lines(rows, figures):
     # The other hyper-parameters that are not the same in all rows. They include
     # the depth of the decoder unless it is N in all rows.
     is_unequal = any(v[DEPTH] != v["num_layers"] for v in all_values)
-    columns = [DEPTH] if is_unequal else []
-    columns += [
-        name
-        for name in (all_values[0] if rows else ())
-        if name not in (*MODEL, DEPTH, "train_steps")
-        and len({values[name] for values in all_values}) > 1
-    ]
+    columns = MODEL | ({DEPTH: DEPTH} if is_unequal else {})
+    for name in itertools.chain(*all_values):
+        is_constant = len({values.get(name) for values in all_values}) == 1
+        if not is_constant and name not in (DEPTH, "train_steps"):
+            columns.setdefault(name, name)
     return [
-        {"row": row.name, "seed": row.seed}
-        | {name: values[name] for name in (*MODEL, *columns)}
-        | {"steps": row.hparams.train_steps}
-        | figures[row.directory]
-        | row.paper
-        for row, values in zip(rows, all_values)
+        {"row": row.name, "seed": str(row.seed)}
+        | {columns[n]: str(values[n]) for n in columns if n in values}
+        | measured
+        | {f"paper {name}": value for name, value in row.paper.items()}
+        for (row, measured), values in zip(results, all_values)
     ]
 
 
@@ -216,37 +198,24 @@ def format_lines(lines):
         return
     # The columns of the paper are at the end.
     columns = dict.fromkeys(column for line in lines for column in line)
-    columns = sorted(columns, key=lambda column: column.startswith(PAPER))
-    cells = [
-        [_make_cell(name, line.get(name)) for name in columns] for line in lines
-    ]
-    head = list(map(_make_heading, columns))
-    yield markdown.table(head, cells, numbers=True)
+    columns = sorted(columns, key=lambda column: column.startswith("paper "))
+    cells = [[_make_cell(line, column) for column in columns] for line in lines]
+    yield markdown.table(columns, cells, numbers=True)
     for name in dict.fromkeys(line["row"] for line in lines):
         seeds = [line for line in lines if line["row"] == name]
         if len(seeds) > 1:
             spreads = [
-                f"{name_metric(column)} {min(values):.2f} to "
-                f"{max(values):.2f}, mean {statistics.mean(values):.2f}"
+                f"{column} {min(values):.2f} to {max(values):.2f}, mean "
+                f"{statistics.mean(values):.2f}"
                 for column in columns
-                if column.startswith(MEASURED)
+                if column.split()[0] in SPLITS
                 and None not in (values := [one.get(column) for one in seeds])
             ]
             yield f"{name}, {len(seeds)} seeds: {'; '.join(spreads)}."
 
 
-def _make_heading(column):
-    is_figure = column.startswith((*MEASURED, PAPER))
-    return HEADINGS.get(column, name_metric(column) if is_figure else column)
-
-
-def _make_cell(column, value):
-    if value is None:
-        return ""
-    if column.endswith("parameters"):
-        return f"{value / 1e6:.4g}"
-    if column == "seconds":
-        return f"{value / 60:.1f}"
-    if column.startswith((*MEASURED, PAPER)):
-        return f"{value:.{2 if column.endswith('perplexity') else 1}f}"
-    return str(value)
+def _make_cell(line, column):
+    value = line.get(column, "")
+    if isinstance(value, str):
+        return value
+    return format(value, FORMATS.get(column.split()[-1], ".1f"))

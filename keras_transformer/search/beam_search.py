@@ -2,6 +2,7 @@
 
 import typing
 
+import numpy as np
 from keras import ops
 from keras import tree
 
@@ -95,7 +96,8 @@ def beam_search(
         alpha: Exponent of the length penalty; 0 turns it off.
         num_hypotheses: Number of hypotheses to return, by default `beam_size`.
             With fewer, the search stops sooner and returns the same best ones.
-        min_length: Minimum number of ids before the end id, limit permitting.
+        min_length: Minimum number of ids before the end id, if the limit and
+            `no_repeat_ngram_size` permit.
         no_repeat_ngram_size: Number of ids in a row that a hypothesis may hold
             only once, unless a prefix or a lexical constraint repeats them. 0
             allows all repetitions.
@@ -141,7 +143,7 @@ def beam_search(
         if fixed_length is None:
             search, results = _drop_done(search, results, alpha)
         logits, allowed, search = _compute_logits(
-            step, search, position, min_length, no_repeat_ngram_size
+            step, search, position, min_length, no_repeat_ngram_size, forbidden
         )
         candidates = _find_candidates(
             logits, allowed, search, position, sampler, forbidden, lexical
@@ -280,19 +282,26 @@ def _keep_best(finished, new_hypotheses):
     return Finished(select(both.sequences, best), scores)
 
 
-def _compute_logits(step, search, position, min_length, no_repeat_ngram_size):
+def _compute_logits(
+    step, search, position, min_length, no_repeat_ngram_size, forbidden
+):
     """Returns the next logits, those of allowed ids, and the new search."""
     sequences = search.alive.sequences
     before = ops.maximum(position - 1, 0)  # at position 0 all ids are 0
     last_ids = ops.take(sequences, before, axis=2)
     logits, state = step(last_ids, position, search.state)
     allowed = logits = ops.cast(logits, "float32")
-    if min_length:
-        allowed = exclude_end(allowed, position < min_length)
+    is_short = position < min_length
     if no_repeat_ngram_size:
         allowed = exclude_repetitions(
             allowed, sequences, position, no_repeat_ngram_size
         )
+        # A beam that may write no other id has to end.
+        ids = np.arange(logits.shape[-1])
+        is_word = ~np.isin(ids, (END_ID, *forbidden)) & (allowed > NEVER)
+        is_short = is_short & ops.any(is_word, axis=-1, keepdims=True)
+    if min_length:
+        allowed = exclude_end(allowed, is_short)
     return logits, allowed, search._replace(state=state)
 
 

@@ -189,6 +189,19 @@ class BeamSearchTest:
                 rtol=1e-5,
             )
 
+    def test_without_ids_left_a_short_hypothesis_ends(self):
+        language = TreeLanguage(4, 6)
+        hypotheses, _ = language.search(
+            range(4),
+            4,
+            6,
+            min_length=4,
+            no_repeat_ngram_size=1,
+            forbidden=(0,),
+        )
+        for sentence in hypotheses:
+            assert sorted(sentence) == [(2, 3, END), (3, 2, END)]
+
     def test_a_prefix_may_repeat_itself(self):
         language = TreeLanguage(4, 6, end=-5.0)
         prefixes = np.array([(2, 3, 2, 3)] * 4, "int32")

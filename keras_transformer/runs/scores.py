@@ -3,6 +3,7 @@
 import dataclasses
 import os
 
+from keras_transformer.files.locks import lock_directory
 from keras_transformer.files.reading import WHOLE
 from keras_transformer.files.reading import read_record
 from keras_transformer.files.writing import write_record
@@ -59,14 +60,16 @@ def record_scores(run, split, step, num_pairs, decode, report, engine="Keras"):
         **check_scores(report.scores, run.problem_name),
         "lines": report.lines,
     }
-    entries = [
-        earlier
-        for earlier in read_scores(run).get(split, [])
-        if _get_identity(earlier) != _get_identity(entry)
-    ]
-    path = run.file(DIRECTORY, f"{split}.json")
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    write_record(path, [*entries, entry])
+    directory = run.file(DIRECTORY)
+    # Another process may add scores of other options at the same time.
+    with lock_directory(directory):
+        entries = [
+            earlier
+            for earlier in read_scores(run).get(split, [])
+            if _get_identity(earlier) != _get_identity(entry)
+        ]
+        path = os.path.join(directory, f"{split}.json")
+        write_record(path, [*entries, entry])
 
 
 def read_scores(run):

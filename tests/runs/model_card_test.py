@@ -2,6 +2,7 @@ import dataclasses
 import os
 import re
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -241,6 +242,20 @@ class ModelCardTest:
         )
         for line in REPORT.lines:
             assert f"test: {line}" in text
+
+    def test_scores_of_evaluations_at_the_same_time_are_all_kept(
+        self, make_run
+    ):
+        run, alphas = make_run(), [number / 10 for number in range(40)]
+
+        def record(alpha):
+            options = DecodeOptions(alpha=alpha)
+            record_scores(run, "test", 200, 1234, options, REPORT)
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(record, alphas))
+        recorded = [one["decode"]["alpha"] for one in read_scores(run)["test"]]
+        assert sorted(recorded) == alphas
 
     def test_exported_model_has_the_scores_of_its_checkpoint(self, make_run):
         run = make_run()

@@ -102,6 +102,17 @@ class MaskTest:
         masked = Placeholders().mask(text)
         assert masked == (" ".join(text.split()), {}, [])
 
+    @pytest.mark.parametrize(
+        "text",
+        ["Buy 50%s.", "Use v{version}.", "See {a}{b}.", "Run {a}cmd{b} now."],
+    )
+    def test_no_name_is_a_part_of_a_longer_word(self, text):
+        masked = Placeholders().mask(text)
+        restored = restore(masked, masked.text)
+        assert not re.search("Tom|Maria", restored)
+        for kept in re.findall(r"%s|\{\w+\}", text):
+            assert restored.count(kept) == 1
+
     def test_names_of_the_text_are_not_taken(self):
         masked = Placeholders().mask("Tom and Maria saw {a} and {b}.")
         assert masked.text == "Tom and Maria saw Peter and Anna."

@@ -143,20 +143,31 @@ class Placeholders:
     ) -> Masked:
         """Takes placeholders and tags out of a text, and normalises the rest.
 
-        Names in `taken` stand for no placeholder. Placeholders for which there
-        are not enough names are treated as tags. `find_unknown` returns the
-        spans that the vocabulary lacks, which `separate` puts between spaces.
+        Names in `taken` stand for no placeholder. Placeholders without a name,
+        because there are too many or letters are beside them, are treated as
+        tags. `find_unknown` returns the spans that the vocabulary lacks, which
+        `separate` puts between spaces.
         """
-        free = [
-            name for name in STAND_INS if name not in text and name not in taken
-        ]
-        masked, stand_ins, tags, done = "", {}, [], 0
         spans = self._find_spans(text) if self._has_patterns else []
         if spans and not _has_words(text, spans):
             start = len(text) - len(text.lstrip())
             spans = [(start, len(text.rstrip()), False)]
         elif find_unknown:
             spans = _add_unknown(text, spans, find_unknown(text))
+        names = [n for n in STAND_INS if n not in text and n not in taken]
+        while True:
+            masked = self._take_out(text, spans, [*names], normalize, separate)
+            lost = _find_missing(masked, masked.text)
+            if not lost:
+                return masked
+            # A name beside a letter would be a part of another word.
+            placeholders = [n for n, span in enumerate(spans) if span[2]]
+            last = placeholders[[*masked.stand_ins.values()].index(lost[-1])]
+            spans[last] = *spans[last][:2], False
+
+    def _take_out(self, text, spans, free, normalize, separate):
+        """Returns a `Masked`; `free` are the names for placeholders."""
+        masked, stand_ins, tags, done = "", {}, [], 0
         for start, end, is_placeholder in spans:
             masked = _append(masked, normalize(text[done:start]))
             done = end

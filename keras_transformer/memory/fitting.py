@@ -34,6 +34,7 @@ def recall(
     A correction of the sentence itself counts before one of the most similar
     sentence that fits. `fit_target` explains this, and `translation`.
     """
+    source = store.normalise(source)
     if pair := memory.find(source):
         return Recalled(pair.target, store.Match(pair, 1.0))
     for match in memory.find_similar(source, _NUM_CANDIDATES, MIN_SIMILARITY):

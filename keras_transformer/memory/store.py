@@ -10,6 +10,7 @@ import re
 import sqlite3
 import threading
 import typing
+import unicodedata
 from collections.abc import Iterable
 from collections.abc import Iterator
 from xml.sax import saxutils
@@ -181,7 +182,7 @@ class TranslationMemory:
         """Returns the last correction of a sentence, or None."""
         query = _PAIRS + "WHERE source = ? ORDER BY id DESC LIMIT 1"
         with self._explain_errors():
-            found = self._connection.execute(query, [source.strip()])
+            found = self._connection.execute(query, [normalise(source)])
             return next(map(Pair._make, found), None)
 
     def find_similar(
@@ -197,6 +198,7 @@ class TranslationMemory:
             number: Maximum number of pairs. Defaults to 5.
             minimum: Minimum similarity. Defaults to 0.
         """
+        source = normalise(source)
         bigrams = _hash_bigrams(source)
         if not bigrams:
             return []
@@ -267,7 +269,12 @@ def _clean_pair(source, target):
                 f"The {name} of a correction must be Unicode. Received: "
                 f"{ascii(text):.40}. Decode it with errors='replace'."
             ) from error
-    return source.strip(), target.strip()
+    return normalise(source), normalise(target)
+
+
+def normalise(text):
+    """Returns a text in one spelling (NFC), without spaces around it."""
+    return unicodedata.normalize("NFC", text).strip()
 
 
 def _hash_bigrams(text):

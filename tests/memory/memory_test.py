@@ -36,6 +36,14 @@ class StoreTest:
         assert memory.count() == 2
         assert [m.pair for m in memory.find_similar("Two dogs.")] == [pair]
 
+    def test_two_spellings_of_a_letter_are_one_sentence(self, memory):
+        both = ["Där är caf\u00e9t.", "Da\u0308r a\u0308r cafe\u0301t."]
+        for source, other in (both, both[::-1]):
+            memory.remember(source, "There it is.")
+            assert memory.find(other) == memory.find(source)
+            (match,) = memory.find_similar(other)
+            assert match.similarity == 1.0
+
     def test_the_most_similar_sentence_comes_first(self, memory):
         sources = ["the red house", "a dog", "the red dog runs", "红色的房子"]
         memory.remember_all((one, one) for one in sources)

@@ -152,11 +152,8 @@ def _check_flags():
             f"of requests contain it. Received: {FLAGS.model_name!r}. Leave "
             "the flag out for `translate`."
         )
-    # Empty values, as of variables that are not set, are refused, since serving
-    # without keys or encryption would go unnoticed.
-    for name in ("api_keys", "access_log", "memory"):
-        if FLAGS[name].present:
-            flags.require(FLAGS, name)
+    # Serving without keys or encryption would go unnoticed.
+    flags.require_given(FLAGS, "api_keys", "access_log", "memory")
     if {FLAGS.tls_certificate, FLAGS.tls_key} != {None}:
         flags.require(FLAGS, "tls_certificate", "tls_key")
     port, rest_api_port = FLAGS.port, FLAGS.rest_api_port

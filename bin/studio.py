@@ -47,6 +47,7 @@ SECONDS_TO_FINISH = 5
 
 def main(argv):
     flags.require(FLAGS, "output_dir")
+    flags.require_given(FLAGS, "memory")
     if read_backend() != "tensorflow":
         raise UserError(
             "`KERAS_BACKEND` must be tensorflow for kt-studio, which shows a "

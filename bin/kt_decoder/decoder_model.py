@@ -125,6 +125,7 @@ NEW_SETTINGS += ("rerank_by's content", "quality.json", "unknown", "memory")
 def check_flags():
     """Checks the flags that need no model."""
     flags.require(FLAGS, "output_dir")
+    flags.require_given(FLAGS, "memory")
     for name, others in _EXCLUDES.items():
         flags.exclude(FLAGS, name, *others.split())
     if FLAGS.format == "jsonl":

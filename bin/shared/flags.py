@@ -250,6 +250,14 @@ def require(values, *names, by=None):
             )
 
 
+def require_given(values, *names):
+    """Raises a `UserError` for a flag that is given without a value.
+
+    A variable that is not set would otherwise switch off what it stands for.
+    """
+    require(values, *(name for name in names if values[name].present))
+
+
 def refuse(values, names, rule, way_out="Remove it."):
     """Raises a `UserError` if a named flag does not have its default value.
 

@@ -224,6 +224,8 @@ ROWS = [
         "kt-serve --export_dir={saved_model} --memory=",
         says="`--memory` must be given",
     ),
+    row("kt-decoder --output_dir={run} --memory=", says="`--memory` must"),
+    row("kt-studio --output_dir={run} --memory=", says="`--memory` must"),
     row(
         "kt-serve --export_dir={saved_model} --memory={box}/memory",
         says="`--memory` needs the languages",

@@ -70,8 +70,8 @@ def translate(
 ):
     """Translates a sentence, after the beginning that a user may give.
 
-    Returns the `hypotheses`, best first, each with its `text` and `score`.
-    Equal texts are one hypothesis.
+    Returns the `hypotheses`, best first, each with its `text` and `score`. A
+    correction has none. Equal texts are one hypothesis.
     """
     translator = studio.get_model(run, step).fast
     text = clean_text(translator, text)
@@ -88,7 +88,9 @@ def translate(
         scores.setdefault(one.text, one.score)
     return {
         "hypotheses": [
-            {"text": text, "score": score} for text, score in scores.items()
+            # A correction has the score 0, which no search gives.
+            {"text": text, "score": score or None}
+            for text, score in scores.items()
         ]
     }
 

@@ -225,6 +225,7 @@ class TranslateTest:
         assert memory.find(TEXT).target == "better <b>text</b>"
         assert memory.count() == 1
         assert page.locator(".correction").is_hidden()
+        assert "a correction" in page.text_content(".below")
 
     def test_the_words_can_be_selected(self, visit):
         page = visit("translate")

@@ -51,8 +51,9 @@ class TranslationTest:
         (run,) = training_view.describe_runs(studio)["runs"]
         assert run["has_memory"]
         translation_view.correct(studio, f" {TEXT}\n", "better  text ")
-        results = translation_view.translate(studio, TEXT)
-        assert results["hypotheses"][0]["text"] == "better text"
+        first, *others = translation_view.translate(studio, TEXT)["hypotheses"]
+        assert first == {"text": "better text", "score": None}
+        assert all(one["score"] < 0 for one in others)
         assert memory.find(TEXT).origin == "kt-studio"
 
     def test_without_a_memory_no_correction_is_kept(

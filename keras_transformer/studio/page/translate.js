@@ -14,6 +14,8 @@ export const join = (parts, translate) => parts.flatMap((part, i) =>
     // Not all scripts have spaces between sentences.
     : part || (i && i < parts.length - 1 ? " " : ""));
 
+const isCorrection = (hypothesis) => hypothesis.score === null;
+
 export function open(context) {
   const {root, state} = context;
   const output = make("div", {class: "panel output", dir: "auto",
@@ -109,12 +111,14 @@ export function open(context) {
     free.hidden = !sentences.some((one) => one.prefix);
     const best = chosen(number);
     const which = sentences.length > 1 ? `sentence ${number + 1}: ` : "";
-    score.textContent = best ? `${which}score ${round(best.score)}` : "";
+    score.textContent = !best ? "" : isCorrection(best)
+      ? `${which}a correction` : `${which}score ${round(best.score)}`;
     others.replaceChildren(...(sentences[number]?.hypotheses ?? []).map(
       (one, i) => one !== best && make("li", {}, make("button", {
         type: "button", onclick: () => take({[`rank${number + 1}`]: i + 1})},
       make("span", {dir: "auto"}, one.text),
-      make("small", {title: score.title}, round(one.score)))))
+      isCorrection(one) ? make("small", {}, "a correction")
+        : make("small", {title: score.title}, round(one.score)))))
       .filter(Boolean));
   }
 

@@ -25,7 +25,7 @@ _TAGS = {
     **dict.fromkeys(["``", "`"], "``"),
     **dict.fromkeys(["-LRB-", "-LCB-", "-LSB-"], "-LRB-"),
     **dict.fromkeys(["-RRB-", "-RCB-", "-RSB-"], "-RRB-"),
-    **{word: word for word in (",", "''", "$", "#")},
+    **{",": ",", "''": "''", "$": "$", "#": "#"},
 }
 _IGNORED_TAGS = {",", ":", "``", "''", "."}  # EVALB with COLLINS.prm
 _ANY_WORD = "NN"

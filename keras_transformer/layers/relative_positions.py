@@ -35,19 +35,17 @@ class Distances:
 
         From `(..., query_len, d_k)` to `(..., query_len, key_len)`.
         """
-        vectors = self._select(table)
-        products = ops.matmul(queries, ops.transpose(vectors))
+        products = ops.matmul(queries, ops.transpose(self._select(table)))
         if self.is_step:
             return products
         # Each row has to begin one place before the row above it. A zero before
         # each row moves it on by one, and the first zeros are dropped.
         *leading, length, width = ops.shape(products)
-        axis = len(leading)
-        products = _pad(products, axis + 1, 1, 0)
-        columns = ops.reshape(products, (*leading, width + 1, length))
-        columns = slice_axis(columns, axis, 1, width)
+        rows = _pad(products, -1, 1, 0)
+        columns = ops.reshape(rows, (*leading, width + 1, length))
+        columns = slice_axis(columns, -2, 1, width)
         rows = ops.reshape(columns, (*leading, length, width))
-        return slice_axis(rows, axis + 1, 0, width - length + 1)
+        return slice_axis(rows, -1, 0, width - length + 1)
 
     def sum(self, weights, table):
         """Sums up vectors by attention weights, equation 3 of the paper.
@@ -56,12 +54,12 @@ class Distances:
         """
         if not self.is_step:  # as in `score`, but backwards
             *leading, length, key_len = ops.shape(weights)
-            axis, width = len(leading), length + key_len - 1
-            rows = _pad(weights, axis + 1, 0, length - 1)
+            width = length + key_len - 1
+            rows = _pad(weights, -1, 0, length - 1)
             columns = ops.reshape(rows, (*leading, width, length))
-            columns = _pad(columns, axis, 1, 0)
-            weights = ops.reshape(columns, (*leading, length, width + 1))
-            weights = slice_axis(weights, axis + 1, 1, width)
+            columns = _pad(columns, -2, 1, 0)
+            rows = ops.reshape(columns, (*leading, length, width + 1))
+            weights = slice_axis(rows, -1, 1, width)
         return ops.matmul(weights, self._select(table))
 
     def _select(self, table):

@@ -33,7 +33,8 @@ def repair_translations(translator, window, translations, call, extras):
         call: The `Call` that they answer.
         extras: Its `Extras`.
     """
-    if not extras.repairs:
+    # Without words, a source and its result are as different as a sum.
+    if not extras.repairs or not translator.codec.has_words:
         return translations
     translations = list(translations)
     if not (extras.links_words or extras.scores_words):  # copies have no links

@@ -127,10 +127,10 @@ class TranslationModel(Preparation):
         """Returns the alarms of the best translation of each text.
 
         They are names of `alarms.REASONS`, without "low_score". Trees have
-        none. `hypotheses` come from `Translator.hypotheses` for the same
-        arguments.
+        none, nor have digits without words, which may well repeat themselves.
+        `hypotheses` come from `Translator.hypotheses` for the same arguments.
         """
-        if self.linearization:
+        if self.linearization or not self.codec.has_words:
             return [[] for _ in texts]
         best = [each[0] for each in hypotheses]
         alarm_names = [

@@ -46,6 +46,7 @@ _RECORD = {
     "of_text?": bool,
     "linearization?": (set(LINEARIZATIONS), None),
     "shortlist_sha256?": str,
+    "has_words?": bool,
     "normalizes_text?": bool,
     "language_codes?": [str],
     "averages_heads?": bool,  # in the attention that CTranslate2 returns

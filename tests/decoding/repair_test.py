@@ -8,6 +8,7 @@ from small_translators import HPARAMS
 from small_translators import CopyingModel
 from small_translators import make_vocabulary
 
+from keras_transformer.data.vocabulary.bpe_symbols import write_symbols
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.repair import WAY
@@ -105,6 +106,18 @@ class RepairTest:
         is_copied = ["copied" in one.warnings for one in found]
         assert is_copied == [False, False, True]
         assert found[1].hypotheses[0].text.startswith("dog")
+
+    def test_the_digits_of_a_sum_are_neither_doubtful_nor_copied(
+        self, tmp_path
+    ):
+        vocabulary = write_symbols("01+", str(tmp_path / "a.model"))
+        (ids,) = vocabulary.encode(["0"])
+        model = StammeringModel(vocabulary.vocab_size, ids[:1])
+        translator = Translator(KerasEngine(model, vocabulary, HPARAMS))
+        # A wider beam finds a way around the repetition.
+        (result,) = translate(translator, ["1 + 0"], beam_size=1)
+        assert result.hypotheses[0].text == "1 + 0 0 0 0 0"
+        assert result.warnings == ["reached_limit"]
 
     def test_what_stays_doubtful_stays_as_it_is(self, translator):
         options = {"extra_length": 0}  # all reach the limit

@@ -80,6 +80,7 @@ class AlgorithmicTest:
         assert list(lengths) == [len(s.split()) + 1 for s in sources]
         ids = problem.vocabulary.encode(sources)
         assert problem.vocabulary.decode(ids) == sources
+        assert not problem.vocabulary.has_words  # so nothing looks doubtful
         symbols = {s for pair in read(name, "train") for s in sum(pair, [])}
         digits = {s for s in symbols if s.isdigit()}
         expected = min(problem.num_symbols, 100)

@@ -162,6 +162,12 @@ class Subwords:
         return any(piece.isalpha() and piece.isupper() for piece in pieces)
 
     @functools.cached_property
+    def has_words(self):
+        """Whether any piece has a letter, unlike the digits of sums."""
+        pieces = self.all_pieces()[FIRST_SYMBOL_ID:]
+        return any(map(str.isalpha, "".join(pieces)))
+
+    @functools.cached_property
     def normalizes_text(self):
         """Whether encoding replaces special spaces, as a normalisation does."""
         return self._processor.normalize("\u00a0a") == WORD_START + "a"

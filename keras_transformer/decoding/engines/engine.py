@@ -106,6 +106,7 @@ class Codec:
         self.language_codes = self.source_vocabulary.language_codes
         # Of the trees that a parsing model writes; None if it translates.
         self.linearization = find_linearization(self.vocabulary)
+        self.has_words = self.vocabulary.has_words
         self.max_tokens = max_tokens
 
     def normalize(self, text):

@@ -123,6 +123,7 @@ class SavedModelCodec:
         self._signatures = signatures
         self.max_tokens = record["max_tokens"]
         self.linearization = record.get("linearization")
+        self.has_words = record.get("has_words", True)
         self.language_codes = record.get("language_codes", [])
         self._normalizes_text = record.get("normalizes_text", False)
 

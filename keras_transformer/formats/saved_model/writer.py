@@ -49,6 +49,7 @@ def export_saved_model(
         "of_text": of_text,
         "max_tokens": find_max_tokens(run.hparams),
         "linearization": find_linearization(run.vocabulary),
+        "has_words": run.vocabulary.has_words,
         "normalizes_text": run.source_vocabulary.normalizes_text,
         "language_codes": run.source_vocabulary.language_codes,
     }

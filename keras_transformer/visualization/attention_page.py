@@ -4,7 +4,8 @@ import base64
 
 import numpy as np
 
-from keras_transformer.visualization import page
+from keras_transformer.files.writing import atomic_write
+from keras_transformer.visualization.page import make_page
 
 PREDICTED = "token to predict"
 # The titles of each kind of attention, and of its queries and keys.
@@ -23,9 +24,8 @@ SCALE = 65535  # weights are stored as 16-bit integers
 
 def write_attention_page(attention, path, title="Attention"):
     """Writes the page of `attention_page` as a file."""
-    page.write_page(
-        path, "visualization/attention_page.html", **_parts(attention, title)
-    )
+    with atomic_write(path) as file:
+        file.write(attention_page(attention, title))
 
 
 def attention_page(attention, title="Attention", on_demand=False):
@@ -43,24 +43,6 @@ def attention_page(attention, title="Attention", on_demand=False):
     server for the weights at its own address plus `KIND/NUMBER`; see
     `pack_layer`.
     """
-    return page.make_page(
-        "visualization/attention_page.html",
-        **_parts(attention, title, on_demand),
-    )
-
-
-def pack_layer(attention, kind, number):
-    """Returns the weights of a layer as bytes, 16 bits each.
-
-    The `kind` is as in `Attention.select`, and the `number` counts from 1.
-    Raises a `KeyError` or an `IndexError` if there is no such layer.
-    """
-    if number < 1:
-        raise IndexError(number)
-    return _pack(attention.select(kind)[2][number - 1])
-
-
-def _parts(attention, title, on_demand=False):
     num_heads, kinds = attention.cross.shape[1], []
     for kind, labels in LABELS.items():
         queries, keys, weights = attention.select(kind)
@@ -79,7 +61,23 @@ def _parts(attention, title, on_demand=False):
             }
         )
     data = {"heads": num_heads, "kinds": kinds}
-    return {"title": title, "data": data, "connects": on_demand}
+    return make_page(
+        "visualization/attention_page.html",
+        title=title,
+        data=data,
+        connects=on_demand,
+    )
+
+
+def pack_layer(attention, kind, number):
+    """Returns the weights of a layer as bytes, 16 bits each.
+
+    The `kind` is as in `Attention.select`, and the `number` counts from 1.
+    Raises a `KeyError` or an `IndexError` if there is no such layer.
+    """
+    if number < 1:
+        raise IndexError(number)
+    return _pack(attention.select(kind)[2][number - 1])
 
 
 def _pack(weights):

@@ -56,23 +56,20 @@ All heads:
 A figure of the paper:
   figure (3|4|5): Figure to draw: 3, 4 or 5. Default: none, which shows all
     heads.
-  layer (count): Layer to show, from 1. Default: the next to last.
-  heads (counts): Heads to show, from 1, such as 5,6. Figures 4 and 5 take two.
-    Default: all heads in figure 3, those that attend most from the word to
-    another one in figure 4, and the sharpest in figure 5.
-  word (text): Word that attends in figures 3 and 4; its first occurrence
-    counts. Default: the word whose heads attend most to a distant one.
+  layer (count, needs figure): Layer to show, from 1. Default: the next to last.
+  heads (counts, needs figure): Heads to show, from 1, such as 5,6. Figures 4
+    and 5 take two. Default: all heads in figure 3, those that attend most from
+    the word to another one in figure 4, and the sharpest in figure 5.
+  word (text, needs figure=3 or figure=4): Word that attends in figures 3 and 4;
+    its first occurrence counts. Default: the word whose heads attend most to a
+    distant one.
 A ranking of heads:
   find (path): Sentences to rank the heads over: dev or test, or a file with one
     sentence per line. Default: none.
 """
 )
-# The flags that apply only to one kind of drawing.
-FLAGS_OF = {
-    "all": ("attention", "target_text", "beam_size", "alpha"),
-    "figure": ("layer", "heads", "word"),
-    "find": ("find",),
-}
+# The flags that apply only to a drawing of all heads.
+OF_ALL_HEADS = ("attention", "target_text", "beam_size", "alpha")
 MAX_TOKENS = 256  # per sentence, so that a browser can show the page
 
 
@@ -92,14 +89,11 @@ def main(argv):
 def _check_flags(mode):
     """Checks all flags before anything is read."""
     flags.require(FLAGS, "output_dir")
-    place = "without --figure" if mode == "all" else f"with --{mode}"
-    others = [names for key, names in FLAGS_OF.items() if key != mode]
-    flags.refuse(FLAGS, sum(others, ()), f"has no effect {place}")
-    if FLAGS.figure == "5":
-        rule = "needs figure 3 or 4, because figure 5 shows all words"
-        flags.refuse(FLAGS, ["word"], rule)
+    if mode != "all":
+        flags.refuse(FLAGS, OF_ALL_HEADS, f"has no effect with --{mode}")
     if mode == "find":
-        flags.refuse(FLAGS, ["text", "figure"], f"has no effect {place}")
+        names = ["text", "figure"]
+        flags.refuse(FLAGS, names, "has no effect with --find")
     else:
         flags.require(FLAGS, "text")
         if not FLAGS.html and not FLAGS.picture:

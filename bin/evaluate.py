@@ -85,8 +85,6 @@ def main(argv):
         from keras_transformer.bin.kt_evaluate import every_checkpoint
 
         return every_checkpoint.score_checkpoints()
-    names = ["source", "wait_minutes", "min_steps"]
-    _refuse(names, "--translations_dir")
     # Scoring files needs neither a run nor the backend, so it starts at once.
     if FLAGS.hypotheses or FLAGS.references:
         of_run = [flag.name for flag in flags.group_by_title(FLAGS)[OF_A_RUN]]

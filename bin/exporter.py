@@ -83,14 +83,15 @@ FLAGS = flags.define(
     translations are equal. An export that differs is not written. Empty: no
     comparison. Default: 20 pairs of dev.
 Shortlist of a CTranslate2 model:
-  shortlist (corpus): Text that the run was trained on, named as for kt-datagen:
-    two files with a comma in between, or one that ends in .tsv or .tmx. Repeat
-    the flag for several corpora. A translation then consists of subwords that
-    are frequent in the text or belong to the subwords of the source, which is
-    faster. Default: none, which allows all subwords.
-  shortlist_size (count, default 40, maximum {flags.MAX_VOCAB_SIZE}): Number of
-    target subwords for each source subword. A larger number is slower but
-    excludes fewer translations.
+  shortlist (corpus, needs format=ctranslate2): Text that the run was trained
+    on, named as for kt-datagen: two files with a comma in between, or one that
+    ends in .tsv or .tmx. Repeat the flag for several corpora. A translation
+    then consists of subwords that are frequent in the text or belong to the
+    subwords of the source, which is faster. Default: none, which allows all
+    subwords.
+  shortlist_size (count, default 40, maximum {flags.MAX_VOCAB_SIZE}, needs
+    shortlist): Number of target subwords for each source subword. A larger
+    number is slower but excludes fewer translations.
   source_language
   target_language
 Model card and hub:
@@ -182,14 +183,9 @@ def _check_flags():
     if not has_quantization:
         way_out = "Use --precision." if is_saved_model else "Remove it."
         flags.refuse(FLAGS, ["quantization"], rule, way_out)
-    if FLAGS.format != "ctranslate2":
-        way_out = "Remove it, or use --format=ctranslate2."
-        flags.refuse(FLAGS, ["shortlist"], rule, way_out)
     if FLAGS.format == "html":
         flags.refuse(FLAGS, ["push_to_hub"], rule)
     corpora = FLAGS.shortlist or []
-    if not corpora:
-        flags.refuse(FLAGS, ["shortlist_size"], "needs --shortlist")
     corpus_flags.check_unweighted("shortlist", corpora)
     corpus_flags.read_languages(FLAGS, corpora)
 

@@ -66,10 +66,12 @@ FLAGS = flags.define(
     as en-es. Default: none.
   access_log (path): File for a line of JSON about each request, without its
     texts; - is standard output. Default: none.
-  metrics (switch): Answer GET /metrics on the port of REST.
-  tls_certificate (path): Certificate of this server, or a chain of them, in
-    PEM. With it both protocols are encrypted. Default: neither is.
-  tls_key (path): Private key of the certificate, without a password.
+  metrics (switch, needs rest_api_port): Answer GET /metrics on the port of
+    REST.
+  tls_certificate (path, needs tls_key): Certificate of this server, or a chain
+    of them, in PEM. With it both protocols are encrypted. Default: neither is.
+  tls_key (path, needs tls_certificate): Private key of the certificate, without
+    a password.
   max_batch_size (count, default 32, maximum 100_000): Maximum number of
     sentences, from one or more requests, to translate together.
   batch_timeout_micros (whole, default 2000, maximum 60_000_000): Microseconds
@@ -154,8 +156,6 @@ def _check_flags():
         )
     # Serving without keys or encryption would go unnoticed.
     flags.require_given(FLAGS, "api_keys", "access_log", "memory")
-    if {FLAGS.tls_certificate, FLAGS.tls_key} != {None}:
-        flags.require(FLAGS, "tls_certificate", "tls_key")
     port, rest_api_port = FLAGS.port, FLAGS.rest_api_port
     if not port and not rest_api_port:
         raise UserError(
@@ -167,11 +167,6 @@ def _check_flags():
         raise UserError(
             "`port` and `rest_api_port` must differ. Received: "
             f"{port} for both. Change one of them."
-        )
-    if FLAGS.metrics and not rest_api_port:
-        raise UserError(
-            "`metrics` needs the port of REST. Received: --metrics and "
-            f"--rest_api_port={rest_api_port}. Add --rest_api_port=8501."
         )
 
 

@@ -59,14 +59,15 @@ Rows:
     parser. Default: none.
   hparams_sets (text): Names of hparams sets to train, separated by commas.
     Default: none.
-  hparams_set (text): Name of the hparams set that --grid or --random changes,
-    or that --table=4 trains. Default: transformer_parsing for --table=4.
+  hparams_set (text, needs grid or random or table=4): Name of the hparams set
+    that --grid or --random changes, or that --table=4 trains. Default:
+    transformer_parsing for --table=4.
   grid (text): Values to combine, such as 'dropout=0.1,0.3;num_layers=2,4'.
     Default: none.
   random (count, maximum 10_000): Number of combinations to draw from --ranges.
     Default: none.
-  ranges (text): Ranges or values to draw from, such as 'learning_rate=0.3..3.0
-    log;num_layers=2..6;norm=pre,post'. Default: none.
+  ranges (text, needs random): Ranges or values to draw from, such as
+    'learning_rate=0.3..3.0 log;num_layers=2..6;norm=pre,post'. Default: none.
   rows (text): Names of the rows to train now, separated by commas, such as
     base,a_h1. Default: all rows.
 Recipe:
@@ -83,20 +84,14 @@ Evaluation:
   splits (text): Splits to evaluate, separated by commas: dev, test or both.
     Default: those of the problem.
 Data:
-  semi_data_dir (path): Directory of the generated data of the semi-supervised
-    row of --table=4: the treebank and parsed text. Default: none, which leaves
-    the row out.
+  semi_data_dir (path, needs table=4): Directory of the generated data of the
+    semi-supervised row of --table=4: the treebank and parsed text. Default:
+    none, which leaves the row out.
   usr_dir
 """
 )
 # The flags that define the rows of a sweep, of which it needs exactly one.
 KINDS = ("table", "hparams_sets", "grid", "random")
-# Flags that only some sweeps read.
-GOES_WITH = {
-    "hparams_set": ("grid", "random", "table=4"),
-    "ranges": ("random",),
-    "semi_data_dir": ("table=4",),
-}
 
 
 def main(argv):
@@ -207,32 +202,29 @@ def _make_models(problem):
             f"A sweep must have one of --{', --'.join(KINDS)}. Received: "
             f"{received or 'none of them'}. Give one of them."
         )
-    (kind,) = kinds
-    if kind == "table":
-        kind = f"table={FLAGS.table}"
-    for name, kinds in GOES_WITH.items():
-        if kind not in kinds:
-            flags.refuse(FLAGS, [name], f"needs --{' or --'.join(kinds)}")
-        elif kind in ("grid", "random"):
-            flags.require(FLAGS, name, by=kind)
-    hparams_set = FLAGS.hparams_set
-    if kind == "hparams_sets":
+    if FLAGS.hparams_sets:
         names = FLAGS.hparams_sets.split(",")
         return [rows.Row(name, problem, name) for name in names]
-    if kind == "table=3":
+    if FLAGS.table == "3":
         return rows.make_table3(problem)
-    if kind == "table=4":
+    if FLAGS.table == "4":
         data_dir = FLAGS.semi_data_dir and os.path.abspath(FLAGS.semi_data_dir)
-        hparams_set = hparams_set or "transformer_parsing"
+        hparams_set = FLAGS.hparams_set or "transformer_parsing"
         return rows.make_table4(problem, data_dir, hparams_set)
-    if kind == "grid":
+    flags.require(FLAGS, "hparams_set", by=kinds[0])
+    if FLAGS.grid:
         points = rows.list_grid(FLAGS.grid)
     else:
+        flags.require(FLAGS, "ranges", by="random")
         points = rows.draw_points(FLAGS.ranges, FLAGS.random, FLAGS.random_seed)
-    names = ["_".join(f"{n}={v}" for n, v in p.items()) for p in points]
     return [
-        rows.Row(name, problem, hparams_set, point)
-        for name, point in zip(names, points)
+        rows.Row(
+            "_".join(f"{name}={value}" for name, value in point.items()),
+            problem,
+            FLAGS.hparams_set,
+            point,
+        )
+        for point in points
     ]
 
 

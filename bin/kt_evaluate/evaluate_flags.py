@@ -37,10 +37,12 @@ FLAGS = flags.define(
 Scoring every checkpoint:
   translations_dir (path): Directory for the translations of --source by every
     checkpoint of the run, and for their scores. Default: none.
-  source (path): File to translate, one sentence per line.
-  wait_minutes (amount, default 0): Number of minutes to wait for another
-    checkpoint.
-  min_steps (whole, default 0): Minimum number of steps of a checkpoint.
+  source (path, needs translations_dir): File to translate, one sentence per
+    line.
+  wait_minutes (amount, default 0, needs translations_dir): Number of minutes to
+    wait for another checkpoint.
+  min_steps (whole, default 0, needs translations_dir): Minimum number of steps
+    of a checkpoint.
 Scoring files:
   hypotheses (path): File of translations or trees to score, one per line.
     Default: none, which decodes a split.
@@ -62,8 +64,8 @@ BLEU, chrF and TER:
   compare (path): Other outputs for the same text, to be compared by paired
     bootstrap: a file, or the directory of a run that kt-evaluate has decoded
     the text with. Default: none.
-  html (path): HTML page to write about where the outputs differ from those of
-    --compare. Default: none.
+  html (path, needs compare): HTML page to write about where the outputs differ
+    from those of --compare. Default: none.
 """
 )
 
@@ -85,6 +87,5 @@ def check_flags():
             way_out = "Name a file such as decodes/test.txt of a run."
             flags.refuse(FLAGS, ["compare"], rule, way_out)
     if FLAGS.html:
-        flags.require(FLAGS, "compare", by="html")
         inputs = ("hypotheses", "references", "compare")
         check_outputs(FLAGS, ["html"], inputs)

@@ -154,6 +154,7 @@ def _call(main, values, argv):
     if values.registry_help:
         print(list_registered())
         return 0
+    flags.check_needs(values)
     return main(argv)
 
 

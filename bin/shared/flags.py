@@ -12,8 +12,12 @@ settings, and the help text. A row with a name alone is the flag of this name in
       html (path): Page to write. Default: none.
       format (text|jsonl, default text): Format of the lines.
       seeds (count, default 1, maximum 100): Number of seeds.
+      title (text, needs html): Title of the page. Default: none.
     '''
     )
+
+A flag that needs others may be given only with one of them, such as `needs html
+or format=jsonl`; `check_needs` checks this before `main` begins.
 
     def main(argv):
         flags.require(FLAGS, "output_dir")
@@ -74,9 +78,12 @@ class FlagError(flags.IllegalFlagValueError, UserError):
 class _Flag(flags.Flag):
     """A flag whose error states its rule, such as "a path"."""
 
-    def __init__(self, name, title, rule, parser, description, default, **more):
+    def __init__(
+        self, name, title, rule, parser, description, default, needs="", **more
+    ):
         self._rule = rule
         self.title = title  # of the group of flags in the help
+        self.needs = needs.split(" or ") if needs else []  # one of these flags
         super().__init__(parser, None, name, default, description, **more)
         self.help = description  # without what absl's MultiFlag adds to it
 
@@ -200,8 +207,15 @@ def _read_row(line, kinds):
     if kind is None:
         return name, SHARED_FLAGS[name]
     kind, *settings = kind.split(", ")
+    settings = dict(setting.split(" ", 1) for setting in settings)
+    needs = settings.pop("needs", "")
+    make = _read_kind(kind, settings, kinds)
+    return name, functools.partial(make(description=description), needs=needs)
+
+
+def _read_kind(kind, settings, kinds):
+    """Returns the function that describes a flag of a kind with settings."""
     # The parser of a flag also reads its default.
-    settings = dict(setting.split(" ") for setting in settings)
     for key, value in settings.items():
         if key != "default":
             settings[key] = float(value) if "." in value else int(value)
@@ -210,7 +224,7 @@ def _read_row(line, kinds):
     if "|" in kind:
         values = kind.split("|")
         rule, parser = f"one of {', '.join(values)}", flags.EnumParser(values)
-        return name, _describe(rule, parser, description, **settings)
+        return functools.partial(_describe, rule, parser, **settings)
     if kind.startswith("count or "):
         word = kind.removeprefix("count or ")
         rule = f"{word}, or an integer from 1 to {errors.LARGEST:,}"
@@ -218,8 +232,8 @@ def _read_row(line, kinds):
         parser = _Parser(
             lambda text: text if text == word else number.parse(text)
         )
-        return name, _describe(rule, parser, description)
-    return name, {**_KINDS, **kinds}[kind](description, **settings)
+        return functools.partial(_describe, rule, parser)
+    return functools.partial({**_KINDS, **kinds}[kind], **settings)
 
 
 def group_by_title(values):
@@ -256,6 +270,21 @@ def require_given(values, *names):
     A variable that is not set would otherwise switch off what it stands for.
     """
     require(values, *(name for name in names if values[name].present))
+
+
+def check_needs(values):
+    """Raises a `UserError` for a flag without any of those that it needs."""
+    for name in values:
+        needs = values[name].needs
+        if needs and not any(_is_given(values, other) for other in needs):
+            rule = f"needs --{' or --'.join(needs)}"
+            way_out = "Add what it needs, or remove it."
+            refuse(values, [name], rule, way_out)
+
+
+def _is_given(values, other):
+    name, equals, value = other.partition("=")
+    return values[name].value == value if equals else values[name].value
 
 
 def refuse(values, names, rule, way_out="Remove it."):

@@ -1,6 +1,7 @@
 """Flags: what a command defines, and what all commands share."""
 
 import configparser
+import contextlib
 import importlib
 import pathlib
 
@@ -63,6 +64,35 @@ class DefineTest:
     def test_a_command_cannot_define_a_flag_twice(self):
         with pytest.raises(absl_flags.DuplicateFlagError):
             flags.define("  alpha\nSearch:\n  alpha")
+
+    @pytest.mark.parametrize(
+        "given, is_enough",
+        [
+            ([], False),
+            (["--table=3"], False),
+            (["--table=4"], True),
+            (["--grid=a"], True),
+            (["--grid="], False),
+        ],
+    )
+    def test_a_flag_needs_one_of_the_flags_in_its_row(self, given, is_enough):
+        values = flags.define(
+            """
+  grid (text): Grid.
+  table (3|4): Table.
+  size (count, default 1, needs grid or table=4): Size.
+"""
+        )
+        values(["command", *given])
+        flags.check_needs(values)  # the size has its default
+        values(["command", *given, "--size=2"])
+        words = "`--size` needs --grid or --table=4. Received: --size=2. Add "
+        with (
+            contextlib.nullcontext()
+            if is_enough
+            else pytest.raises(ValueError, match=words)
+        ):
+            flags.check_needs(values)
 
     def test_every_command_gets_the_common_flags_once(self):
         defined = groups(flags.define("Data:\n  usr_dir"))
@@ -161,6 +191,12 @@ class CommandsTest:
             if (name, command.FLAGS[name].help) not in shared
         ]
         assert len(spelled_out) == len(set(spelled_out))
+
+    def test_what_a_flag_needs_is_a_flag_of_its_command(self):
+        for command in commands():
+            for name in command.FLAGS:
+                for other in command.FLAGS[name].needs:
+                    assert other.partition("=")[0] in command.FLAGS, name
 
     def test_every_help_text_is_sentences(self):
         for command in commands():

@@ -100,8 +100,8 @@ ROWS = [
         cpu_seconds=30,
     ),
     # The text of a shortlist.
-    row(EXPORT + f" --shortlist={TEXTS}", says="with --format=saved_model"),
-    row(EXPORT + " --format=saved_model_ids --shortlist=a.tsv", says="_ids"),
+    row(EXPORT + f" --shortlist={TEXTS}", says="needs --format=ctranslate2"),
+    row(EXPORT + " --format=saved_model_ids --shortlist=a.tsv", says="needs"),
     row(SHORTLIST, says="must be a corpus such as"),
     row(SHORTLIST + "a.docx", says="a.docx"),
     row(SHORTLIST + "a.tsv:2", says="must have no weight"),

@@ -191,11 +191,11 @@ ROWS = [
     row(f"{FIGURE}=3 --text=a --heads=0", says="heads=0"),
     row(f"{FIGURE}=4 --text=a --heads=1", says="two heads"),
     row(f"{FIGURE}=3 --text=a --word=b", says="word='b'"),
-    row(f"{FIGURE}=5 --text=a --word=a", says="figure 3 or 4"),
+    row(f"{FIGURE}=5 --text=a --word=a", says="--figure=3 or --figure=4"),
     row(f"{FIGURE}=3 --text=a --target_text=b", says="with --figure"),
     row(
         "kt-attention --output_dir={run} --text=a --html=a.html --word=a",
-        says="without --figure",
+        says="needs --figure=3",
     ),
     row(f"{FIND}={{box}}/gone.txt", says="gone.txt"),
     row(f"{FIND}=/dev/null", says="has no sentences"),
@@ -205,7 +205,7 @@ ROWS = [
     row("kt-serve --export_dir={saved_model} --port=9 --rest_api_port=9"),
     row(
         "kt-serve --export_dir={saved_model} --metrics --rest_api_port=0",
-        says="--rest_api_port=8501",
+        says="needs --rest_api_port",
     ),
     row(
         "kt-serve --export_dir={saved_model} --api_keys=",

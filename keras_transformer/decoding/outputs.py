@@ -10,6 +10,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.progress import Progress
 from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.writing import atomic_write_together
 from keras_transformer.files.writing import check_writable
 from keras_transformer.parsing.parseval import write_evalb
 from keras_transformer.parsing.tree import parse_tree
@@ -89,8 +90,9 @@ def write(texts, outputs, output_dir, evalb_files=False):
 
 def _write_evalb_files(texts, outputs, output_dir):
     paths = [outputs_path(output_dir, texts.name, e) for e in ("gold", "test")]
-    sides = texts.references, outputs
-    too_large = write_evalb(*paths, *(list(map(parse_tree, s)) for s in sides))
+    sides = (list(map(parse_tree, s)) for s in (texts.references, outputs))
+    with atomic_write_together(paths) as files:
+        too_large = write_evalb(*files, *sides)
     print(f"Input of EVALB: {', '.join(paths)}", file=sys.stderr)
     if too_large:
         print(

@@ -223,8 +223,8 @@ EVALB_MAX_LINE = 4998  # bytes
 WRONG = "*"  # suffix of tags in EVALB's files that must count as wrong
 
 
-def write_evalb(gold_path, test_path, gold, test):
-    """Writes the two files that EVALB reads, with one tree per line.
+def write_evalb(gold_file, test_file, gold, test):
+    """Writes to the two open files that EVALB reads, one tree on each line.
 
     EVALB with COLLINS.prm then gives the scores of `parseval`. Two changes to
     the parses are needed because EVALB drops sentences that it cannot compare:
@@ -242,17 +242,13 @@ def write_evalb(gold_path, test_path, gold, test):
     """
     check_pairs(gold, test)
     too_large = []
-    with (
-        open(gold_path, "w", encoding="utf-8", newline="\n") as gold_file,
-        open(test_path, "w", encoding="utf-8", newline="\n") as test_file,
-    ):
-        for number, (gold_tree, test_tree) in enumerate(zip(gold, test), 1):
-            gold_line = _write_line(gold_tree)
-            test_line = _write_line(_make_comparable(gold_tree, test_tree))
-            gold_file.write(gold_line + "\n")
-            test_file.write(test_line + "\n")
-            if not (_fits_evalb(gold_line) and _fits_evalb(test_line)):
-                too_large.append(number)
+    for number, (gold_tree, test_tree) in enumerate(zip(gold, test), 1):
+        gold_line = _write_line(gold_tree)
+        test_line = _write_line(_make_comparable(gold_tree, test_tree))
+        gold_file.write(gold_line + "\n")
+        test_file.write(test_line + "\n")
+        if not (_fits_evalb(gold_line) and _fits_evalb(test_line)):
+            too_large.append(number)
     return too_large
 
 

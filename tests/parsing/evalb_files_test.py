@@ -87,7 +87,8 @@ class WriteEvalbTest:
 
     def write(self, folder, gold, test):
         paths = folder / "gold.txt", folder / "test.txt"
-        return paths, write_evalb(*paths, gold, test)
+        with paths[0].open("w") as gold_file, paths[1].open("w") as test_file:
+            return paths, write_evalb(gold_file, test_file, gold, test)
 
     def test_evalb_reads_the_counts_of_parseval(self, tmp_path):
         gold, test = self.corpus(2000, max_words=50)

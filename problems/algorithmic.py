@@ -105,12 +105,18 @@ PROBLEMS = {
     "multiplication_decimal40": ("Multiplies numbers", _multiply, 10),
     "sort_problem": ("Sorts numbers", _apply(sorted), 20, (10, 20)),
 }
-for _name, (_summary, _function, _size, *_lengths) in PROBLEMS.items():
+
+
+def _register(name, summary, function, num_symbols, lengths=(40, 400)):
     register_variant(
-        f"algorithmic_{_name}",
+        f"algorithmic_{name}",
         AlgorithmicProblem,
-        f"{_summary}; needs no download.",
-        make_example=staticmethod(_function),
-        num_symbols=_size,
-        lengths=_lengths[0] if _lengths else (40, 400),
+        f"{summary}; needs no download.",
+        make_example=staticmethod(function),
+        num_symbols=num_symbols,
+        lengths=lengths,
     )
+
+
+for _name, _row in PROBLEMS.items():
+    _register(_name, *_row)

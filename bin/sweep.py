@@ -142,13 +142,22 @@ def main(argv):
 
 
 def _check_runs(all_rows):
-    """Checks that the data and the memory suffice for a run of each row."""
+    """Checks that a run of each row can be made, or be continued."""
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.training import start
+    from keras_transformer.training.sweep.sweep import RECORD_FILE
 
     if RunDirectory.exists(FLAGS.output_dir):
         rule = "must hold a run for each row, but is a run itself"
         flags.refuse(FLAGS, ["output_dir"], rule, "Name another directory.")
+    # A sweep would train it further, and delete checkpoints of it.
+    if not os.path.lexists(os.path.join(FLAGS.output_dir, RECORD_FILE)):
+        for row in all_rows:
+            path = os.path.join(FLAGS.output_dir, row.directory)
+            if RunDirectory.exists(path):
+                rule = f"must not hold a run of yours, which {path} is"
+                way_out = "Name another directory."
+                flags.refuse(FLAGS, ["output_dir"], rule, way_out)
     # A faulty row thus fails before the rows above it are trained.
     for row in all_rows:
         start.check_data(row.problem, row.hparams)

@@ -120,6 +120,16 @@ class RowsTest:
         assert_fails(capsys, words, sweep, *arguments, "--splits=dev,dev2")
         assert not os.path.exists(tmp_path / "sweep")
 
+    def test_a_run_that_no_sweep_made_is_left_alone(
+        self, copy_data, tmp_path, capsys
+    ):
+        path = tmp_path / "dropout=0.1"
+        path.mkdir()
+        (path / "run.json").touch()
+        words = ["must not hold a run of yours", str(path)]
+        assert_fails(capsys, words, sweep, *flags(copy_data, tmp_path, 3))
+        assert os.listdir(tmp_path) == [path.name]
+
 
 class RunCommandTest:
     @pytest.mark.parametrize(

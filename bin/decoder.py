@@ -41,7 +41,8 @@ output is complete but standard error has warnings about some of it.
 --format=jsonl reads a JSON object with "text" from each line and writes one
 with "translation", "score" and "warnings", and with "quality" if kt-evaluate
 --calibrate has prepared the run. "memory" lists the corrections of --memory
-behind a translation. A text may have several lines and sentences.
+behind a translation, and with --write_origins "origins" lists training pairs.
+A text may have several lines and sentences.
 
 A parsing run turns each line into a tree in brackets. The lines are raw text,
 or, with --tokenized, words separated by spaces.
@@ -86,6 +87,7 @@ def main(argv):
     quality = None
     if is_json and not FLAGS.rerank_by and not changes.get("mbr_samples"):
         quality = plan.read_quality()  # it fits no other scores
+    training_pairs = decoder_model.open_training_pairs(plan)
     text, prefixes, num_lines = _open_text(plan.checker, is_divided)
     with decoder_model.open_output(plan, call, quality) as output:
         lines = output.skip("decode_from_file", text)
@@ -110,7 +112,12 @@ def main(argv):
                     texts, translations, translator, extras
                 )
                 output.writelines(
-                    write_lines(window.texts, translations, num_hypotheses),
+                    write_lines(
+                        window.texts,
+                        translations,
+                        num_hypotheses,
+                        training_pairs,
+                    ),
                     decode_from_file=window.texts,
                     prefix_file=window.prefixes or (),
                 )

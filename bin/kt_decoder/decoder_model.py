@@ -40,6 +40,8 @@ Input and output:
   write_alignments (switch): Write a tab and the word alignment after each
     translation, such as 0-0 2-1: source word 2 is linked to target word 1. In
     JSON lines it is the field alignments.
+  write_origins (switch): In JSON lines, write the field origins: five pairs of
+    the training text that may have taught the words of the translation.
   write_word_scores (switch): Write a tab and the log-probability of each word
     after each translation. In JSON lines it is the field word_scores.
   prefix_file (path): File with the beginning of each translation, one line for
@@ -116,10 +118,11 @@ _NOT_WITH_JSON += ("write_scores",)
 SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
 SETTINGS += ("rerank_weight", "target_language", "document_language")
 SETTINGS += ("format", "split_long", "max_sentence_tokens", "repair")
-SETTINGS += ("unknown", *OF_WORDS)
+SETTINGS += ("unknown", "write_origins", *OF_WORDS)
 # What earlier versions did not record.
 NEW_SETTINGS = ("document_language", "output_dir's content", "repair")
 NEW_SETTINGS += ("rerank_by's content", "quality.json", "unknown", "memory")
+NEW_SETTINGS += ("write_origins",)
 
 
 def check_flags():
@@ -132,6 +135,8 @@ def check_flags():
         flags.refuse(
             FLAGS, _NOT_WITH_JSON, "cannot be combined with --format=jsonl"
         )
+    else:
+        flags.refuse(FLAGS, ["write_origins"], "needs `--format=jsonl`")
     if FLAGS.prefix_file == "-" and FLAGS.decode_from_file in (None, "-"):
         rule = "and the text must be two inputs, not standard input for both"
         way_out = "Name a file for one of them."
@@ -298,6 +303,18 @@ def make_extras(translator, quality=None):
         scores_words=FLAGS.write_word_scores,
         quality=quality,
     )
+
+
+def open_training_pairs(plan):
+    """Opens the pairs that --write_origins needs; None without the flag."""
+    if not FLAGS.write_origins:
+        return None
+    from keras_transformer.decoding.training_pairs import TrainingPairs
+
+    if not plan.runs:
+        rule = "needs a run with its data, not an exported model"
+        flags.refuse(FLAGS, ["write_origins"], rule)
+    return TrainingPairs.open(plan.runs[0])
 
 
 def open_output(plan, call, quality=None):

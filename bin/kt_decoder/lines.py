@@ -1,5 +1,6 @@
 """The lines that kt-decoder reads and writes, and the warnings about them."""
 
+import functools
 import json
 import sys
 
@@ -16,8 +17,10 @@ def read_json_lines(window):
     )
 
 
-def write_lines(lines, translations, num_hypotheses):
-    write = _write_json if FLAGS.format == "jsonl" else _write_columns
+def write_lines(lines, translations, num_hypotheses, training_pairs=None):
+    write = _write_columns
+    if FLAGS.format == "jsonl":
+        write = functools.partial(_write_json, training_pairs)
     return [
         write(line, translation, num_hypotheses) + "\n"
         for line, translation in zip(lines, translations)
@@ -93,13 +96,13 @@ def _refuse(constant):
     raise ValueError(f"{constant} is not JSON")
 
 
-def _write_json(line, translation, num_hypotheses):
+def _write_json(training_pairs, line, translation, num_hypotheses):
     """Returns the line of the output, a JSON object."""
     # It has the fields of the input's line except "text", the best hypothesis
     # with what is known of it, and several hypotheses as a list.
     value = json.loads(line)
     fields = value if isinstance(value, dict) else {}
-    fields.pop("text", None)
+    text = fields.pop("text", value)
     fields.update(_make_fields(translation.hypotheses[0]))
     if FLAGS.write_alignments:
         fields["alignments"] = translation.links.find_pairs()
@@ -112,6 +115,16 @@ def _write_json(line, translation, num_hypotheses):
         fields["memory"] = [
             {**pair._asdict(), "similarity": round(similarity, 4)}
             for pair, similarity in translation.matches
+        ]
+    if training_pairs:
+        origins = training_pairs.find(text, fields["translation"])
+        fields["origins"] = [
+            {
+                "source": pair.source,
+                "target": pair.target,
+                "similarity": round(similarity, 4),
+            }
+            for pair, similarity in origins
         ]
     if num_hypotheses > 1:
         best = translation.hypotheses[:num_hypotheses]

@@ -105,6 +105,15 @@ class HypothesesTest:
         expected = {"source": "q w e", "target": "Q W E", "origin": "Ann"}
         assert match == {**expected, "similarity": 1.0}
 
+    def test_origins_are_pairs_of_the_training_text(self, run_decoder):
+        flags = ["--format=jsonl", "--write_origins"]
+        ((line,),) = run_decoder('{"text": "a b c"}\n', *flags)
+        origins = json.loads(line)["origins"]
+        assert len(origins) == 5
+        for one in origins:
+            assert one["source"] == one["target"]
+            assert 0 < one["similarity"] <= 1
+
     def test_samples_follow_the_seed(self, run_quick_model):
         flags = ["--decode_hparams=temperature=3,num_hypotheses=4"]
         first = run_quick_model("a b c\n", *flags, "--random_seed=1")

@@ -83,6 +83,7 @@ WRONG_VALUES = {
         translate_attributes=maybe
         unknown=keep copy omit
         write_alignments=0.5
+        write_origins=5
         write_scores=yes
         write_word_scores=all
     """,

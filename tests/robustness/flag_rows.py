@@ -45,6 +45,11 @@ ROWS = [
         says="num_hypotheses=2",
     ),
     row("kt-decoder --output_dir={parser} --write_alignments", says="parsing"),
+    row("kt-decoder --output_dir={run} --write_origins", says="jsonl"),
+    row(
+        "kt-decoder --output_dir={ctranslate2} --format=jsonl --write_origins",
+        says="needs a run",
+    ),
     row("kt-decoder --output_dir={run},{run} --write_alignments", says="one"),
     row(
         "kt-decoder --output_dir={saved_model} --write_word_scores",

@@ -44,6 +44,7 @@ QUICK = {
     "texts": comparison_view.list_texts,
     "sentences": translation_view.divide,
     "correct": translation_view.correct,
+    "origins": translation_view.find_origins,
     "examples": translation_view.list_examples,
     "progress": training_view.show_progress,
 }

@@ -7,6 +7,7 @@ import typing
 
 from keras_transformer.decoding.loading import load_plan
 from keras_transformer.decoding.plan import plan_runs
+from keras_transformer.decoding.training_pairs import TrainingPairs
 from keras_transformer.errors import UserError
 from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.runs.data_record import list_language_codes
@@ -71,6 +72,7 @@ class Studio:
         ]
         self.job = Job()
         self.decoded = {}  # lists of outputs by run, step and split
+        self._training_pairs = {}  # by run
         self._models = collections.OrderedDict()
         self._frames = collections.OrderedDict()
 
@@ -91,6 +93,13 @@ class Studio:
         sides = [list_language_codes(self.runs[one]) for one in (0, run)]
         fits = sides[0] == sides[1] and not self.parses[run]
         return self._memory if fits else None
+
+    def get_training_pairs(self, run):
+        """Returns the `TrainingPairs` of a run, which must be here."""
+        if run not in self._training_pairs:
+            pairs = TrainingPairs.open(self.get_run(run))
+            self._training_pairs[run] = pairs
+        return self._training_pairs[run]
 
     def get_step(self, run, step=0):
         """Returns the step of a run's checkpoint, 0 for the first choice."""

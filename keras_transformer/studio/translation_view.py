@@ -7,6 +7,7 @@ from keras_transformer.decoding.engines.attention import WORD
 from keras_transformer.decoding.engines.attention import find_words
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.passages import divide_text
+from keras_transformer.decoding.training_pairs import NUM_PAIRS
 from keras_transformer.errors import UserError
 from keras_transformer.runs.data_record import list_language_codes
 from keras_transformer.studio.models import MAX_BEAM
@@ -107,6 +108,32 @@ def correct(studio, text: str, translation: str, run: int = 0):
     sides = (" ".join(side.split()) for side in (text, translation))
     memory.remember(*sides, origin="kt-studio")
     return {}
+
+
+def find_origins(studio, text: str, translation: str, run: int = 0):
+    """Finds the pairs that the words of a translation may come from.
+
+    Each of the `pairs`, at most five, has a `source`, a `target`, and whether
+    it `is_correction`. These come first, and then those of the training text,
+    if it is on this machine.
+    """
+    memory = studio.get_memory(run)
+    matches = memory.find_similar(text, NUM_PAIRS) if memory else []
+    try:
+        matches += studio.get_training_pairs(run).find(text, translation)
+    except UserError:
+        if not matches:
+            raise
+    return {
+        "pairs": [
+            {
+                "source": match.pair.source,
+                "target": match.pair.target,
+                "is_correction": bool(match.pair.time),
+            }
+            for match in matches[:NUM_PAIRS]
+        ]
+    }
 
 
 def rate_words(

@@ -227,6 +227,18 @@ class TranslateTest:
         assert page.locator(".correction").is_hidden()
         assert "a correction" in page.text_content(".below")
 
+    @pytest.mark.parametrize("width", [400, 1280])
+    def test_pairs_that_have_the_words_are_shown(self, visit, width):
+        page = visit("translate", viewport={"width": width, "height": 800})
+        page.click("text=Why?")
+        page.wait_for_selector(".origins mark", timeout=60_000)
+        assert page.locator(".origins li").count() == 5
+        marked = page.locator(".origins mark").all_text_contents()
+        assert set(marked) <= set(TEXT)
+        assert axe.Axe().run(page).violations_count == 0
+        page.click("text=Why?")
+        page.locator(".origins li").first.wait_for(state="detached")
+
     def test_the_words_can_be_selected(self, visit):
         page = visit("translate")
         page.hover(".output", position={"x": 2, "y": 35})

@@ -56,6 +56,26 @@ class TranslationTest:
         assert all(one["score"] < 0 for one in others)
         assert memory.find(TEXT).origin == "kt-studio"
 
+    def test_pairs_that_may_explain_a_translation_are_found(
+        self, translation_runs, parsing_run, tmp_path
+    ):
+        memory = TranslationMemory(tmp_path / "memory")
+        memory.remember(TEXT, "better text")
+        studio = Studio([translation_runs[0], parsing_run], memory=memory)
+        find = translation_view.find_origins
+        first, *others = find(studio, TEXT, "d c b a")["pairs"]
+        assert first == {
+            "source": TEXT,
+            "target": "better text",
+            "is_correction": True,
+        }
+        assert len(others) == 4
+        for each in others:
+            assert each["source"] == each["target"][::-1]
+            assert not each["is_correction"]
+        with pytest.raises(UserError, match="must be on this machine"):
+            find(studio, TEXT, "d c b a", run=1)
+
     def test_without_a_memory_no_correction_is_kept(
         self, translation_runs, parsing_run, tmp_path, studio
     ):

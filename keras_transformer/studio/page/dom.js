@@ -69,6 +69,16 @@ export function markDifferences(first, second) {
   return marked;
 }
 
+// Marks the words of a text that another text has, too.
+export function markShared(text, other) {
+  const segmenter = new Intl.Segmenter([], {granularity: "word"});
+  const divide = (whole) => [...segmenter.segment(whole)];
+  const lower = ({segment}) => segment.toLowerCase();
+  const known = new Set(divide(other).map(lower));
+  return divide(text).map((part) => part.isWordLike && known.has(lower(part))
+    ? make("mark", {}, part.segment) : part.segment);
+}
+
 // A part of a text by places of the server, which counts an emoji as one
 // character, while JavaScript counts two.
 export const cut = (text, start, stop) =>

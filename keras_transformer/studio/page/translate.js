@@ -1,6 +1,6 @@
 // Translates while the sentence is typed.
 
-import {ask, cut, make, round} from "./dom.js";
+import {ask, cut, make, markShared, round} from "./dom.js";
 import {closeMenu, makeWord} from "./menu.js";
 
 export const title = "Translate";
@@ -28,6 +28,8 @@ export function open(context) {
   const free = makeButton("Translate freely again", () => restart());
   const copies = makeButton("Copy", () => copy());
   const corrects = makeButton("Correct", () => edit());
+  const explains = makeButton("Why?", () =>
+    take({why: state.options.why ? null : 1}));
   const correction = make("textarea", {class: "correction", hidden: true,
     rows: 2, dir: "auto", "aria-label": "Correct translation, kept by Enter",
     onkeydown: (event) => {
@@ -42,8 +44,10 @@ export function open(context) {
     title: "log-probability divided by the length penalty"});
   const others = make("ul", {class: "others",
     "aria-label": "Other translations"});
+  const origins = make("ul", {class: "origins",
+    "aria-label": "Pairs that the words may come from"});
   root.append(output, make("div", {class: "below"}, legend, hint, score, copies,
-    corrects, free), correction, others);
+    corrects, explains, free), correction, origins, others);
   const answers = new Map();
   let sentences = [];  // each has its text, prefix, hypotheses and words
   let turn = 0;
@@ -64,6 +68,7 @@ export function open(context) {
     closeMenu();
     output.classList.add("waiting");
     correction.hidden = true;
+    origins.replaceChildren();
     const texts = context.sentences;
     sentences = texts.map((text, i) => ({text, hypotheses: [], words: null,
       prefix: state.options[`fixed${i + 1}`] ?? ""}));
@@ -76,6 +81,8 @@ export function open(context) {
     }
     output.classList.remove("waiting");
     show();
+    if (state.options.why) await explain();
+    if (mine !== turn) return;
     // The next translation does not wait for shades that nobody would see.
     await new Promise((resolve) => setTimeout(resolve, PAUSE));
     for (const [i, one] of sentences.entries()) {
@@ -106,7 +113,7 @@ export function open(context) {
     output.replaceChildren(...join(state.parts, (i) =>
       sentences[i]?.words ?? [texts[i] ?? ""]));
     const isEmpty = !texts.some(Boolean);
-    hint.hidden = legend.hidden = copies.hidden = isEmpty;
+    hint.hidden = legend.hidden = copies.hidden = explains.hidden = isEmpty;
     corrects.hidden = isEmpty || !state.runs[state.run].has_memory;
     free.hidden = !sentences.some((one) => one.prefix);
     const best = chosen(number);
@@ -120,6 +127,22 @@ export function open(context) {
       isCorrection(one) ? make("small", {}, "a correction")
         : make("small", {title: score.title}, round(one.score)))))
       .filter(Boolean));
+  }
+
+  // Shows pairs that have the words of the sentence, and marks these.
+  async function explain() {
+    const {text} = sentences[context.number] ?? {};
+    const translation = chosen(context.number)?.text;
+    if (!translation) return;
+    const mine = turn;
+    const results = await context.work(
+      ask("origins", {run: state.run, text, translation}));
+    if (!results || mine !== turn) return;
+    origins.replaceChildren(...results.pairs.map((pair) => make("li", {},
+      make("p", {dir: "auto"}, ...markShared(pair.source, text)),
+      make("p", {dir: "auto"}, ...markShared(pair.target, translation)),
+      pair.is_correction ? make("small", {}, "a correction") : null)));
+    if (!results.pairs.length) context.say("No pair has any of these words.");
   }
 
   const take = (options) => context.change(options, true);

@@ -19,7 +19,8 @@ REASONS = {
     "low_score": "has a translation with an unusually low score",
     "repaired": "is translated by another search, since the first translation "
     "was doubtful",
-    "copied": "has no words and is copied, since its translation was doubtful",
+    "copied": "is copied, since it has no words that the model knows well and "
+    "its translation was doubtful",
 }
 # Another search may find a translation without these.
 FAULTS = ("loop", "much_longer", "much_shorter", "uncovered", "low_score")
@@ -64,7 +65,7 @@ def find_alarms(source, translation):
     """
     if not source.strip():
         return []
-    source_length, length = map(_measure, (source, translation))
+    source_length, length = map(measure_length, (source, translation))
     is_missing = any(map(str.isalnum, source)) and not translation.strip()
     is_raised = {
         "loop": _has_loop(source, translation, _find_words, *WORD_LOOP)
@@ -79,7 +80,7 @@ def find_alarms(source, translation):
 
 def is_short(source, translation):
     """Returns whether a translation is so short that it may lack something."""
-    return _measure(source) > SHORT_FACTOR * _measure(translation)
+    return measure_length(source) > SHORT_FACTOR * measure_length(translation)
 
 
 def leaves_out(links):
@@ -128,5 +129,6 @@ def _find_words(text):
     return _WORD.findall(text.casefold())
 
 
-def _measure(text):
+def measure_length(text):
+    """Returns the number of characters; one of Chinese or Japanese is three."""
     return len(text) + 2 * len(_DENSE.findall(text))

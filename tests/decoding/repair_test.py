@@ -13,6 +13,7 @@ from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.repair import WAY
 from keras_transformer.decoding.repair import has_words
+from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translator import Translator
 
@@ -124,6 +125,16 @@ class RepairTest:
         before = translate(translator, TEXTS, NO_REPAIR, **options)
         assert before[0].warnings == ["reached_limit"]
         assert translate(translator, TEXTS, **options) == before
+
+    def test_what_is_spelled_in_short_subwords_is_copied_if_nothing_helps(
+        self, translator
+    ):
+        texts = ["zqx jvk", "a dog runs over the street", "<fr> zqx", "qzx"]
+        options = {"extra_length": 0, "glossary": Glossary({"qzx": "dog"})}
+        found = translate(translator, texts, **options)
+        is_copied = [one.warnings == ["copied"] for one in found]
+        assert is_copied == [True, False, False, False]
+        assert found[0].hypotheses[0].text == texts[0]
 
     def test_samples_are_not_searched_again(self, translator):
         options = {"temperature": 0.1, "num_hypotheses": 2}

@@ -208,6 +208,19 @@ class Model {
     return vector;
   }
 
+  // Attends from each vector. `findMemory` returns the keys and values for the
+  // one of a number. Their positions are these numbers unless all have one.
+  attendAll(x, name, findMemory, position) {
+    const queries = this.projectRows(x, `${name}/query`);
+    const heads = queries.map((query, number) => this.attend(
+      query, ...findMemory(number), name, position ?? number));
+    return this.project(join(heads), `${name}/output`);
+  }
+
+  projectMemory(x, name) {
+    return ["key", "value"].map((part) => this.projectRows(x, `${name}/${part}`));
+  }
+
   // Returns the keys and values of a source in each layer of the decoder.
   encode(ids) {
     const {num_layers: depth, num_decoder_layers: decoderDepth} = this.config;
@@ -216,20 +229,14 @@ class Model {
       const name = `encoder/layer_${layer}`;
       const attention = `${name}/self_attention`;
       x = this.residual(x, attention, (inputs) => {
-        const [queries, keys, values] = ["query", "key", "value"].map(
-          (part) => this.projectRows(inputs, `${attention}/${part}`));
-        const heads = queries.map((query, position) =>
-          this.attend(query, keys, values, attention, position));
-        return this.project(join(heads), `${attention}/output`);
+        const memory = this.projectMemory(inputs, attention);
+        return this.attendAll(inputs, attention, () => memory);
       });
       x = this.feedForward(x, `${name}/feed_forward`);
     }
     if (this.config.norm === "pre") x = this.normalise(x, "encoder/final_norm");
-    return Array.from({length: decoderDepth}, (_, layer) => {
-      const name = `decoder/layer_${layer}/cross_attention`;
-      return ["key", "value"].map(
-        (part) => this.projectRows(x, `${name}/${part}`));
-    });
+    return Array.from({length: decoderDepth}, (_, layer) =>
+      this.projectMemory(x, `decoder/layer_${layer}/cross_attention`));
   }
 
   // Computes the logits after each row, whose ids end in the last one read.
@@ -241,22 +248,17 @@ class Model {
     let x = this.embed(ids, "embedding/embeddings", "target", position);
     memory.forEach((source, layer) => {
       const name = `decoder/layer_${layer}`;
-      for (const kind of ["self_attention", "cross_attention"]) {
-        const attention = `${name}/${kind}`;
-        const isSelf = kind === "self_attention";
-        x = this.residual(x, attention, (inputs) => {
-          const queries = this.projectRows(inputs, `${attention}/query`);
-          const added = isSelf ? ["key", "value"].map(
-            (part) => this.projectRows(inputs, `${attention}/${part}`)) : [];
-          const heads = queries.map((query, number) => {
-            const {past} = rows[number];
-            added.forEach((all, part) => past[layer][part].push(all[number]));
-            const [keys, values] = isSelf ? past[layer] : source;
-            return this.attend(query, keys, values, attention, position);
-          });
-          return this.project(join(heads), `${attention}/output`);
-        });
-      }
+      const [self, cross] = [`${name}/self_attention`, `${name}/cross_attention`];
+      x = this.residual(x, self, (inputs) => {
+        const added = this.projectMemory(inputs, self);
+        return this.attendAll(inputs, self, (number) => {
+          const past = rows[number].past[layer];
+          past.forEach((list, part) => list.push(added[part][number]));
+          return past;
+        }, position);
+      });
+      x = this.residual(x, cross, (inputs) =>
+        this.attendAll(inputs, cross, () => source, position));
       x = this.feedForward(x, `${name}/feed_forward`);
     });
     if (this.config.norm === "pre") x = this.normalise(x, "decoder/final_norm");
@@ -270,13 +272,12 @@ class Model {
 
   // Finds the translation with the highest probability, divided by the length
   // penalty: section 6.1, and `search/beam_search.py`, line by line.
-  search(source, beamSize, {alpha, extra_length: extra, min_length: minimum}) {
-    const memory = this.encode(source);
-    const limit = source.length + extra;
+  search(memory, limit, beamSize, {alpha, min_length: minimum},
+    start = this.begin(memory)) {
     const penalty = (length) => ((5 + length) / 6) ** alpha;
     const numCandidates = beamSize === 1 ? 1 : 2 * beamSize;
-    let [alive, best] = [[this.begin(memory)], {score: -Infinity}];
-    for (let length = 1; alive.length
+    let [alive, best] = [[start], {score: -Infinity}];
+    for (let length = start.ids.length + 1; alive.length
         && alive[0].logProb / penalty(limit) > best.score; length += 1) {
       const candidates = [];
       this.step(alive, memory).forEach((logits, number) => {
@@ -299,32 +300,26 @@ class Model {
     return best;
   }
 
+  translate(source, beamSize, options) {
+    const limit = source.length + options.extra_length;
+    return this.search(this.encode(source), limit, beamSize, options);
+  }
+
   // Finds the likeliest ids after a prefix, and how each goes on greedily.
-  findOthers(source, prefix, number, {extra_length: extra}) {
+  findOthers(source, prefix, number, options) {
     const memory = this.encode(source);
-    const limit = Math.max(source.length, prefix.length + 1) + extra;
+    const limit = Math.max(source.length, prefix.length + 1)
+      + options.extra_length;
     let row = this.begin(memory);
     let logits;
     for (const id of [...prefix, null]) {
       [logits] = this.step([row], memory);
-      const logProb = logits[id] - logSumExp(logits);
-      if (id !== null) row = extend(row, id, logProb);
+      if (id !== null) row = extend(row, id, logits[id] - logSumExp(logits));
     }
     const total = logSumExp(logits);
-    const rows = findLargest(logits, number, [PAD, UNKNOWN, END]).map(
-      (id) => copyPast(extend(row, id, logits[id] - total)));
-    let open = rows;
-    while (open.length) {
-      const results = this.step(open, memory);
-      open.forEach((one, place) => {
-        const id = one.ids.length + 1 >= limit ? END
-          : findLargest(results[place], 1, [PAD, UNKNOWN])[0];
-        const logProb = results[place][id] - logSumExp(results[place]);
-        Object.assign(one, extend(one, id, logProb));
-      });
-      open = open.filter((one) => one.ids.at(-1) !== END);
-    }
-    return rows;
+    return findLargest(logits, number, [PAD, UNKNOWN, END]).map((id) =>
+      this.search(memory, limit, 1, options,
+        copyPast(extend(row, id, logits[id] - total))));
   }
 }
 

@@ -112,21 +112,18 @@ class Tokenizer {
 
   segment(text) {
     if (this.kind === "words") return text.match(/\u2581[^\u2581]*/gu) ?? [];
-    const symbols = [];
-    const frozen = new Set();
-    this.divide(text).forEach((part, number) => {
-      if (number % 2) frozen.add(symbols.push(part) - 1);
-      else symbols.push(...part);
-    });
+    const symbols = this.divide(text).flatMap((part, number) =>
+      number % 2 ? [part] : [...part]);
     if (this.kind === "characters") return symbols;
     // Byte-pair encoding: the pair with the best score is joined first.
+    const isFixed = (one) => this.types[this.ids.get(one)] === USER_DEFINED;
     const rate = (i) => {
-      if (i < 0 || i + 1 >= symbols.length) return -Infinity;
-      const id = this.ids.get(symbols[i] + symbols[i + 1]);
-      return id === undefined ? -Infinity : this.scores[id];
+      const pair = symbols.slice(i, i + 2);
+      const id = this.ids.get(pair.join(""));
+      return pair.length < 2 || id === undefined || pair.some(isFixed)
+        ? -Infinity : this.scores[id];
     };
-    const rates = symbols.map((_, i) =>
-      frozen.has(i) || frozen.has(i + 1) ? -Infinity : rate(i));
+    const rates = symbols.map((_, i) => rate(i));
     for (;;) {
       let best = -1;
       for (let i = 0; i < rates.length; i += 1) {
@@ -135,11 +132,8 @@ class Tokenizer {
       if (best < 0) return symbols;
       symbols.splice(best, 2, symbols[best] + symbols[best + 1]);
       rates.splice(best, 1);
-      const isFree = (i) => !this.symbols
-        || this.types[this.ids.get(symbols[i])] !== USER_DEFINED;
-      for (const i of [best - 1, best]) {
-        if (i >= 0) rates[i] = isFree(i) && isFree(i + 1) ? rate(i) : -Infinity;
-      }
+      if (best > 0) rates[best - 1] = rate(best - 1);
+      rates[best] = rate(best);
     }
   }
 

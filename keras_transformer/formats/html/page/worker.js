@@ -96,7 +96,7 @@ const METHODS = {
     const {body, end} = divideEnd(text);
     const ids = encode(body);
     const best = ids.length < 2 ? {ids: [END], logProbs: []}
-      : model.search(ids, beamSize, options);
+      : model.translate(ids, beamSize, options);
     return show(best, body, end);
   },
   findOthers(text, prefix, number) {

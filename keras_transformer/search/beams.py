@@ -138,17 +138,14 @@ def exclude_repetitions(logits, sequences, position, size):
 
 
 def make_sampler(options, seeds, forbidden=()):
-    """Makes the function with which `beam_search` draws extensions, or None.
+    """Makes the function with which `beam_search` draws extensions.
 
     A draw depends only on the sentence's seed, int32 of shape `(batch,)`, the
     number of the sample and the position, not on the rest of the batch. The
     ids in `forbidden` are never drawn. The function takes float32 logits
     `(batch, samples, vocab_size)`, the position, and the indices `(batch,)` of
     the sentences' seeds. It returns int32 `(batch, samples)`.
-    Nothing is drawn at a temperature of 0.
     """
-    if not options.temperature:
-        return None
 
     def draw(logits, position, rows):
         ids = None

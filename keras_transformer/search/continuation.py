@@ -111,6 +111,8 @@ def generate(
 
 def _make_sampler(options, seed, num_rows):
     errors.check_seed(seed)
+    if not options.temperature:
+        return None
     # The seed of a row does not depend on the number of rows.
     generator = np.random.default_rng(seed)
     seeds = generator.integers(2**31, size=num_rows, dtype="int32")

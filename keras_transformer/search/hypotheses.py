@@ -46,8 +46,8 @@ def find_hypotheses(
     # A constraint excludes these ids itself, and may give one a meaning.
     forbidden = () if constraint else NEVER_WRITTEN
     beam_size = options.num_beams
-    sampler = make_sampler(options, seeds, forbidden)
-    lexical = constrain_to_terms(terms, vocabulary)
+    sampler = options.temperature and make_sampler(options, seeds, forbidden)
+    lexical = terms is not None and constrain_to_terms(terms, vocabulary)
     encoded, padding_mask = model.encode(inputs)
     with _cast_weights_once(model):
         step = model.decode_step

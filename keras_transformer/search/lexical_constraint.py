@@ -117,9 +117,7 @@ class LexicalConstraint:
 
 
 def constrain_to_terms(terms, vocabulary):
-    """Returns the `LexicalConstraint` to terms, or None if there are none."""
-    if terms is None:
-        return None
+    """Returns the `LexicalConstraint` to terms of a `Subwords`."""
     return LexicalConstraint(terms, *find_word_boundaries(vocabulary))
 
 

@@ -24,7 +24,8 @@ Input and output:
     standard input. Default: standard input.
   decode_to_file (path): File to write the translations to, one line for each
     line of the input. Default: standard output.
-  resume (switch): Go on with the output of an earlier call that stopped early.
+  resume (switch, needs decode_to_file): Go on with the output of an earlier
+    call that stopped early.
   decode_interactive (switch): Translate each line that you type.
   target_language (text): Tag of the language to translate into, such as fr,
     which kt-datagen put before its sources. Default: no tag.
@@ -62,17 +63,18 @@ Input and output:
 Documents:
   document (switch): Translate a whole document: its sentences are translated,
     and its paragraphs and markup are kept.
-  document_format ({"|".join(FORMATS)}): Format of the document: text, markdown,
-    html, srt or vtt. Default: by the suffix of decode_from_file, else text.
+  document_format ({"|".join(FORMATS)}, needs document): Format of the document:
+    text, markdown, html, srt or vtt. Default: by the suffix of
+    decode_from_file, else text.
   document_language (text, default en): Code of the language of a document or
     JSON lines, which decides where sentences end.
-  translate_attributes (switch, default true): Whether to translate texts inside
-    the markup of a document: descriptions of images, titles, labels and the
-    description of the page.
-  max_sentence_tokens (count): Number of tokens above which a sentence of a
-    document, or a line with split_long, is translated in parts. Default: the
-    length of the longest sentences in the run's training, and 256 for an
-    export.
+  translate_attributes (switch, default true, needs document): Whether to
+    translate texts inside the markup of a document: descriptions of images,
+    titles, labels and the description of the page.
+  max_sentence_tokens (count, needs document or split_long): Number of tokens
+    above which a sentence of a document, or a line with split_long, is
+    translated in parts. Default: the length of the longest sentences in the
+    run's training, and 256 for an export.
 Decoding:
   beam_size
   alpha
@@ -141,16 +143,6 @@ def check_flags():
         rule = "and the text must be two inputs, not standard input for both"
         way_out = "Name a file for one of them."
         flags.refuse(FLAGS, ["prefix_file"], rule, way_out)
-    if not FLAGS.document:
-        names = ["document_format", "translate_attributes"]
-        flags.refuse(FLAGS, names, "needs `--document`")
-        if not FLAGS.split_long:
-            rule = "needs `--document` or `--split_long`"
-            flags.refuse(FLAGS, ["max_sentence_tokens"], rule)
-    if not FLAGS.decode_to_file:
-        rule = "needs `--decode_to_file`"
-        way_out = "Name the output of the earlier call."
-        flags.refuse(FLAGS, ["resume"], rule, way_out)
     check_outputs(FLAGS, ["decode_to_file"], _INPUTS)
 
 

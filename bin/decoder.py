@@ -49,18 +49,11 @@ or, with --tokenized, words separated by spaces.
 """
 
 import contextlib
-import sys
 
 from keras_transformer.bin.kt_decoder import decoder_model
 from keras_transformer.bin.kt_decoder.decoder_model import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_model import check_flags
-from keras_transformer.bin.kt_decoder.lines import read_json_lines
-from keras_transformer.bin.kt_decoder.lines import report_warnings
-from keras_transformer.bin.kt_decoder.lines import write_lines
 from keras_transformer.bin.shared import command
-from keras_transformer.bin.shared import text_io
-from keras_transformer.data.text import text_files
-from keras_transformer.errors import UserError
 from keras_transformer.files.progress import Progress
 
 WITH_WARNINGS = 3  # exit status
@@ -68,36 +61,39 @@ WITH_WARNINGS = 3  # exit status
 
 def main(argv):
     check_flags()
-    plan, call, changes = decoder_model.plan_decoding()
-    if FLAGS.document:
-        from keras_transformer.bin.kt_decoder import document_decoder
-
-        has_warnings = document_decoder.decode_document(plan, call)
-        return WITH_WARNINGS if has_warnings else 0
-    if FLAGS.score_file:
-        return _score(plan, changes)
+    plan, call = decoder_model.plan_decoding()
+    # Imported here because they import NumPy, which would slow --help down.
+    from keras_transformer.bin.kt_decoder import text_formats
     from keras_transformer.decoding.passages import Passages
     from keras_transformer.decoding.preparation import read_windows
 
+    if FLAGS.score_file:
+        return _score(plan, call)
+    if FLAGS.document:
+        has_warnings = text_formats.decode_document(plan, call)
+        return WITH_WARNINGS if has_warnings else 0
     is_json = FLAGS.format == "jsonl"
     language = FLAGS.document_language
-    num_hypotheses = changes.get("num_hypotheses") or 1
+    num_hypotheses = call.get("num_hypotheses") or 1
     # A parser takes all sentences of a text.
     is_divided = is_json and not plan.linearization
     quality = None
-    if is_json and not FLAGS.rerank_by and not changes.get("mbr_samples"):
+    if is_json and not FLAGS.rerank_by and not call.get("mbr_samples"):
         quality = plan.read_quality()  # it fits no other scores
     training_pairs = decoder_model.open_training_pairs(plan)
-    text, prefixes, num_lines = _open_text(plan.checker, is_divided)
+    text, prefixes, num_lines = text_formats.open_text(plan.checker, is_divided)
     with decoder_model.open_output(plan, call, quality) as output:
         lines = output.skip("decode_from_file", text)
         prefixes = prefixes and output.skip("prefix_file", prefixes)
-        translator = decoder_model.load_model(plan, changes)
+        translator = decoder_model.load_model(plan)
+        decoder_model.report_settings(plan)
         extras = decoder_model.make_extras(translator, quality)
         size = 1 if FLAGS.decode_interactive else None
         with _show_progress(num_lines, output) as progress:
             for window in read_windows(lines, prefixes, output.num_lines, size):
-                texts = read_json_lines(window) if is_json else window
+                texts = window
+                if is_json:
+                    texts = text_formats.read_json_lines(window)
                 passages = is_divided and Passages(texts, language)
                 translations = translator.translate_window(
                     passages.window if passages else texts,
@@ -108,11 +104,11 @@ def main(argv):
                 )
                 if passages:
                     translations = passages.join(translations)
-                output.num_alarms += report_warnings(
+                output.num_alarms += text_formats.report_warnings(
                     texts, translations, translator, extras
                 )
                 output.writelines(
-                    write_lines(
+                    text_formats.write_lines(
                         window.texts,
                         translations,
                         num_hypotheses,
@@ -124,53 +120,6 @@ def main(argv):
     return WITH_WARNINGS if output.num_alarms else 0
 
 
-def _open_text(checker, is_divided):
-    """Checks the text and the prefixes of translations, and opens both.
-
-    Returns the two, of which the prefixes may be None, and the number of
-    sentences if it is known.
-    """
-    from keras_transformer.decoding.preparation import read_windows
-
-    if FLAGS.decode_interactive:
-        return _ask_for_lines(), None, None
-    path, prefix_path = FLAGS.decode_from_file, FLAGS.prefix_file
-    text = text_io.open_text(path)
-    prefixes = prefix_path and text_io.open_text(prefix_path)
-    num_lines = num_prefixes = None
-    # What is not a regular file can be read only once.
-    if text_io.is_file(path):
-        num_lines = 0
-        for window in read_windows(text_io.open_text(path)):
-            num_lines += len(window.texts)
-            if FLAGS.format == "jsonl":
-                read_json_lines(window)  # checks them
-    if text_io.is_file(prefix_path):
-        lines = text_io.open_text(prefix_path)
-        if checker:
-            num_prefixes = checker.check_lengths(lines, prefix_path)
-        else:
-            num_prefixes = sum(1 for _ in lines)
-    if None not in (num_lines, num_prefixes) and num_prefixes != num_lines:
-        raise UserError(
-            "`--prefix_file` must have a line for each line of the input. "
-            f"Received: {prefix_path} with {num_prefixes:,} lines, for "
-            f"{num_lines:,}. Leave a line empty if its translation may begin "
-            "in any way."
-        )
-    # A text that is divided has an unknown number of sentences.
-    return text, prefixes, None if is_divided else num_lines
-
-
-def _ask_for_lines():
-    prompt = "> " if sys.stdin.isatty() else ""
-    print("Type one sentence per line; Control-D ends.", file=sys.stderr)
-    print(prompt, end="", file=sys.stderr, flush=True)
-    for line in text_io.open_text():
-        yield line
-        print(prompt, end="", file=sys.stderr, flush=True)
-
-
 def _show_progress(num_lines, output):
     if FLAGS.decode_interactive:
         return contextlib.nullcontext()
@@ -179,18 +128,19 @@ def _show_progress(num_lines, output):
     return Progress("sentences", num_lines, results=output)
 
 
-def _score(plan, changes):
+def _score(plan, call):
+    from keras_transformer.bin.kt_decoder import text_formats
     from keras_transformer.decoding.preparation import read_windows
 
-    alpha = changes.get("alpha")
+    alpha = call.get("alpha")
     # Read to the end first, so a faulty line fails before the model loads.
-    pairs = list(_read_pairs(FLAGS.score_file))
+    pairs = list(text_formats.read_pairs(FLAGS.score_file))
     model = plan.checker or decoder_model.load_model(plan)
     model.check_lengths((text for text, _ in pairs), FLAGS.score_file)
     model.check_lengths(
         (text for _, text in pairs), FLAGS.score_file, of_targets=True
     )
-    with decoder_model.open_output(plan, changes) as output:
+    with decoder_model.open_output(plan, call) as output:
         lines = output.skip("score_file", map("\t".join, pairs))
         if plan.checker:
             model = decoder_model.load_model(plan)
@@ -204,20 +154,6 @@ def _score(plan, changes):
                     score_file=window.texts,
                 )
                 progress.add(len(scores))
-
-
-def _read_pairs(path):
-    for number, line in enumerate(text_files.read_lines(path), 1):
-        source, tab, target = line.partition("\t")
-        # A second tab means that the line has more than a pair, say a score.
-        if not tab or "\t" in target:
-            num_tabs = line.count("\t")
-            raise UserError(
-                "`--score_file` must have a source, a tab and a translation on "
-                f"each line. Received: {path}, line {number} with {num_tabs} "
-                "tabs. Correct the line."
-            )
-        yield source, target
 
 
 run = command.make_script(main, FLAGS)

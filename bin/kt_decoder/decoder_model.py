@@ -41,8 +41,9 @@ Input and output:
   write_alignments (switch): Write a tab and the word alignment after each
     translation, such as 0-0 2-1: source word 2 is linked to target word 1. In
     JSON lines it is the field alignments.
-  write_origins (switch): In JSON lines, write the field origins: five pairs of
-    the training text that may have taught the words of the translation.
+  write_origins (switch, needs format=jsonl): In JSON lines, write the field
+    origins: five pairs of the training text that may have taught the words of
+    the translation.
   write_word_scores (switch): Write a tab and the log-probability of each word
     after each translation. In JSON lines it is the field word_scores.
   prefix_file (path): File with the beginning of each translation, one line for
@@ -99,23 +100,20 @@ OF_WORDS = ("write_alignments", "write_word_scores")
 # Input files, which the output must not replace.
 _INPUTS = ("decode_from_file", "prefix_file", "score_file")
 _INPUTS += ("glossary", "memory", "protected_patterns")
-# The flags that exclude others.
-_KEEPS = "protect protected_patterns unknown"
-_OF_WORDS_EXCLUDES = f"decode_interactive score_file split_long {_KEEPS}"
-_PROTECT_EXCLUDES = "score_file prefix_file rerank_by split_long"
-_PROTECT_EXCLUDES += " target_language"
-_EXCLUDES = {
+# Each of the first flags excludes each of the others.
+_EXCLUSIONS = {
     "decode_interactive": "decode_from_file decode_to_file prefix_file "
     "score_file",
     "score_file": "decode_from_file prefix_file glossary memory",
-    **dict.fromkeys(OF_WORDS, _OF_WORDS_EXCLUDES),
-    **dict.fromkeys(_KEEPS.split(), _PROTECT_EXCLUDES),
+    "write_alignments write_word_scores": "decode_interactive score_file "
+    "split_long protect protected_patterns unknown",
+    "protect protected_patterns unknown": "score_file prefix_file rerank_by "
+    "split_long target_language",
     "document": "decode_interactive prefix_file resume score_file split_long "
     "tokenized write_scores write_alignments write_word_scores",
     "split_long": "decode_interactive prefix_file score_file tokenized",
 }
-_NOT_WITH_JSON = ("decode_interactive", "document", "score_file")
-_NOT_WITH_JSON += ("write_scores",)
+_NOT_WITH_JSON = "decode_interactive document score_file write_scores"
 # Flags that the output depends on, apart from the text and the options.
 SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
 SETTINGS += ("rerank_weight", "target_language", "document_language")
@@ -131,14 +129,12 @@ def check_flags():
     """Checks the flags that need no model."""
     flags.require(FLAGS, "output_dir")
     flags.require_given(FLAGS, "memory")
-    for name, others in _EXCLUDES.items():
-        flags.exclude(FLAGS, name, *others.split())
+    for names, others in _EXCLUSIONS.items():
+        for name in names.split():
+            flags.exclude(FLAGS, name, *others.split())
     if FLAGS.format == "jsonl":
-        flags.refuse(
-            FLAGS, _NOT_WITH_JSON, "cannot be combined with --format=jsonl"
-        )
-    else:
-        flags.refuse(FLAGS, ["write_origins"], "needs `--format=jsonl`")
+        rule = "cannot be combined with --format=jsonl"
+        flags.refuse(FLAGS, _NOT_WITH_JSON.split(), rule)
     if FLAGS.prefix_file == "-" and FLAGS.decode_from_file in (None, "-"):
         rule = "and the text must be two inputs, not standard input for both"
         way_out = "Name a file for one of them."
@@ -149,8 +145,7 @@ def check_flags():
 def plan_decoding():
     """Returns the `Plan` of the model, and the arguments of its calls.
 
-    The last result is those of the arguments that are decoding options. Loading
-    takes seconds, and a faulty run or option fails without it.
+    Loading takes seconds, and a faulty run or option fails without it.
     """
     from keras_transformer.decoding.engines.engine import check_capabilities
     from keras_transformer.decoding.plan import plan_model
@@ -167,7 +162,7 @@ def plan_decoding():
     num_hypotheses = changes.get("num_hypotheses", 1)
     if num_hypotheses > 1:
         rule = f"cannot be combined with num_hypotheses={num_hypotheses}"
-        flags.refuse(FLAGS, OF_WORDS, rule)
+        flags.refuse(FLAGS, (*OF_WORDS, "document"), rule)
     plan = plan_model(
         directories(FLAGS.output_dir),
         FLAGS.checkpoint_step,
@@ -196,8 +191,7 @@ def plan_decoding():
     options = plan.change_options(**changes)
     if plan.checker:
         plan.checker.check_call(Call(options, **constraints))
-    call = {"seed": FLAGS.random_seed, **constraints, **changes}
-    return plan, call, changes
+    return plan, {"seed": FLAGS.random_seed, **constraints, **changes}
 
 
 def _read_constraints():
@@ -217,7 +211,7 @@ def _read_constraints():
     return constraints
 
 
-def _report_settings(plan, changes):
+def report_settings(plan):
     """Warns of a reranker of the same direction, and reports a wider beam."""
     # The data of some problems hold both directions, or tell them by tags.
     problems = {
@@ -236,6 +230,7 @@ def _report_settings(plan, changes):
                 f"--problem={run.problem_name}_rev.",
                 file=sys.stderr,
             )
+    changes = decode_changes(FLAGS)
     options, width = plan.change_options(**changes), plan.options.beam_size
     is_wider = "beam_size" not in changes and options.beam_size > width
     if is_wider and not options.is_random:
@@ -247,11 +242,8 @@ def _report_settings(plan, changes):
         )
 
 
-def load_model(plan, changes=None):
-    """Loads what `plan_decoding` has planned, and the backend that it needs.
-
-    With decoding options, it reports what they lead to.
-    """
+def load_model(plan):
+    """Loads what `plan_decoding` has planned, and the backend that it needs."""
     from keras_transformer.decoding.loading import load_plan
 
     if plan.engine == "saved_model":
@@ -272,10 +264,7 @@ def load_model(plan, changes=None):
         # A single sentence is faster when one batch uses all cores.
         if not FLAGS.decode_interactive:
             batching.give_each_a_core()
-    translator = load_plan(plan)
-    if changes is not None:
-        _report_settings(plan, changes)
-    return translator
+    return load_plan(plan)
 
 
 def make_extras(translator, quality=None):
@@ -313,48 +302,36 @@ def open_output(plan, call, quality=None):
     """Opens the output, before the model: a faulty path fails at once."""
     if not FLAGS.decode_to_file:
         return StandardOutput()
-    settings = _list_settings(plan, quality, **call)
+    glossary, protect = call.get("glossary"), call.get("protect")
+    # All that the output depends on, except the text.
+    settings = {
+        **_describe_models(plan, "output_dir", "checkpoint_step"),
+        **_describe_models(plan.reverse, "rerank_by", "rerank_step"),
+        "quality.json": quality and quality.sha256,
+        "engine": None if plan.format else plan.engine,
+        "glossary": glossary and glossary.sha256,
+        "protect": protect and "\n".join(protect.patterns),
+        "memory": plan.memory and plan.memory.count(),
+        "prefix_file": bool(FLAGS.prefix_file),
+        "score_file": bool(FLAGS.score_file),
+        **{name: FLAGS[name].value for name in SETTINGS},
+        **decode_changes(FLAGS),
+    }
     path = FLAGS.decode_to_file
     return open_resumable(path, settings, FLAGS.resume, NEW_SETTINGS)
 
 
-def _list_settings(
-    plan, quality, seed=None, glossary=None, protect=None, **changes
-):
-    """Returns all that the output depends on, except the text."""
-    # Models are recorded by their content, because checkpoints may be averaged
-    # again under the same name and step.
-    reverse = plan.reverse
-    return {
-        "output_dir": _find_models("output_dir"),
-        "checkpoint_step": _join_steps(plan.steps),
-        "output_dir's content": plan.hash_content(),
-        "quality.json": quality and quality.sha256,
-        "rerank_by": _find_models("rerank_by"),
-        "rerank_step": reverse and _join_steps(reverse.steps),
-        "rerank_by's content": reverse and reverse.hash_content(),
-        "engine": None if plan.format else plan.engine,
-        "prefix_file": bool(FLAGS.prefix_file),
-        "score_file": bool(FLAGS.score_file),
-        "glossary": glossary and glossary.sha256,
-        "protect": protect and "\n".join(protect.patterns),
-        "memory": plan.memory and plan.memory.count(),
-        **{name: FLAGS[name].value for name in SETTINGS},
-        **changes,
-    }
-
-
-def _find_models(name):
+def _describe_models(plan, name, name_of_step):
+    """Returns what identifies the models of a plan, or nothing without one."""
     from keras_transformer.formats.exported import find_newest_version
 
-    if not FLAGS[name].value:
-        return None
-    paths = map(find_newest_version, directories(FLAGS[name].value))
-    models = ",".join(map(os.path.realpath, paths))
-    return models.encode(errors="backslashreplace").decode()
-
-
-def _join_steps(steps):
-    if len(steps) > 1:
-        return ",".join(map(str, steps))
-    return steps[0] if steps else None
+    if not plan:
+        return {}
+    paths = map(os.path.realpath, map(find_newest_version, plan.paths))
+    step, *others = plan.steps or [None]
+    return {
+        name: ",".join(paths).encode(errors="backslashreplace").decode(),
+        name_of_step: ",".join(map(str, plan.steps)) if others else step,
+        # Checkpoints may be averaged again under the same name and step.
+        f"{name}'s content": plan.hash_content(),
+    }

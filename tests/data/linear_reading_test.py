@@ -3,7 +3,7 @@ import json
 import pytest
 from growth import assert_linear
 
-from keras_transformer.bin.kt_decoder.lines import _read_json
+from keras_transformer.bin.kt_decoder.text_formats import _read_json
 from keras_transformer.data.text import parallel_files
 from keras_transformer.data.text import text_files
 from keras_transformer.data.vocabulary.subwords import Subwords

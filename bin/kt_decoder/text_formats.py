@@ -1,0 +1,304 @@
+"""What kt-decoder reads and writes: lines, lines of JSON, and documents."""
+
+import functools
+import io
+import json
+import pathlib
+import sys
+
+from keras_transformer.bin.kt_decoder.decoder_model import FLAGS
+from keras_transformer.bin.kt_decoder.decoder_model import load_model
+from keras_transformer.bin.kt_decoder.decoder_model import make_extras
+from keras_transformer.bin.shared import text_io
+from keras_transformer.data.text import text_files
+from keras_transformer.decoding.engines.attention import find_words
+from keras_transformer.decoding.engines.attention import format_pharaoh
+from keras_transformer.decoding.preparation import read_windows
+from keras_transformer.decoding.translation import SPLIT
+from keras_transformer.decoding.translation import TOO_LONG
+from keras_transformer.documents import document
+from keras_transformer.documents.markup import WORD
+from keras_transformer.errors import UserError
+from keras_transformer.files import writing
+from keras_transformer.files.progress import Progress
+from keras_transformer.scoring.alarms import REASONS
+
+# Those of a sentence of a document.
+WARNINGS = {
+    "split": "was too long and is translated in parts",
+    "reached_limit": "has a translation that may be cut off",
+    "empty": "has no translation and stays as it is",
+    **REASONS,
+}
+
+
+def open_text(checker, is_divided):
+    """Checks the text and the prefixes of translations, and opens both.
+
+    Returns the two, of which the prefixes may be None, and the number of
+    sentences if it is known.
+    """
+    if FLAGS.decode_interactive:
+        return _ask_for_lines(), None, None
+    path, prefix_path = FLAGS.decode_from_file, FLAGS.prefix_file
+    text = text_io.open_text(path)
+    prefixes = prefix_path and text_io.open_text(prefix_path)
+    num_lines = num_prefixes = None
+    # What is not a regular file can be read only once.
+    if text_io.is_file(path):
+        num_lines = 0
+        for window in read_windows(text_io.open_text(path)):
+            num_lines += len(window.texts)
+            if FLAGS.format == "jsonl":
+                read_json_lines(window)  # checks them
+    if text_io.is_file(prefix_path):
+        lines = text_io.open_text(prefix_path)
+        if checker:
+            num_prefixes = checker.check_lengths(lines, prefix_path)
+        else:
+            num_prefixes = sum(1 for _ in lines)
+    if None not in (num_lines, num_prefixes) and num_prefixes != num_lines:
+        raise UserError(
+            "`--prefix_file` must have a line for each line of the input. "
+            f"Received: {prefix_path} with {num_prefixes:,} lines, for "
+            f"{num_lines:,}. Leave a line empty if its translation may begin "
+            "in any way."
+        )
+    # A text that is divided has an unknown number of sentences.
+    return text, prefixes, None if is_divided else num_lines
+
+
+def _ask_for_lines():
+    prompt = "> " if sys.stdin.isatty() else ""
+    print("Type one sentence per line; Control-D ends.", file=sys.stderr)
+    print(prompt, end="", file=sys.stderr, flush=True)
+    for line in text_io.open_text():
+        yield line
+        print(prompt, end="", file=sys.stderr, flush=True)
+
+
+def read_pairs(path):
+    for number, line in enumerate(text_files.read_lines(path), 1):
+        source, tab, target = line.partition("\t")
+        # A second tab means that the line has more than a pair, say a score.
+        if not tab or "\t" in target:
+            num_tabs = line.count("\t")
+            raise UserError(
+                "`--score_file` must have a source, a tab and a translation on "
+                f"each line. Received: {path}, line {number} with {num_tabs} "
+                "tabs. Correct the line."
+            )
+        yield source, target
+
+
+def read_json_lines(window):
+    """Returns a `Window` of lines in JSON as one of their texts."""
+    name = FLAGS.decode_from_file or "standard input"
+    numbered = enumerate(window.texts, window.start + 1)
+    return window._replace(
+        texts=[_read_json(line, f"{name}, line {i}") for i, line in numbered]
+    )
+
+
+def write_lines(lines, translations, num_hypotheses, training_pairs=None):
+    write = _write_columns
+    if FLAGS.format == "jsonl":
+        write = functools.partial(_write_json, training_pairs)
+    return [
+        write(line, translation, num_hypotheses) + "\n"
+        for line, translation in zip(lines, translations)
+    ]
+
+
+def report_warnings(window, translations, translator, extras):
+    """Prints the warnings about a window, and returns their number."""
+    count = 0
+    for number, text in enumerate(window.texts):
+        warnings = translations[number].warnings
+        reasons = [REASONS[name] for name in warnings if name in REASONS]
+        if SPLIT in warnings or TOO_LONG in warnings:
+            (num_tokens,) = translator.count_tokens([text])
+            fate = "Its translation is empty; --split_long translates it"
+            if SPLIT in warnings:
+                fate = "It is translated"
+            limit = f"more than {extras.max_tokens:,}. {fate} in parts"
+            reasons.insert(0, f"has {num_tokens:,} tokens, {limit}")
+        count += _print_warnings(f"line {window.start + number + 1}", reasons)
+    return count
+
+
+def _print_warnings(place, reasons):
+    for reason in reasons:
+        print(f"kt-decoder: warning: {place} {reason}.", file=sys.stderr)
+    return len(reasons)
+
+
+def _write_columns(_, translation, num_hypotheses):
+    columns = []
+    for text, score, _ in translation.hypotheses[:num_hypotheses]:
+        columns.append(text)
+        if FLAGS.write_scores:
+            columns.append(f"{score:.6f}")
+    if FLAGS.write_alignments:
+        columns.append(format_pharaoh(translation.links.find_pairs()))
+    if FLAGS.write_word_scores:
+        scores = translation.links.scores
+        columns.append(" ".join(f"{score:.4f}" for score in scores))
+    if len(columns) > 1:
+        # A tab within a translation would look like another column.
+        columns = [column.replace("\t", " ") for column in columns]
+    return "\t".join(columns)
+
+
+def _read_json(line, place):
+    """Returns the text of a line: a JSON object with "text", or a string."""
+    try:
+        value = json.loads(line, parse_constant=_refuse)
+        # Half of a surrogate pair cannot be written as UTF-8, and a number such
+        # as 1e999 is read as infinity, which JSON cannot hold.
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        text = value.get("text") if isinstance(value, dict) else value
+        if not isinstance(text, str):
+            raise ValueError(repr(line[:40]))
+    except (ValueError, RecursionError) as error:
+        raise UserError(
+            'With `--format=jsonl` each line must be a JSON object with "text",'
+            f" or a JSON string. Received: {place}: {str(error)[:80]}. Correct "
+            "the line."
+        ) from error
+    return text
+
+
+def _refuse(constant):
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _write_json(training_pairs, line, translation, num_hypotheses):
+    """Returns the line of the output, a JSON object."""
+    # It has the fields of the input's line except "text", the best hypothesis
+    # with what is known of it, and several hypotheses as a list.
+    value = json.loads(line)
+    fields = value if isinstance(value, dict) else {}
+    text = fields.pop("text", value)
+    fields.update(_make_fields(translation.hypotheses[0]))
+    if FLAGS.write_alignments:
+        fields["alignments"] = translation.links.find_pairs()
+    if FLAGS.write_word_scores:
+        scores = translation.links.scores
+        fields["word_scores"] = [round(score, 4) for score in scores]
+    if translation.quality is not None:
+        fields["quality"] = round(translation.quality, 4)
+    if translation.matches:
+        fields["memory"] = [
+            {**pair._asdict(), "similarity": round(similarity, 4)}
+            for pair, similarity in translation.matches
+        ]
+    if training_pairs:
+        origins = training_pairs.find(text, fields["translation"])
+        fields["origins"] = [
+            {
+                "source": pair.source,
+                "target": pair.target,
+                "similarity": round(similarity, 4),
+            }
+            for pair, similarity in origins
+        ]
+    if num_hypotheses > 1:
+        best = translation.hypotheses[:num_hypotheses]
+        fields["hypotheses"] = list(map(_make_fields, best))
+    fields["warnings"] = list(translation.warnings)
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def _make_fields(hypothesis):
+    return {
+        "translation": hypothesis.text,
+        "score": round(hypothesis.score, 6),
+    }
+
+
+def decode_document(plan, call):
+    """Writes the translation of a document; returns the number of warnings.
+
+    `call` holds the arguments of `Translator.translate_window`.
+    """
+    content = _read(FLAGS.decode_from_file)
+    # The vocabulary of a run can be read without its model, so a faulty
+    # document fails before the model is loaded.
+    translator = plan.checker or load_model(plan)
+    source = document.Document(
+        content,
+        FLAGS.document_format or document.guess_format(FLAGS.decode_from_file),
+        FLAGS.document_language,
+        FLAGS.translate_attributes,
+        translator.codec.normalize,
+    )
+    if plan.checker:
+        translator = load_model(plan)
+    extras = make_extras(translator)
+    with Progress("sentences", len(source.sentences)) as progress:
+        translations = [
+            one
+            for window in read_windows(source.sentences)
+            for one in translator.translate_window(
+                window, progress.add, extras=extras, **call
+            )
+        ]
+    best = [translation.hypotheses[0] for translation in translations]
+    texts = [
+        one.text or sentence for sentence, one in zip(source.sentences, best)
+    ]
+    alignments = _align(source, best, translator)
+    text = source.replace_sentences(texts, alignments)
+    if FLAGS.decode_to_file:
+        with writing.atomic_write(FLAGS.decode_to_file, "wb") as file:
+            file.write(text.encode())
+    else:
+        sys.stdout.write(text)
+    num_warnings = 0
+    for number, sentence in enumerate(source.sentences):
+        is_empty = not best[number].text
+        names = ["empty"] if is_empty else translations[number].warnings
+        place = f"sentence {number + 1}, {sentence[:40]!r}...,"
+        num_warnings += _print_warnings(place, [WARNINGS[n] for n in names])
+    return num_warnings
+
+
+def _read(path):
+    name = path
+    if path in (None, "-"):
+        text_io.check_standard_input()
+        name, content = "standard input", sys.stdin.buffer.read()
+    else:
+        text_files.check_exists(path)
+        content = pathlib.Path(path).read_bytes()
+    # Raises an error that names the line of a faulty byte.
+    for _ in text_files.split_lines(io.BytesIO(content), name, exact=True):
+        pass
+    return content.decode()
+
+
+def _align(source, best, translator):
+    """Returns the alignments of the sentences that have markup to place."""
+    alignments = [None] * len(best)
+    if "word_links" not in translator.capabilities.supports:
+        return alignments
+    numbers = [
+        number
+        for number, has_markup in enumerate(source.has_markup)
+        # Only the translation of a whole sentence has ids.
+        if has_markup and best[number].ids
+    ]
+    links = numbers and translator.word_links(
+        [source.sentences[number] for number in numbers],
+        [[best[number]] for number in numbers],
+        WORD,
+        scored=False,
+    )
+    for number, each in zip(numbers, links):
+        texts = source.sentences[number], best[number].text
+        # A vocabulary may change the spelling of a text.
+        words = tuple(find_words(text, WORD) for text in texts)
+        if (each.source_words, each.target_words) == words:
+            alignments[number] = each.find_mutual_pairs()
+    return alignments

@@ -272,10 +272,7 @@ class ReplacementTest:
         for _ in range(600):
             response = server.service.get_status("translate")
             versions = response.model_version_status
-            if [version.state for version in versions] == [
-                version.State.Value(state)
-                for version, state in zip(versions, states)
-            ]:
+            if [one.State.Name(one.state) for one in versions] == states:
                 return
             time.sleep(0.05)
         raise TimeoutError(response)

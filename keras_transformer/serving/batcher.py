@@ -212,18 +212,14 @@ class Call:
         self._batcher.cancel(self._tasks)
 
     def wait(self, timeout=None):
-        """Waits for the results, and returns them as `result` does."""
-        concurrent.futures.wait(
-            self.futures, timeout, concurrent.futures.FIRST_EXCEPTION
-        )
-        return self.result(timeout)
-
-    def result(self, timeout=None):
-        """Returns the results if they are there, and ends the call.
+        """Waits for the results, returns them and ends the call.
 
         Raises what the function raised, or a `RequestError` if the results are
         not there after `timeout` seconds or the call has been cancelled.
         """
+        concurrent.futures.wait(
+            self.futures, timeout, concurrent.futures.FIRST_EXCEPTION
+        )
         done = [future for future in self.futures if future.done()]
         is_late = len(done) < len(self.futures)
         # The rest is not needed after a timeout or the first failure.

@@ -27,9 +27,6 @@ class Service:
         self.monitor.watch_queue(lambda: batcher.num_waiting)
         self._models = models
         self._batcher = batcher
-        self.loads_on_demand = any(
-            each.loads_on_demand for each in models.values()
-        )
 
     @property
     def max_rows(self):
@@ -38,8 +35,8 @@ class Service:
 
     def check_ready(self):
         """Raises a `RequestError` until the server can respond."""
-        for name in self._models:
-            if not self.loads_on_demand:
+        for name, versions in self._models.items():
+            if not versions.loads_on_demand:
                 self.find(name)
 
     def find(self, name, version=None, label=None):

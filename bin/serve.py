@@ -216,20 +216,21 @@ def _find_models():
 
 
 def _find_routes(versions):
-    """Returns the `Route` of each pair of languages that is known.
+    """Returns the model of each pair of languages that is known.
 
     `versions` has the paths of each model's versions.
     """
-    from keras_transformer.decoding.served_model import find_tag_word
     from keras_transformer.files.reading import read_record
     from keras_transformer.formats.exported import EXPORT_FILE
-    from keras_transformer.serving.text_translator import Route
+    from keras_transformer.formats.exported import EXTRA
 
     names = [*versions] if FLAGS.models else [FLAGS.languages]
     routes = {}
     for name, (model_name, paths) in zip(names, versions.items()):
         path = paths[max(paths)]
-        record = os.path.join(path, EXPORT_FILE)
+        records = [
+            os.path.join(path, folder, EXPORT_FILE) for folder in ("", EXTRA)
+        ]
         codes = None  # of a SavedModel of another origin
         if name:
             if not _PAIR.fullmatch(name):
@@ -239,13 +240,11 @@ def _find_routes(versions):
                     "records them."
                 )
             codes = name.split("-")
-        elif os.path.isfile(record):
+        elif record := next(filter(os.path.isfile, records), None):
             shape = {"languages?": ([str, str], None)}
             codes = read_record(record, shape).get("languages")
         if codes:
-            source, target = codes
-            tag_word = find_tag_word(path, target)
-            routes[source, target] = Route(model_name, tag_word)
+            routes[tuple(codes)] = model_name
     return routes
 
 

@@ -48,22 +48,6 @@ def open_model(path):
     return LoadedModel(path)
 
 
-def find_tag_word(path, language):
-    """Returns what a model wants before texts to translate into a language.
-
-    It is "" if the vocabulary of the version has no such tag, or is unknown.
-    """
-    if exported.find_export_format(path) != "ctranslate2":
-        return ""
-    try:
-        codec = plan_model(path).checker.codec
-    except UserError:  # loading tells what is wrong, or takes another version
-        return ""
-    word = make_tag_word(language, codec.language_codes)
-    # One token for the tag, and one for the end.
-    return f"{word} " if codec.count_tokens([word]) == [2] else ""
-
-
 class ServedTranslator:
     """Translates for the signature `serving_default` as kt-decoder does.
 
@@ -157,6 +141,16 @@ class ServedTranslator:
                 scores[row] = 0.0
         return scores
 
+    def find_tag(self, language):
+        """Returns what the model wants before a text to translate it.
+
+        It is "" if the vocabulary has no tag for the language.
+        """
+        codec = self.translator.codec
+        word = make_tag_word(language, codec.language_codes)
+        # One token for the tag, and one for the end.
+        return f"{word} " if codec.count_tokens([word]) == [2] else ""
+
     def decode(self, array):
         """Returns the texts in an array of bytes."""
         try:
@@ -182,6 +176,7 @@ class SavedModel(LoadedModel):
         engine = SavedModelEngine(path, self.functions)
         self._default = ServedTranslator(plan_model(path), engine)
         self.features = self._default.features
+        self.find_tag = self._default.find_tag
 
     def call(self, name, arrays, options=Options()):
         """Runs a signature and returns its results, arrays by name.
@@ -215,6 +210,7 @@ class CTranslate2Model:
                 "--decode_hparams=constrained=false"
             )
         self.features = self._default.features
+        self.find_tag = self._default.find_tag
         self._sources = self._translator.codec.source_vocabulary
         self._num_hypotheses = self._translator.options.num_hypotheses
         self.signatures = _make_signatures(self._num_hypotheses)

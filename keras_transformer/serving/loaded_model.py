@@ -96,6 +96,10 @@ class LoadedModel:
                 CODES[error.error_code], _shorten(error.message)
             ) from error
 
+    def find_tag(self, language):
+        """Returns what the model wants before a text to translate it."""
+        return ""
+
     def _warm_up(self, path):
         if not os.path.exists(path):
             return

@@ -22,18 +22,12 @@ _TRADITIONAL = re.compile("zh-(hant|tw|hk|mo)")
 _OUTPUTS = ("translations", "warnings", "quality", "alignments")
 
 
-class Route(typing.NamedTuple):
-    """The model of a pair of languages."""
-
-    model_name: str
-    tag_word: str = ""  # goes before each text, if a model has many languages
-
-
 class Pairs:
     """Finds models that translate from one language to another.
 
-    `routes` are those of each pair, (source, target). A pair without a model
-    goes over a third language, the pivot, if there are models for both halves.
+    `routes` have the name of a model for each pair, (source, target). A pair
+    without a model goes over a third language, the pivot, if there are models
+    for both halves.
     """
 
     def __init__(self, routes):
@@ -67,9 +61,10 @@ class Pairs:
         """Returns the languages from which there is a way to a target."""
         return [one for one in self.targets if target in self.targets[one]]
 
-    def list_routes(self, languages):
-        """Returns the `Route` between each two languages."""
-        return [self._routes[pair] for pair in zip(languages, languages[1:])]
+    def list_steps(self, languages):
+        """Returns model and target from each language to the next one."""
+        pairs = zip(languages, languages[1:])
+        return [(self._routes[pair], pair[1]) for pair in pairs]
 
     def match(self, side, code, codes):
         """Returns which of the codes a client means by its code.
@@ -120,20 +115,20 @@ class TextTranslator:
 
         Returns an `Answer` to each text, with up to `number` translations.
         """
-        routes = self.pairs.list_routes(languages)
-        if any(options) and len(routes) > 1:
+        steps = self.pairs.list_steps(languages)
+        if any(options) and len(steps) > 1:
             raise InvalidRequest(
                 "`alignments`, `quality` and `glossary` need a model of both "
                 f"languages. Received: {' to '.join(languages)}, by "
-                f"{len(routes)} models. Leave them out."
+                f"{len(steps)} models. Leave them out."
             )
         measure = self._service.monitor.measure
         with self._dividing, measure("read"):
             documents = [divide(text, format, languages[0]) for text in texts]
             sentences = [one for each in documents for one in each.sentences]
         answers = [Answer([sentence]) for sentence in sentences]
-        for route in routes:
-            halves = self._translate_sentences(route, answers, options)
+        for step in steps:
+            halves = self._translate_sentences(*step, answers, options)
             answers = [
                 half._replace(**_combine([answer, half]))
                 for answer, half in zip(answers, halves)
@@ -149,19 +144,21 @@ class TextTranslator:
             left = iter(answers)
             return [_join(document, left, number) for document in documents]
 
-    def _translate_sentences(self, route, answers, options):
+    def _translate_sentences(self, model_name, target, answers, options):
         """Translates the best texts of answers by a model, some at a time.
 
         So a long document leaves room in the queue for other requests.
         """
-        _, model = self._service.find(route.model_name)
+        _, model = self._service.find(model_name)
         name, _ = self._service.find_signature(model, None)
         size = self._service.max_rows // 4
-        num_tags = len(route.tag_word.split())
+        # One model may translate into many languages.
+        tag = model.find_tag(target)
+        num_tags = len(tag.split())
         results = []
         for start in range(0, len(answers), size):
             sentences = [one.texts[0] for one in answers[start : start + size]]
-            texts = [(route.tag_word + one).encode() for one in sentences]
+            texts = [(tag + one).encode() for one in sentences]
             arrays = {"text": np.array(texts, object)}
             call = self._service.submit(model, name, arrays, options)
             outputs = call.wait()

@@ -1,5 +1,7 @@
 """Tests of translators that put a tag before each text."""
 
+import importlib
+
 import pytest
 from small_translators import TEXTS
 from small_translators import make_run
@@ -10,9 +12,8 @@ from small_translators import tag_translator
 
 from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.decoding.plan import plan_model
-from keras_transformer.decoding.served_model import find_tag_word
+from keras_transformer.decoding.served_model import open_model
 from keras_transformer.decoding.steps.placeholders import Placeholders
-from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
 from keras_transformer.search.options import DecodeOptions
 
 
@@ -86,14 +87,20 @@ class TargetTagTest:
         with pytest.raises(ValueError, match="<fr> has no id"):
             plan_model(run.path, target_language="fr").checker
 
-    def test_a_server_finds_the_word_of_a_language(self, vocabulary, tmp_path):
+    @pytest.mark.parametrize(
+        "format",
+        ["ctranslate2", pytest.param("saved_model", marks=pytest.mark.slow)],
+    )
+    def test_a_server_finds_the_word_of_a_language(
+        self, vocabulary, tmp_path, format
+    ):
         run = make_run(tmp_path / "run", vocabulary)
-        export_ctranslate2(run, str(tmp_path / "export"), DecodeOptions())
-        path = str(tmp_path / "export" / "1")
-        assert find_tag_word(path, "fr") == "<fr> "
-        assert find_tag_word(path, "it") == ""
-        (tmp_path / "export" / "1" / "export.json").write_text("{}")
-        assert find_tag_word(path, "fr") == ""
+        name = f"keras_transformer.formats.{format}.writer"
+        export = getattr(importlib.import_module(name), f"export_{format}")
+        export(run, str(tmp_path / "export"), DecodeOptions())
+        model = open_model(str(tmp_path / "export" / "1"))
+        assert model.find_tag("fr") == "<fr> "
+        assert model.find_tag("it") == ""
 
     @pytest.mark.parametrize("tag", ["", "f r", "<fr>", "f" * 33, "à"])
     def test_what_is_no_tag_is_an_error(self, translator, tag):

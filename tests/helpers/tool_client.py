@@ -7,6 +7,7 @@ import urllib.request
 
 import pytest
 
+from keras_transformer.decoding.served_model import open_model
 from keras_transformer.formats import demo
 from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
 from keras_transformer.runs.run_directory import RunDirectory
@@ -21,6 +22,13 @@ def export_demo(folder):
     options = DecodeOptions.from_hparams(run.hparams).replace(num_hypotheses=3)
     export_ctranslate2(run, str(folder / "export"), options)
     return str(folder / "export")
+
+
+def open_tagged(path, **tags):
+    """Opens a model that wants words before texts into some languages."""
+    model = open_model(path)
+    model.find_tag = lambda language: tags.get(language, "")
+    return model
 
 
 def ask(address, path="/translate", data=None, method=None, **headers):

@@ -9,7 +9,6 @@ import pytest
 import toy_saved_model as toy
 
 from keras_transformer.serving.server import Server
-from keras_transformer.serving.text_translator import Route
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 # JSON makes a browser ask first whether it may; a form does not.
@@ -53,7 +52,7 @@ def address(tmp_path_factory, origins):
     server = Server(
         export_dir,
         rest_api_port=0,
-        routes={("en", "de"): Route("translate")},
+        routes={("en", "de"): "translate"},
         allowed_origin=origins[0],
     )
     server.start()

@@ -15,14 +15,13 @@ from keras_transformer.serving.keys import Keys
 from keras_transformer.serving.libretranslate import LibreTranslate
 from keras_transformer.serving.server import Server
 from keras_transformer.serving.text_translator import Pairs
-from keras_transformer.serving.text_translator import Route
 from keras_transformer.serving.text_translator import TextTranslator
 
 PAIR = ("en", "es")
 
 
 def read_correction(memories, needs_key, correction):
-    pairs = Pairs({PAIR: Route("translate")})
+    pairs = Pairs({PAIR: "translate"})
     translator = TextTranslator(None, pairs, memories)
     tool = LibreTranslate(translator, needs_key)
     fields = {"q": "One.", "s": correction, "source": "en", "target": "es"}
@@ -38,7 +37,7 @@ class CorrectionsTest:
             export_demo(folder),
             rest_api_port=0,
             open_model=open_model,
-            routes={PAIR: Route("translate")},
+            routes={PAIR: "translate"},
             keys=Keys(folder / "keys"),
             memories={PAIR: TranslationMemory(folder / "memory")},
         )

@@ -17,7 +17,6 @@ from keras_transformer.decoding.served_model import open_model
 from keras_transformer.serving import libretranslate
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.server import Server
-from keras_transformer.serving.text_translator import Route
 
 PAIR = ("en", "es")
 
@@ -29,7 +28,7 @@ def address(tmp_path_factory):
         export_demo(folder),
         rest_api_port=0,
         open_model=open_model,
-        routes={PAIR: Route("translate")},
+        routes={PAIR: "translate"},
         allowed_origin="https://example.org",
     )
     server.start()

@@ -25,7 +25,6 @@ from keras_transformer.search.options import DecodeOptions
 from keras_transformer.serving.keys import Keys
 from keras_transformer.serving.monitor import Monitor
 from keras_transformer.serving.server import Server
-from keras_transformer.serving.text_translator import Route
 
 KEY, SLOW_KEY = "correct-horse", "battery-staple"
 TEXT = "Good morning. I love you."
@@ -56,7 +55,7 @@ def start_server(folder, **monitored):
         port=0,
         rest_api_port=0,
         open_model=open_model,
-        routes={("en", "es"): Route("translate")},
+        routes={("en", "es"): "translate"},
         keys=Keys(str(folder / "keys")),
         monitor=Monitor(**monitored),
     )
@@ -240,7 +239,7 @@ class ReplacementTest:
             str(exports),
             rest_api_port=0,
             open_model=open_model,
-            routes={("en", "es"): Route("translate")},
+            routes={("en", "es"): "translate"},
         )
         server.start()
         server.watch()
@@ -284,7 +283,7 @@ class StopTest:
             str(folder / "export"),
             rest_api_port=0,
             open_model=open_model,
-            routes={("en", "es"): Route("translate")},
+            routes={("en", "es"): "translate"},
         )
         server.start()
         fields = {**FIELDS, "q": 200 * ["I love you."]}

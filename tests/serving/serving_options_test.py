@@ -10,16 +10,15 @@ import pytest
 from tool_client import ask
 from tool_client import ask_parts
 from tool_client import export_demo
+from tool_client import open_tagged
 from tool_client import translate
 
-from keras_transformer.decoding.served_model import open_model
 from keras_transformer.scoring.quality import QualityEstimate
 from keras_transformer.serving import messages
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.forms import Options
 from keras_transformer.serving.forms import read_options
 from keras_transformer.serving.server import Server
-from keras_transformer.serving.text_translator import Route
 
 PREDICT = "/v1/models/translate:predict"
 
@@ -34,11 +33,11 @@ def server(tmp_path_factory):
         str(version.parent),
         port=0,
         rest_api_port=0,
-        open_model=open_model,
+        open_model=lambda path: open_tagged(path, de="Good "),
         routes={
-            ("en", "es"): Route("translate"),
-            ("es", "fr"): Route("translate"),
-            ("en", "de"): Route("translate", "Good "),
+            ("en", "es"): "translate",
+            ("es", "fr"): "translate",
+            ("en", "de"): "translate",
         },
     )
     server.start()

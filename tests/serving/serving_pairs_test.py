@@ -6,13 +6,14 @@ import shutil
 import pytest
 from tool_client import ask
 from tool_client import export_demo
+from tool_client import open_tagged
 from tool_client import translate
 
+from keras_transformer.bin import serve
 from keras_transformer.decoding.served_model import open_model
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.server import Server
 from keras_transformer.serving.text_translator import Pairs
-from keras_transformer.serving.text_translator import Route
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +29,13 @@ def several(folder):
     models = {"en-es": folder / "export", "es-de": folder / "second"}
     server = Server(
         rest_api_port=0,
-        open_model=open_model,
+        open_model=lambda path: open_tagged(path, fr="Good morning, "),
         models={name: str(path) for name, path in models.items()},
         max_bytes=1,
         routes={
-            ("en", "es"): Route("en-es"),
-            ("es", "de"): Route("es-de"),
-            ("en", "fr"): Route("en-es", "Good morning, "),
+            ("en", "es"): "en-es",
+            ("es", "de"): "es-de",
+            ("en", "fr"): "en-es",
         },
     )
     server.start()
@@ -114,7 +115,7 @@ class SeveralModelsTest:
             rest_api_port=0,
             max_batch_size=1,  # so 64 sentences may wait
             open_model=open_model,
-            routes={("en", "es"): Route("translate")},
+            routes={("en", "es"): "translate"},
         )
         server.start()
         address = f"http://localhost:{server.rest_api_port}"
@@ -133,8 +134,8 @@ class SeveralModelsTest:
             },
             max_bytes=10**9,
             routes={
-                ("en", "es"): Route("en-es"),
-                ("es", "en"): Route("es-en"),
+                ("en", "es"): "en-es",
+                ("es", "en"): "es-en",
             },
         )
         (folder / "broken" / "1" / "export.json").write_text("{}")
@@ -149,6 +150,20 @@ class SeveralModelsTest:
         assert status == 503
         assert "The model cannot be loaded" in response["error"]
         assert best == "Te amo."
+
+
+class RoutesTest:
+    @pytest.mark.parametrize("folder", ["", "assets.extra"])
+    def test_an_export_of_either_format_names_its_languages(
+        self, folder, tmp_path
+    ):
+        place = tmp_path / "1" / folder
+        place.mkdir(parents=True, exist_ok=True)
+        record = json.dumps({"languages": ["en", "es"]})
+        (place / "export.json").write_text(record)
+        serve.FLAGS(["kt-serve", f"--export_dir={tmp_path}"])
+        routes = serve._find_routes({"translate": {1: str(tmp_path / "1")}})
+        assert routes == {("en", "es"): "translate"}
 
 
 class PairsTest:

@@ -50,7 +50,8 @@ async def send_response(send, status, content, headers):
 async def wait_for(future, receive):
     """Waits for a future, and returns its result.
 
-    Raises a `ConnectionAbortedError` if the client leaves first.
+    Raises a `ConnectionAbortedError` if the client leaves first, and a
+    `RequestError` after `PREDICT_SECONDS`.
     """
     # asyncio logs exceptions that nobody reads.
     future.add_done_callback(lambda done: done.cancelled() or done.exception())

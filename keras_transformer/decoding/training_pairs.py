@@ -87,7 +87,7 @@ class TrainingPairs:
         shared = [self._find_shared(place, queries) for place in candidates]
         similarities = np.array([_add(left, ids) for ids in shared]) / total
         sizes = np.sqrt(self._sizes[candidates])
-        matches = []
+        matches: list[Match] = []
         while len(matches) < min(number, len(candidates)):
             gains = np.array([_add(left, ids) for ids in shared]) / sizes
             best = int(np.argmax(gains))

@@ -14,6 +14,16 @@ from keras_transformer.token_ids import END_ID
 
 # What the runs make of a sentence that the problem reverses.
 OUTPUTS = {"this": lambda text: text[::-1], "other": lambda text: text[:4]}
+# What shows that a view has its answer, for translating and parsing runs.
+VIEWS = {
+    "translate": ".word",
+    "attention": "iframe",
+    "search": ".node[data-step]",
+    "compare": ".set button",
+    "training": ".chart",
+    "explain": ".matrix",
+}
+TEXT = "a b c d"
 METRICS = "step,train_loss,dev_loss,dev_bleu\n1,3,,\n2,2,2.5,7\n3,nan,,\n4,1"
 
 

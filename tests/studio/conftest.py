@@ -1,9 +1,15 @@
-"""Studios whose models need no training."""
+"""Studios whose models need no training, and their pages in Chromium."""
+
+import urllib.parse
 
 import pytest
+from studio_runs import TEXT
+from studio_runs import VIEWS
 from studio_runs import make_parsing_run
 from studio_runs import make_translation_runs
 
+from keras_transformer.serving.http_server import HttpServer
+from keras_transformer.studio.app import StudioApp
 from keras_transformer.studio.models import Studio
 
 
@@ -25,3 +31,73 @@ def studio(translation_runs):
 @pytest.fixture(scope="session")
 def parsing_studio(parsing_run):
     return Studio([parsing_run])
+
+
+@pytest.fixture(scope="module")
+def serve():
+    """Returns a function that serves runs, and returns the address."""
+    servers = []
+
+    def serve(paths, memory=None):
+        app = StudioApp(Studio(paths, memory=memory))
+        server = HttpServer(app, "localhost", 0, name="kt-studio")
+        server.start()
+        servers.append((server, app))
+        return f"http://localhost:{server.port}/"
+
+    yield serve
+    for server, app in servers:
+        server.stop(5)
+        app.close()
+
+
+@pytest.fixture(scope="module")
+def address(serve, translation_runs):
+    return serve(translation_runs)
+
+
+@pytest.fixture(scope="module")
+def parser_address(serve, parsing_run):
+    return serve([parsing_run])
+
+
+@pytest.fixture
+def visit(chromium, address):
+    """Returns a function that opens a view and waits for its answer.
+
+    No page may have an error, open a dialog or ask another server. The browser
+    reports a refused request, too.
+    """
+
+    def note(message):
+        expected = ("(Bad Request)", "(Not Found)")
+        if message.type == "error" and not message.text.endswith(expected):
+            faults.append(message.text)
+
+    contexts, faults = [], []
+
+    def visit(name, text=TEXT, at=address, waits=True, **options):
+        context = chromium.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", note)
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("dialog", lambda dialog: faults.append(dialog.message))
+        page.on(
+            "request",
+            lambda request: (
+                request.url.startswith((at, "data:", "blob:"))
+                or faults.append(request.url)
+            ),
+        )
+        page.goto(f"{at}#{name}?text={urllib.parse.quote(text)}")
+        page.wait_for_selector("nav a")
+        if waits:
+            answer = VIEWS.get(name, "#view svg")
+            page.wait_for_selector(answer, timeout=60_000)
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert not faults

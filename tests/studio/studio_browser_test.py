@@ -3,99 +3,17 @@
 import pathlib
 import re
 import shutil
-import urllib.parse
 
 import pytest
+from studio_runs import TEXT
+from studio_runs import VIEWS
 
 from keras_transformer.memory.store import TranslationMemory
-from keras_transformer.serving.http_server import HttpServer
-from keras_transformer.studio.app import StudioApp
-from keras_transformer.studio.models import Studio
 
 playwright = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
-# What shows that a view has its answer, for translating and parsing runs.
-VIEWS = {
-    "translate": ".word",
-    "attention": "iframe",
-    "search": ".node[data-step]",
-    "compare": ".set button",
-    "training": ".chart",
-    "explain": ".matrix",
-}
-TEXT = "a b c d"
 EVIL = "<img src=x onerror=alert(1)></textarea><script>alert(2)</script>{{x}}"
-
-
-@pytest.fixture(scope="module")
-def serve():
-    """Returns a function that serves runs, and returns the address."""
-    servers = []
-
-    def serve(paths, memory=None):
-        app = StudioApp(Studio(paths, memory=memory))
-        server = HttpServer(app, "localhost", 0, name="kt-studio")
-        server.start()
-        servers.append((server, app))
-        return f"http://localhost:{server.port}/"
-
-    yield serve
-    for server, app in servers:
-        server.stop(5)
-        app.close()
-
-
-@pytest.fixture(scope="module")
-def address(serve, translation_runs):
-    return serve(translation_runs)
-
-
-@pytest.fixture(scope="module")
-def parser_address(serve, parsing_run):
-    return serve([parsing_run])
-
-
-@pytest.fixture
-def visit(chromium, address):
-    """Returns a function that opens a view and waits for its answer.
-
-    No page may have an error, open a dialog or ask another server. The browser
-    reports a refused request, too.
-    """
-
-    def note(message):
-        expected = ("(Bad Request)", "(Not Found)")
-        if message.type == "error" and not message.text.endswith(expected):
-            faults.append(message.text)
-
-    contexts, faults = [], []
-
-    def visit(name, text=TEXT, at=address, waits=True, **options):
-        context = chromium.new_context(**options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", note)
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("dialog", lambda dialog: faults.append(dialog.message))
-        page.on(
-            "request",
-            lambda request: (
-                request.url.startswith((at, "data:", "blob:"))
-                or faults.append(request.url)
-            ),
-        )
-        page.goto(f"{at}#{name}?text={urllib.parse.quote(text)}")
-        page.wait_for_selector("nav a")
-        if waits:
-            answer = VIEWS.get(name, "#view svg")
-            page.wait_for_selector(answer, timeout=60_000)
-        return page
-
-    yield visit
-    for context in contexts:
-        context.close()
-    assert not faults
 
 
 class LookTest:

@@ -6,6 +6,8 @@ has one limit for a batch, which forces the end, and here each sentence has a
 limit. What is written greedily does not depend on it.
 """
 
+import sys
+
 import numpy as np
 
 from keras_transformer.data.generation.token_arrays import pad
@@ -49,6 +51,9 @@ class Peer:
 
     def __init__(self, directory, vocabularies):
         self._vocabulary = vocabularies.targets
+        # Torch imports Triton where it can, which crashes beside TensorFlow.
+        # None in its place prevents the import.
+        sys.modules.setdefault("triton", None)
         # Imported here because it takes seconds.
         import torch
         import transformers

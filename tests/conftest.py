@@ -107,6 +107,7 @@ def free_engines(engine_sharing):
     yield
     if engine_sharing:
         engine_sharing.release()
+        engine_sharing.forget_gradients()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ filled as in a process of its own, and what it computes stays the same.
 
 import dataclasses
 import functools
+import gc
 import json
 import threading
 
@@ -20,8 +21,9 @@ from keras_transformer.parsing.parsing_transformer import ParsingTransformer
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.transformer import Transformer
 
-# The most recent ones; each holds some megabytes of graphs.
-MAX_SEARCHES, MAX_ENGINES = 60, 8
+# The most recent ones; a search holds 40 MiB of graphs.
+MAX_SEARCHES, MAX_ENGINES = 6, 4
+MAX_FORGOTTEN = 40  # custom gradients, until a collection frees their graphs
 # Hyper-parameters that no compiled update or evaluation depends on.
 UNCOMPILED = {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
 ARCHITECTURES = (Transformer, ParsingTransformer)
@@ -48,14 +50,17 @@ def share(compile_function):
             return compile_function(replica, *arguments, **named)
         settings = [*map(simplify, arguments), named]
         key = (architecture, replica._device, settings)
-        for other_key, owner, function in compiled:
-            if other_key == key:
-                break
-        else:
-            owner = replica.model
-            function = compile_function(replica, *arguments, **named)
-            compiled.append((key, owner, function))
+        with ONE_CALL:
+            for entry in compiled:
+                if entry[0] == key:
+                    compiled.remove(entry)
+                    break
+            else:
+                function = compile_function(replica, *arguments, **named)
+                entry = (key, replica.model, function)
+            compiled.append(entry)
             del compiled[:-MAX_SEARCHES]
+        _, owner, function = entry
         return functools.partial(call_for, replica.model, owner, function)
 
     return compile_or_reuse
@@ -108,6 +113,7 @@ class EngineSharing:
     """
 
     def __init__(self, patch):
+        self._num_forgotten = 0
         # Imported here because the engine needs TensorFlow.
         from keras_transformer.training.backends.tensorflow_backend import (
             TensorflowBackend,
@@ -140,6 +146,24 @@ class EngineSharing:
         """Frees the engines in use, from the number `start` on."""
         self._free += self._busy[start:]
         del self._busy[start:], self._free[:-MAX_ENGINES]
+
+    def forget_gradients(self):
+        """Lets the memory of graphs be freed that no test uses any more.
+
+        TensorFlow keeps the gradient of each custom gradient that it traces
+        until the process ends, and with it the graph, of 40 MiB for a search.
+        A graph that was differentiated needs it no longer.
+        """
+        from tensorflow.python.framework import ops
+
+        gradients = ops.gradient_registry._registry
+        for name in list(gradients):
+            if name.startswith("CustomGradient-"):
+                del gradients[name]
+                self._num_forgotten += 1
+        if self._num_forgotten > MAX_FORGOTTEN:
+            self._num_forgotten = 0
+            gc.collect()
 
     def _reuse(self, key, engine):
         for entry in self._free:

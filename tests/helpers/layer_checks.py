@@ -155,6 +155,24 @@ def check_config_round_trip(layer, *inputs):
     np.testing.assert_array_equal(to_numpy(copy(*inputs)), to_numpy(expected))
 
 
+def check_dropout(layer, plain, *inputs, atol=0.0):
+    """Checks that dropout changes the output, and in training alone.
+
+    `plain` is a layer without dropout, whose outputs may differ by `atol`.
+    """
+    still = to_numpy(layer(*inputs))
+    in_inference = to_numpy(layer(*inputs, training=False))
+    np.testing.assert_array_equal(in_inference, still)
+    in_training = to_numpy(layer(*inputs, training=True))
+    assert np.abs(in_training - still).max() > 1e-3
+    np.testing.assert_allclose(
+        to_numpy(plain(*inputs, training=True)),
+        to_numpy(plain(*inputs)),
+        rtol=0,
+        atol=atol,
+    )
+
+
 def check_functional_model(layer, directory, *inputs, **named_inputs):
     """Checks a layer in a functional model, before and after saving.
 

@@ -1,3 +1,4 @@
+import functools
 import itertools
 
 import keras
@@ -37,22 +38,19 @@ def make_stack(**options):
 
 class DecoderFormulaTest:
     @pytest.mark.parametrize("norm", NORMS)
-    def test_a_layer_equals_numpy(self, norm):
-        layer = make_layer(norm=norm)
+    @pytest.mark.parametrize(
+        "make, formula",
+        [
+            (make_layer, decoder_layer),
+            (make_stack, functools.partial(stack, decoder_layer)),
+        ],
+        ids=["layer", "stack"],
+    )
+    def test_it_equals_numpy(self, make, formula, norm):
+        layer = make(norm=norm)
         layer(X, ENCODED)
         randomize(layer)
-        kernels = weights_by_path(layer)
-        expected = decoder_layer(kernels, 2, norm, X, ENCODED, ALLOWED)
-        output = to_numpy(layer(X, ENCODED, REAL))
-        np.testing.assert_allclose(output, expected, atol=1e-4)
-
-    @pytest.mark.parametrize("norm", NORMS)
-    def test_a_stack_equals_numpy(self, norm):
-        layer = make_stack(norm=norm)
-        layer(X, ENCODED)
-        randomize(layer)
-        kernels = weights_by_path(layer)
-        expected = stack(decoder_layer, kernels, 2, norm, X, ENCODED, ALLOWED)
+        expected = formula(weights_by_path(layer), 2, norm, X, ENCODED, ALLOWED)
         output = to_numpy(layer(X, ENCODED, REAL))
         np.testing.assert_allclose(output, expected, atol=1e-4)
 

@@ -1,3 +1,5 @@
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -35,22 +37,19 @@ def make_stack(**options):
 
 class EncoderFormulaTest:
     @pytest.mark.parametrize("norm", NORMS)
-    def test_a_layer_equals_numpy(self, norm):
-        layer = make_layer(norm=norm)
+    @pytest.mark.parametrize(
+        "make, formula",
+        [
+            (make_layer, encoder_layer),
+            (make_stack, functools.partial(stack, encoder_layer)),
+        ],
+        ids=["layer", "stack"],
+    )
+    def test_it_equals_numpy(self, make, formula, norm):
+        layer = make(norm=norm)
         layer(X)
         randomize(layer)
-        kernels = weights_by_path(layer)
-        expected = encoder_layer(kernels, 2, norm, X, ALLOWED)
-        output = to_numpy(layer(X, REAL))
-        np.testing.assert_allclose(output, expected, atol=1e-4)
-
-    @pytest.mark.parametrize("norm", NORMS)
-    def test_a_stack_equals_numpy(self, norm):
-        layer = make_stack(norm=norm)
-        layer(X)
-        randomize(layer)
-        kernels = weights_by_path(layer)
-        expected = stack(encoder_layer, kernels, 2, norm, X, ALLOWED)
+        expected = formula(weights_by_path(layer), 2, norm, X, ALLOWED)
         output = to_numpy(layer(X, REAL))
         np.testing.assert_allclose(output, expected, atol=1e-4)
 

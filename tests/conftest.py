@@ -122,6 +122,17 @@ def limit_files():
     signal.signal(signal.SIGXFSZ, handler)
 
 
+@pytest.fixture
+def show(capsys):
+    """A function that prints a report even if the test passes."""
+
+    def show_report(report):
+        with capsys.disabled():
+            print(f"\n{report}")
+
+    return show_report
+
+
 @pytest.fixture(scope="module")
 def chromium():
     """Returns a browser, or skips the test where there is none."""

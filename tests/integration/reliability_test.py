@@ -20,17 +20,6 @@ PACKED = {**SMALL, "packed": True, "optimizer": "adafactor"}
 SIGNALS = [signal.SIGTERM, signal.SIGINT]
 
 
-@pytest.fixture
-def show(capsys):
-    """A function that prints a report even if the test passes."""
-
-    def show_report(report):
-        with capsys.disabled():
-            print(f"\n{report}")
-
-    return show_report
-
-
 def check_kills(report):
     failures = dataclasses.replace(report, kills=0, while_saving=0, updates=0)
     assert failures == reliability.Kills()

@@ -23,17 +23,6 @@ V01 = pathlib.Path(__file__).parents[1] / "fixtures/v0.1"
 
 
 @pytest.fixture
-def show(capsys):
-    """A function that prints figures even if the test passes."""
-
-    def show_figures(figures):
-        with capsys.disabled():
-            print(f"\n{json.dumps(figures, indent=1)}")
-
-    return show_figures
-
-
-@pytest.fixture
 def load(show):
     """Returns a function that loads a server and returns the figures."""
     servers = []
@@ -57,7 +46,7 @@ def load(show):
         stopping.set()
         stalling.join()
         figures = report.figures()
-        show(figures)
+        show(json.dumps(figures, indent=1))
         assert served.end() == (0, "")  # not a line in its log
         return figures
 

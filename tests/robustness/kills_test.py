@@ -3,17 +3,6 @@ import pytest
 import works
 
 
-@pytest.fixture
-def show(capsys):
-    """A function that prints a report even if the test passes."""
-
-    def show_report(report):
-        with capsys.disabled():
-            print(f"\n{report}")
-
-    return show_report
-
-
 class KillsTest:
     @pytest.mark.slow
     def test_a_killed_average_leaves_the_earlier_one(self, tmp_path):

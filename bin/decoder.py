@@ -62,16 +62,21 @@ WITH_WARNINGS = 3  # exit status
 def main(argv):
     check_flags()
     plan, call = decoder_model.plan_decoding()
+    if FLAGS.score_file:
+        return _score(plan, call)
     # Imported here because they import NumPy, which would slow --help down.
+    from keras_transformer.bin.kt_decoder import text_formats
+
+    decode = text_formats.decode_document if FLAGS.document else _decode_lines
+    return WITH_WARNINGS if decode(plan, call) else 0
+
+
+def _decode_lines(plan, call):
+    """Translates lines of text or JSON, and returns the number of warnings."""
     from keras_transformer.bin.kt_decoder import text_formats
     from keras_transformer.decoding.passages import Passages
     from keras_transformer.decoding.preparation import read_windows
 
-    if FLAGS.score_file:
-        return _score(plan, call)
-    if FLAGS.document:
-        has_warnings = text_formats.decode_document(plan, call)
-        return WITH_WARNINGS if has_warnings else 0
     is_json = FLAGS.format == "jsonl"
     language = FLAGS.document_language
     num_hypotheses = call.get("num_hypotheses") or 1
@@ -107,17 +112,15 @@ def main(argv):
                 output.num_alarms += text_formats.report_warnings(
                     texts, translations, translator, extras
                 )
+                written = text_formats.write_lines(
+                    window.texts, translations, num_hypotheses, training_pairs
+                )
                 output.writelines(
-                    text_formats.write_lines(
-                        window.texts,
-                        translations,
-                        num_hypotheses,
-                        training_pairs,
-                    ),
+                    written,
                     decode_from_file=window.texts,
                     prefix_file=window.prefixes or (),
                 )
-    return WITH_WARNINGS if output.num_alarms else 0
+    return output.num_alarms
 
 
 def _show_progress(num_lines, output):

@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.errors import UserError
 from keras_transformer.files import reading
-from keras_transformer.files import writing
 from keras_transformer.files.reading import WHOLE
 from keras_transformer.files.reading import read_record
 
@@ -164,15 +162,3 @@ class ReadRecordTest:
         for name in words:
             with pytest.raises(ValueError, match=words[name]):
                 read_record(str(tmp_path / name), RUN)
-
-
-class KeepSettingsTest:
-    def test_a_directory_keeps_its_settings(self, tmp_path):
-        path = str(tmp_path / "sweep.json")
-        settings = {"table": "3", "grid": None, "train_steps": 2000}
-        writing.keep_settings(path, settings)
-        writing.keep_settings(path, settings)
-        with pytest.raises(UserError, match="no --table, .*--table=3"):
-            writing.keep_settings(path, {**settings, "table": None})
-        with pytest.raises(UserError, match="Received: --train_steps=4000"):
-            writing.keep_settings(path, {**settings, "train_steps": 4000})

@@ -3,6 +3,7 @@ import os
 
 import pytest
 
+from keras_transformer.errors import UserError
 from keras_transformer.files import writing
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.files.writing import atomic_write_together
@@ -239,3 +240,15 @@ class CheckWritableTest:
         link.symlink_to("new")
         writing.check_writable(str(link))
         assert os.listdir(tmp_path) == ["link"]
+
+
+class KeepSettingsTest:
+    def test_a_directory_keeps_its_settings(self, tmp_path):
+        path = str(tmp_path / "sweep.json")
+        settings = {"table": "3", "grid": None, "train_steps": 2000}
+        writing.keep_settings(path, settings)
+        writing.keep_settings(path, settings)
+        with pytest.raises(UserError, match="no --table, .*--table=3"):
+            writing.keep_settings(path, {**settings, "table": None})
+        with pytest.raises(UserError, match="Received: --train_steps=4000"):
+            writing.keep_settings(path, {**settings, "train_steps": 4000})

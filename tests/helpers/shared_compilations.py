@@ -22,8 +22,8 @@ from keras_transformer.search.options import DecodeOptions
 from keras_transformer.transformer import Transformer
 
 # The most recent ones; a search holds 40 MiB of graphs.
-MAX_SEARCHES, MAX_ENGINES = 6, 4
-MAX_FORGOTTEN = 40  # custom gradients, until a collection frees their graphs
+MAX_SEARCHES, MAX_ENGINES = 6, 3
+MAX_FORGOTTEN = 12  # custom gradients, until a collection frees their graphs
 # Hyper-parameters that no compiled update or evaluation depends on.
 UNCOMPILED = {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
 ARCHITECTURES = (Transformer, ParsingTransformer)

@@ -111,18 +111,13 @@ check: lint
 GROUPED = benchmark decoding formats integration layers losses parsing scoring \
 	search serving studio training transformer visualization
 test: lint
-	$(BIN)/python $(PYTEST) tests/decoding/[a-d]*_test.py tests/search
-	$(BIN)/python $(PYTEST) tests/decoding/[e-o]*_test.py
-	$(BIN)/python $(PYTEST) tests/decoding/[p-z]*_test.py
-	$(BIN)/python $(PYTEST) tests/integration/[a-c]*_test.py
-	$(BIN)/python $(PYTEST) tests/integration/t*_test.py
-	$(BIN)/python $(PYTEST) tests/integration/[d-l]*_test.py
-	$(BIN)/python $(PYTEST) tests/integration/[m-s]*_test.py
-	$(BIN)/python $(PYTEST) tests/training/[j-z]*_test.py
-	$(BIN)/python $(PYTEST) tests/training/[a-i]*_test.py tests/layers
-	$(BIN)/python $(PYTEST) $(addprefix tests/,losses parsing transformer)
-	$(BIN)/python $(PYTEST) $(addprefix tests/,benchmark formats)
-	$(BIN)/python $(PYTEST) $(addprefix tests/,scoring serving studio visualization)
+	$(BIN)/python $(PYTEST) $(addprefix tests/,decoding search)
+	$(BIN)/python $(PYTEST) tests/integration/[a-l]*_test.py
+	$(BIN)/python $(PYTEST) tests/integration/[m-z]*_test.py
+	$(BIN)/python $(PYTEST) tests/training
+	$(BIN)/python $(PYTEST) $(addprefix tests/,layers losses parsing transformer)
+	$(BIN)/python $(PYTEST) $(addprefix tests/,benchmark formats scoring serving \
+		studio visualization)
 	$(BIN)/python $(PYTEST) $(addprefix --ignore=tests/,$(GROUPED))
 
 coverage: .venv/installed-test

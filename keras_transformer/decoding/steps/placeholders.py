@@ -62,6 +62,11 @@ _TAKEN_OUT = (
     ),
     re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
 )
+_ENDING = rf"[^\W\d_{UNSPACED}]{{0,2}}"  # of a case, as in German "Toms"
+# Placeholders, here zeros, and the letters that a name must not touch.
+_JOINED = re.compile(
+    rf"(?<!{SPACED})(?:{SPACED}*+\0+)+(?:(?!{_ENDING}(?!{SPACED})){SPACED}+)?"
+)
 UNKNOWN = ("copy", "omit")  # what to do with what the vocabulary lacks
 # Names that stand for placeholders in the model's input.
 STAND_INS = ("Tom", "Maria", "Peter", "Anna", "Paul", "Boston", "Paris")
@@ -143,31 +148,19 @@ class Placeholders:
     ) -> Masked:
         """Takes placeholders and tags out of a text, and normalises the rest.
 
-        Names in `taken` stand for no placeholder. Placeholders without a name,
-        because there are too many or letters are beside them, are treated as
-        tags. `find_unknown` returns the spans that the vocabulary lacks, which
-        `separate` puts between spaces.
+        Names in `taken` stand for no placeholder. Placeholders for which there
+        are not enough names are treated as tags. `find_unknown` returns the
+        spans that the vocabulary lacks, which `separate` puts between spaces.
         """
+        free = [n for n in STAND_INS if n not in text and n not in taken]
+        masked, stand_ins, tags, done = "", {}, [], 0
         spans = self._find_spans(text) if self._has_patterns else []
+        spans = _join_words(text, spans)
         if spans and not _has_words(text, spans):
             start = len(text) - len(text.lstrip())
             spans = [(start, len(text.rstrip()), False)]
         elif find_unknown:
             spans = _add_unknown(text, spans, find_unknown(text))
-        names = [n for n in STAND_INS if n not in text and n not in taken]
-        while True:
-            masked = self._take_out(text, spans, [*names], normalize, separate)
-            lost = _find_missing(masked, masked.text)
-            if not lost:
-                return masked
-            # A name beside a letter would be a part of another word.
-            placeholders = [n for n, span in enumerate(spans) if span[2]]
-            last = placeholders[[*masked.stand_ins.values()].index(lost[-1])]
-            spans[last] = *spans[last][:2], False
-
-    def _take_out(self, text, spans, free, normalize, separate):
-        """Returns a `Masked`; `free` are the names for placeholders."""
-        masked, stand_ins, tags, done = "", {}, [], 0
         for start, end, is_placeholder in spans:
             masked = _append(masked, normalize(text[done:start]))
             done = end
@@ -180,8 +173,12 @@ class Placeholders:
                 if is_placeholder is None and separate:
                     around = " ", " "
                 tags.append(make_mark(text[start:end], len(masked), *around))
-        masked = _append(masked, normalize(text[done:]))
-        return Masked(masked.rstrip(), stand_ins, tags)
+        masked = _append(masked, normalize(text[done:])).rstrip()
+        result = Masked(masked, stand_ins, tags)
+        # A letter behind a tag makes another word of a name.
+        if _find_missing(result, masked):
+            return self.mask(text, STAND_INS, normalize, find_unknown, separate)
+        return result
 
     def _find_spans(self, text):
         """Returns the start, end and kind of each part to keep, in order."""
@@ -322,6 +319,14 @@ def check_protect(protect, linearization, **others):
             )
 
 
+def _join_words(text, spans):
+    """Adds to placeholders the letters and placeholders that they touch."""
+    for i, j, kind in spans:
+        text = text[:i] + (j - i) * ("\0" if kind else " ") + text[j:]
+    words = [(*match.span(), True) for match in _JOINED.finditer(text)]
+    return sorted([*words, *(span for span in spans if not span[2])])
+
+
 def _find_messages(text):
     """Yields the start and the end of each plural or select of ICU."""
     end = 0
@@ -368,10 +373,7 @@ def _find_missing(masked, translation):
 
 
 def _name(name):
-    # The ending marks a case, such as the genitive "Toms" in German.
-    return re.compile(
-        rf"(?<!{SPACED}){name}(?P<ending>[^\W\d_{UNSPACED}]{{0,2}})(?!{SPACED})"
-    )
+    return re.compile(rf"(?<!{SPACED}){name}(?P<ending>{_ENDING})(?!{SPACED})")
 
 
 def _append(text, part):

@@ -96,9 +96,7 @@ def _decode_lines(plan, call):
         size = 1 if FLAGS.decode_interactive else None
         with _show_progress(num_lines, output) as progress:
             for window in read_windows(lines, prefixes, output.num_lines, size):
-                texts = window
-                if is_json:
-                    texts = text_formats.read_json_lines(window)
+                texts = text_formats.read_texts(window)
                 passages = is_divided and Passages(texts, language)
                 translations = translator.translate_window(
                     passages.window if passages else texts,

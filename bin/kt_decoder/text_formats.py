@@ -49,8 +49,7 @@ def open_text(checker, is_divided):
         num_lines = 0
         for window in read_windows(text_io.open_text(path)):
             num_lines += len(window.texts)
-            if FLAGS.format == "jsonl":
-                read_json_lines(window)  # checks them
+            read_texts(window)  # checks lines of JSON
     if text_io.is_file(prefix_path):
         lines = text_io.open_text(prefix_path)
         if checker:
@@ -91,8 +90,10 @@ def read_pairs(path):
         yield source, target
 
 
-def read_json_lines(window):
-    """Returns a `Window` of lines in JSON as one of their texts."""
+def read_texts(window):
+    """Returns a `Window` of lines of text or JSON as one of their texts."""
+    if FLAGS.format != "jsonl":
+        return window
     name = FLAGS.decode_from_file or "standard input"
     numbered = enumerate(window.texts, window.start + 1)
     return window._replace(

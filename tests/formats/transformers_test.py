@@ -26,9 +26,10 @@ from keras_transformer.runs.building import build_transformer
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
 
 tensorflow_text = pytest.importorskip("tensorflow_text")
-pytest.importorskip("torch", reason="pip install '.[peers]'")
+torch = pytest.importorskip("torch", reason="pip install '.[peers]'")
 pytest.importorskip("transformers", reason="pip install '.[peers]'")
 pytestmark = pytest.mark.slow
 
@@ -74,8 +75,21 @@ def pair(request, tmp_path_factory):
     peer = marian_peer.Peer(str(source), run.vocabularies)
     texts = marian_peer.make_texts(run.source_vocabulary, NUM_TEXTS)
     sources = run.source_vocabulary.encode(texts)
-    targets = peer.search(sources, beam_size=1)
+    targets = [ids for ids, _ in peer.search(sources)]
     return run, peer, texts, sources, targets
+
+
+def search_with_beam(peer, vocabulary, source):
+    """Returns the ids that transformers finds by the sum of log-probabilities.
+
+    Its length penalty differs from ours. A batch would have one limit, which
+    forces the end.
+    """
+    output = peer.generate(
+        [source], BEAM_SIZE, length_penalty=0.0, early_stopping=False
+    )
+    ids = np.argsort(vocabulary.original_ids)[output.numpy()[0, 1:]]
+    return [int(id_) for id_ in ids if id_ != PAD_ID]
 
 
 class TransformersTest:
@@ -93,8 +107,8 @@ class TransformersTest:
         translator = Translator.load(run.path, engine="keras")
         options = {**vars(GREEDY), "beam_size": BEAM_SIZE}
         ours = translator.translate_ids(sources[:200], **options)
-        theirs = peer.search(sources[:200], BEAM_SIZE)
-        for source, (best, *_), other in zip(sources, ours, theirs):
+        for source, (best, *_) in zip(sources, ours):
+            other = search_with_beam(peer, run.vocabulary, source)
             # transformers ends no beam that is not among the best, and gives
             # a forced end the probability 1.
             if other[-1] == END_ID and best.ids != other:
@@ -121,7 +135,7 @@ class TransformersTest:
         path = export_marian(run, str(tmp_path / "back"), GREEDY)
         back = marian_peer.Peer(path, run.vocabularies)
         assert back.encode(texts) == sources
-        assert back.search(sources[:50], beam_size=1) == targets[:50]
+        assert [ids for ids, _ in back.search(sources[:50])] == targets[:50]
 
 
 @pytest.mark.parametrize("tied_embeddings", ["all", "target", "none"])
@@ -144,12 +158,18 @@ def test_a_run_trained_here_opens_there(tied_embeddings, tmp_path):
     assert peer.encode(texts[:1]) == sources
     inputs, outputs = np.array(sources), np.array(targets)
     ours = to_numpy(model({"inputs": inputs, "targets": outputs}))
-    theirs = peer(inputs, outputs)
+    shifted = np.insert(outputs[:, :-1], 0, PAD_ID, axis=1)
+    with torch.no_grad():
+        theirs = peer.model(
+            input_ids=torch.tensor(inputs),
+            decoder_input_ids=torch.tensor(shifted),
+        ).logits.numpy()
     # The logit of padding is set so low that it is never written.
     np.testing.assert_allclose(theirs[..., 1:], ours[..., 1:], atol=1e-5)
     translator = Translator.load(run.path, engine="keras")
     greedy = translator.translate_ids(sources, **vars(GREEDY))
-    assert [best.ids for best, *_ in greedy] == peer.search(sources, 1)
+    expected = [ids for ids, _ in peer.search(sources)]
+    assert [best.ids for best, *_ in greedy] == expected
 
 
 def test_the_commands_report_what_they_compare(tmp_path):

@@ -111,7 +111,9 @@ check: lint
 GROUPED = benchmark decoding formats integration layers losses parsing scoring \
 	search serving studio training transformer visualization
 test: lint
-	$(BIN)/python $(PYTEST) $(addprefix tests/,decoding search)
+	$(BIN)/python $(PYTEST) tests/decoding/[a-d]*_test.py tests/search
+	$(BIN)/python $(PYTEST) tests/decoding/[e-o]*_test.py
+	$(BIN)/python $(PYTEST) tests/decoding/[p-z]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/[a-l]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/[m-z]*_test.py
 	$(BIN)/python $(PYTEST) tests/training

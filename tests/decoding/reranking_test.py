@@ -26,6 +26,7 @@ class WordVocabulary:
     vocab_size = VOCAB_SIZE
     language_codes = ()
     has_capitals = False
+    has_words = True
 
     def encode(self, texts):
         return [[*map(PIECES.index, text.split()), END] for text in texts]

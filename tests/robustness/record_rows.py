@@ -20,6 +20,8 @@ EVALUATE = "kt-evaluate --output_dir={run} --data_dir={data}"
 RESUME = "kt-trainer --output_dir={run} --data_dir={data} --train_steps=16000"
 SWEEP = "kt-sweep --output_dir={box}/s --data_dir={data} --problem=copy "
 SWEEP += "--hparams_sets=transformer_tiny"
+SWEEP_RECORD = b"""{"problem": "copy", "hparams_sets": "transformer_tiny",
+    "scale": "none", "hparams": "", "random_seed": 0, "precision": "auto"}"""
 PLOT = "kt-plot --output_dir={run} --picture={box}/plot.png"
 DEEP = "[" * 100_000
 RECORD, HPARAMS = "{run}/run.json", "{run}/hparams.json"
@@ -156,8 +158,13 @@ ROWS = [
     row(
         SWEEP,
         copies("{box}/s/transformer_tiny", "{run}"),
+        says="must not hold a run of yours",
+    ),
+    row(
+        SWEEP,
+        writes("{box}/s/sweep.json", SWEEP_RECORD),
+        copies("{box}/s/transformer_tiny", "{run}"),
         writes("{box}/s/transformer_tiny/hparams.json", b"{"),
         says="hparams.json",
-        writes="s/sweep.json",
     ),
 ]

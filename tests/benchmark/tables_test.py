@@ -3,6 +3,7 @@ import json
 
 import pytest
 import tables
+import tables_data
 
 TINY = {"num_layers": 1, "d_model": 16, "d_ff": 32, "num_heads": 2}
 TINY |= {"train_steps": 2, "warmup_steps": 1, "batch_tokens": 256}
@@ -37,8 +38,8 @@ class TablesTest:
             TINY,
             minutes=6,
             seeds=(0, 1),
-            make_data=tables.name_g2p_files("xx", "yy"),
-            group=tables.find_tag,
+            make_data=tables_data.name_g2p_files("xx", "yy"),
+            group=tables_data.find_tag,
             measure="WER",
         )
         arguments = [str(data_dir), str(tmp_path / "work")]
@@ -54,7 +55,7 @@ class TablesTest:
         assert capsys.readouterr() == (table, "")
 
     def test_a_cutoff_puts_long_outputs_into_test(self, data_dir, tmp_path):
-        make_data = tables.write_scan_files("simple", cutoff=3)
+        make_data = tables_data.write_scan_files("simple", cutoff=3)
         flags = make_data(data_dir, tmp_path)
         assert f"--test={tmp_path / 'test.tsv'}" in flags
         lines = (tmp_path / "test.tsv").read_text().splitlines()
@@ -63,10 +64,20 @@ class TablesTest:
         assert (tmp_path / "dev.tsv").read_text()
 
     def test_scores_are_those_of_a_group(self):
-        training = tables.Training("a", "b", {}, 1, group=tables.find_lengths)
+        training = tables.Training(
+            "a", "b", {}, 1, group=tables_data.find_lengths
+        )
         sides = [["1 2", "1 " * 41, "1"], ["x", "y", "z"]]
         scores = tables.score(training, sides, ["x", "no", "no"])
         assert scores == {"1-40 symbols": 50, "41-80 symbols": 0}
+
+    def test_a_word_may_have_several_pronunciations(self):
+        training = tables.Training(
+            "a", "b", {}, 1, read_alternatives=lambda: {"a": ["AH", "EY"]}
+        )
+        sides = [["a", "a", "be", "be"], ["AH", "AH", "B IY", "B IY"]]
+        scores = tables.score(training, sides, ["EY", "IY", "B IY", "EY"])
+        assert scores == {"": 50}
 
     def test_no_two_trainings_have_one_name(self):
         names = [training.name for training in tables.make_trainings()]

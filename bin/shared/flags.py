@@ -16,12 +16,12 @@ settings, and the help text. A row with a name alone is the flag of this name in
     '''
     )
 
-A flag that needs others may be given only with one of them, such as `needs html
-or format=jsonl`; `check_needs` checks this before `main` begins.
-
     def main(argv):
         flags.require(FLAGS, "output_dir")
         print(FLAGS.html)
+
+Before `main` begins, `check_needs` refuses a flag without one of those that it
+needs. A row names several as `needs html or format=jsonl`.
 
 Each command has its own `FLAGS`, so two commands may use one name for two
 things. A flag that a second command takes with the same meaning moves from the
@@ -269,7 +269,12 @@ def require_given(values, *names):
 
     A variable that is not set would otherwise switch off what it stands for.
     """
-    require(values, *(name for name in names if values[name].present))
+    for name in names:
+        if values[name].present and not values[name].value:
+            raise UserError(
+                f"`--{name}` needs a value. Received: --{name}= without one. "
+                "Write the value, or leave the flag out."
+            )
 
 
 def check_needs(values):
@@ -277,9 +282,9 @@ def check_needs(values):
     for name in values:
         needs = values[name].needs
         if needs and not any(_is_given(values, other) for other in needs):
-            rule = f"needs --{' or --'.join(needs)}"
-            way_out = "Add what it needs, or remove it."
-            refuse(values, [name], rule, way_out)
+            others = " or ".join(f"`--{other}`" for other in needs)
+            way_out = f"Add {others}, or remove `--{name}`."
+            refuse(values, [name], f"needs {others}", way_out)
 
 
 def _is_given(values, other):
@@ -290,7 +295,7 @@ def _is_given(values, other):
 def refuse(values, names, rule, way_out="Remove it."):
     """Raises a `UserError` if a named flag does not have its default value.
 
-    The `rule` says what such a flag needs, like "needs --document".
+    The `rule` says what such a flag needs, like "needs `--document`".
     """
     for name in names:
         if is_changed(values, name):

@@ -86,7 +86,7 @@ class DefineTest:
         values(["command", *given])
         flags.check_needs(values)  # the size has its default
         values(["command", *given, "--size=2"])
-        words = "`--size` needs --grid or --table=4. Received: --size=2. Add "
+        words = "`--size` needs `--grid` or `--table=4`. Received: --size=2."
         with (
             contextlib.nullcontext()
             if is_enough

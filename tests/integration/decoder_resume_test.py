@@ -319,7 +319,7 @@ REFUSALS = [
         "--decode_from_file=in.txt --decode_to_file=kept",
         "8 lines of an unfinished output. Add --res",
     ),
-    ("--decode_from_file=in.txt --resume", "needs --decode_to_file"),
+    ("--decode_from_file=in.txt --resume", "needs `--decode_to_file`"),
     ("--decode_from_file=in.txt --decode_hparams=beam_size=0", "`beam_size`"),
     ("--decode_from_file=in.txt --checkpoint_step=7", "step 7"),
     ("--decode_from_file=in.txt --tokenized", "a model that parses"),

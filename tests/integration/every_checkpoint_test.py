@@ -107,5 +107,5 @@ class EveryCheckpointTest:
         assert_fails(capsys, words, evaluate, *flags, more)
 
     def test_its_flags_need_the_directory(self, capsys):
-        words = ["`--wait_minutes` needs --translations_dir"]
+        words = ["`--wait_minutes` needs `--translations_dir`"]
         assert_fails(capsys, words, evaluate, "--wait_minutes=3")

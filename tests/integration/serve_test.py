@@ -229,15 +229,15 @@ for last in range(8):
             ([f"--export_dir={tmp_path}", "--port=0", rest], "saved_model.pb"),
             (
                 [f"--export_dir={export_dir}", "--tls_certificate=", rest],
-                "`--tls_certificate` needs --tls_key",
+                "`--tls_certificate` needs `--tls_key`",
             ),
             (
                 [f"--export_dir={export_dir}", "--tls_key=key.pem", rest],
-                "`--tls_key` needs --tls_certificate",
+                "`--tls_key` needs `--tls_certificate`",
             ),
             (
                 [f"--export_dir={export_dir}", "--tls_key=", rest],
-                "`--tls_key` needs --tls_certificate",
+                "`--tls_key` needs `--tls_certificate`",
             ),
             (
                 [f"--export_dir={export_dir}", "--port=0", "--rest_api_port=0"],

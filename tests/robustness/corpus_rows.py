@@ -100,7 +100,7 @@ ROWS = [
         cpu_seconds=30,
     ),
     # The text of a shortlist.
-    row(EXPORT + f" --shortlist={TEXTS}", says="needs --format=ctranslate2"),
+    row(EXPORT + f" --shortlist={TEXTS}", says="needs `--format=ctranslate2`"),
     row(EXPORT + " --format=saved_model_ids --shortlist=a.tsv", says="needs"),
     row(SHORTLIST, says="must be a corpus such as"),
     row(SHORTLIST + "a.docx", says="a.docx"),
@@ -122,7 +122,7 @@ ROWS = [
     row(SHORTLIST + TMX, writes(TMX, WHOLE), says="--source_language"),
     row(SHORTLIST + TEXTS + LANGUAGES, says="need a TMX file"),
     row(SHORTLIST + TEXTS + " --shortlist_size=0", says="from 1 to"),
-    row(EXPORT + " --shortlist_size=20", says="needs --shortlist"),
+    row(EXPORT + " --shortlist_size=20", says="needs `--shortlist`"),
     row(
         SHORTLIST.replace("{run}", "{parser}") + TEXTS,
         says="needs a run that translates",

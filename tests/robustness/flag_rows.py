@@ -196,11 +196,11 @@ ROWS = [
     row(f"{FIGURE}=3 --text=a --heads=0", says="heads=0"),
     row(f"{FIGURE}=4 --text=a --heads=1", says="two heads"),
     row(f"{FIGURE}=3 --text=a --word=b", says="word='b'"),
-    row(f"{FIGURE}=5 --text=a --word=a", says="--figure=3 or --figure=4"),
+    row(f"{FIGURE}=5 --text=a --word=a", says="`--figure=3` or `--figure=4`"),
     row(f"{FIGURE}=3 --text=a --target_text=b", says="with --figure"),
     row(
         "kt-attention --output_dir={run} --text=a --html=a.html --word=a",
-        says="needs --figure=3",
+        says="needs `--figure=3`",
     ),
     row(f"{FIND}={{box}}/gone.txt", says="gone.txt"),
     row(f"{FIND}=/dev/null", says="has no sentences"),
@@ -210,15 +210,15 @@ ROWS = [
     row("kt-serve --export_dir={saved_model} --port=9 --rest_api_port=9"),
     row(
         "kt-serve --export_dir={saved_model} --metrics --rest_api_port=0",
-        says="needs --rest_api_port",
+        says="needs `--rest_api_port`",
     ),
     row(
         "kt-serve --export_dir={saved_model} --api_keys=",
-        says="`--api_keys` must be given",
+        says="`--api_keys` needs a value",
     ),
     row(
         "kt-serve --export_dir={saved_model} --access_log=",
-        says="`--access_log` must be given",
+        says="`--access_log` needs a value",
     ),
     row(
         "kt-serve --export_dir={saved_model} --api_keys={box}/gone",
@@ -227,10 +227,10 @@ ROWS = [
     ),
     row(
         "kt-serve --export_dir={saved_model} --memory=",
-        says="`--memory` must be given",
+        says="`--memory` needs a value",
     ),
-    row("kt-decoder --output_dir={run} --memory=", says="`--memory` must"),
-    row("kt-studio --output_dir={run} --memory=", says="`--memory` must"),
+    row("kt-decoder --output_dir={run} --memory=", says="`--memory` needs"),
+    row("kt-studio --output_dir={run} --memory=", says="`--memory` needs"),
     row(
         "kt-serve --export_dir={saved_model} --memory={box}/memory",
         says="`--memory` needs the languages",

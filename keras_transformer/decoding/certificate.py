@@ -118,6 +118,11 @@ def compare(ours, theirs, texts, references=()):
     return Certificate(len(texts), sum(is_equal), largest, seconds, bleu)
 
 
+def _warn(text):
+    _log.warning("%s", text)
+    return text
+
+
 def plan_certificate(
     run, step, format, options, is_exact, file=None, load_backend=lambda: None
 ):
@@ -133,9 +138,9 @@ def plan_certificate(
     """
     texts, references = _read_texts(run, file)
     if obstacle := _find_obstacle(run, format, options, texts):
-        text = f"The export was not compared with the run, since {obstacle}."
-        _log.warning("%s", text)
-        return lambda path: text
+        return lambda path: _warn(
+            f"The export was not compared with the run, since {obstacle}."
+        )
 
     def certify(path):
         # Nothing but Keras computes independently of CTranslate2.

@@ -28,6 +28,7 @@ from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.formats.ctranslate2.engine import CTranslate2Engine
+from keras_transformer.formats.ctranslate2.engine import may_overflow
 from keras_transformer.runs.run_directory import RunDirectory
 
 pytest.importorskip("ctranslate2")
@@ -250,10 +251,16 @@ class AutomaticEngineTest:
             ours.score([*TEXTS, long], [*TEXTS, long]), abs=1e-4
         )
 
+    @pytest.mark.skipif(may_overflow(), reason="8-bit sums would overflow")
     def test_int8_is_the_choice_of_a_user(self, path):
         translator = load(str(path), precision="int8", engine="ctranslate2")
         assert type(translator.engine) is CTranslate2Engine
         assert translator(["a b c"]) == ["a b c"]
+
+    @pytest.mark.skipif(not may_overflow(), reason="8-bit sums are exact")
+    def test_int8_is_refused_where_sums_overflow(self, path):
+        with pytest.raises(UserError, match="overflow on this processor"):
+            load(str(path), precision="int8", engine="ctranslate2")
 
 
 class ConvertedTest:

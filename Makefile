@@ -41,7 +41,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What trains, searches, exports, serves, differentiates or starts processes takes
 # minutes, so `make check` leaves it out.
 SLOW_TESTS = integration robustness benchmark decoding formats layers losses \
-	parsing search serving studio training transformer visualization \
+	parsing search serving studio training visualization \
 	frozen_formats_test.py jax_backend_test.py optimizers_test.py \
 	paper_in_one_file_test.py serialization_test.py site_test.py data/dataset_test.py \
 	data/generation_test.py data/large_corpora_page_test.py \
@@ -109,7 +109,7 @@ check: lint
 # Each line has processes of its own, since models and compiled functions that
 # tests share stay in memory until the end of a process. The last line has the rest.
 GROUPED = benchmark decoding formats integration layers losses parsing scoring \
-	search serving studio training transformer visualization
+	search serving studio training visualization
 test: lint
 	$(BIN)/python $(PYTEST) tests/decoding/[a-d]*_test.py tests/search
 	$(BIN)/python $(PYTEST) tests/decoding/[e-o]*_test.py

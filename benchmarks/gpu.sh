@@ -54,7 +54,7 @@ head -n "$sentences" "$text/train.source" >"$text/test.source"
 training_text=(--train_source="$text/train.source" --train_target="$text/train.target"
     --vocabulary="$text/vocabulary.model")
 
-tests="tests/layers tests/search tests/transformer"
+tests="tests/layers tests/search"
 [ "$SIZE" = tiny ] && tests=tests/layers/fused_attention_test.py
 for backend in tensorflow jax; do
     python=$PYTHON

@@ -25,7 +25,6 @@ MATHS = [
     "losses",
     "layers",
     "search",
-    "transformer",
 ]
 TIMEOUT = 600  # seconds, for a mutant whose loop never ends
 SWAPS = {

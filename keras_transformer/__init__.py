@@ -13,7 +13,7 @@ _MODULES = {
     "Problem": "problem",
     "RunDirectory": "runs.run_directory",
     "Trainer": "training.trainer",
-    "Transformer": "transformer",
+    "Transformer": "layers.transformer",
     "Translator": "decoding.translator",
     "build_transformer": "runs.building",
     "generate": "search.continuation",
@@ -36,6 +36,7 @@ if typing.TYPE_CHECKING:  # Editors and type checkers run no `__getattr__`.
     from keras_transformer.decoding.parser import Parser as Parser
     from keras_transformer.decoding.translator import Translator as Translator
     from keras_transformer.hparam import HParams as HParams
+    from keras_transformer.layers.transformer import Transformer as Transformer
     from keras_transformer.problem import Problem as Problem
     from keras_transformer.registry import register_hparams as register_hparams
     from keras_transformer.registry import register_problem as register_problem
@@ -48,7 +49,6 @@ if typing.TYPE_CHECKING:  # Editors and type checkers run no `__getattr__`.
     from keras_transformer.search.continuation import generate as generate
     from keras_transformer.training.train import train as train
     from keras_transformer.training.trainer import Trainer as Trainer
-    from keras_transformer.transformer import Transformer as Transformer
 
 # A program that has imported Keras may go on to load a model with our classes.
 # Other programs register them with the first module that imports Keras.

@@ -16,7 +16,7 @@ CLASSES = {
     "optimizers": "Adafactor",
     "schedules": "CosineSchedule InverseSquareRootSchedule",
     "parsing.parsing_transformer": "ParsingTransformer",
-    "transformer": "Transformer",
+    "layers.transformer": "Transformer",
 }
 
 

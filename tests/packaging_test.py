@@ -49,12 +49,12 @@ MAY_IMPORT = {
     "metrics": "losses masks serialization",
     "model_config": "",
     "optimizers": "schedules serialization",
-    "parsing": "data layers search serialization token_ids transformer",
+    "parsing": "data layers search serialization token_ids",
     "problem": "data scoring",
     "problems": "data parsing problem registry token_ids",
     "registry": "hparam problem",
     "runs": "data files hparam layers model_config parsing registry "
-    "scoring token_ids transformer",
+    "scoring token_ids",
     "runs.model_card": "files parsing registry runs",
     "schedules": "serialization",
     "scoring": "data files token_ids",
@@ -67,11 +67,10 @@ MAY_IMPORT = {
     "training": "data decoding decoding.engines files formats hparam "
     "hparams layers losses masks metrics model_config optimizers "
     "registry runs runs.model_card scoring search visualization",
-    "transformer": "layers masks serialization",
     "visualization": "data files parsing runs scoring token_ids",
 }
 EVERYONE_MAY_IMPORT = {"errors"}
-MAX_FLOORS = 12
+MAX_FLOORS = 11
 MAX_MODULES_IN_ROOT = 11
 MATHS = {
     "layers",
@@ -82,7 +81,6 @@ MATHS = {
     "schedules",
     "search",
     "serialization",
-    "transformer",
 }
 
 

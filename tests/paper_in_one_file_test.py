@@ -7,12 +7,12 @@ import keras
 import numpy as np
 import pytest
 
+from keras_transformer.layers.transformer import Transformer
 from keras_transformer.losses import SmoothedCrossEntropy
 from keras_transformer.schedules import InverseSquareRootSchedule
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
-from keras_transformer.transformer import Transformer
 
 PATH = "examples/attention_is_all_you_need.py"
 WARMUP_STEPS = 1000

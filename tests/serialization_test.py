@@ -8,12 +8,12 @@ import pytest
 from processes import environment
 
 from keras_transformer import serialization
+from keras_transformer.layers.transformer import Transformer
 from keras_transformer.losses import SmoothedCrossEntropy
 from keras_transformer.metrics import MaskedAccuracy
 from keras_transformer.metrics import Perplexity
 from keras_transformer.optimizers import Adafactor
 from keras_transformer.schedules import InverseSquareRootSchedule
-from keras_transformer.transformer import Transformer
 
 LOAD = """
 import keras

@@ -1,8 +1,8 @@
 """A Transformer with a classifier of spans, for parsing."""
 
 from keras_transformer.layers import SpanClassifier
+from keras_transformer.layers.transformer import Transformer
 from keras_transformer.serialization import serializable
-from keras_transformer.transformer.transformer import Transformer
 
 
 @serializable

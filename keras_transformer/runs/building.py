@@ -6,8 +6,8 @@ import typing
 import keras
 
 from keras_transformer.layers.fused_attention import FusedAttention
+from keras_transformer.layers.transformer import Transformer
 from keras_transformer.parsing.parsing_transformer import ParsingTransformer
-from keras_transformer.transformer.transformer import Transformer
 
 if typing.TYPE_CHECKING:
     from keras_transformer.model_config import ModelConfig

@@ -16,8 +16,8 @@ from layer_checks import weights_by_path
 from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.decoding.engines.attention import START
 from keras_transformer.decoding.engines.attention import compute_attention
+from keras_transformer.layers.transformer import Transformer
 from keras_transformer.token_ids import END_LABEL
-from keras_transformer.transformer import Transformer
 
 TEXTS = ["the cat sees the dog", "der Hund sieht die Katze"] * 20
 SOURCE, TARGET = "the cat sees the dog", "der Hund"

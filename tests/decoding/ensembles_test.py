@@ -18,8 +18,8 @@ from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.formats import exported
+from keras_transformer.layers.transformer import Transformer
 from keras_transformer.search.ensemble import Ensemble
-from keras_transformer.transformer import Transformer
 
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
 LARGER = dataclasses.replace(HPARAMS, d_model=24, beam_size=2, alpha=0.3)

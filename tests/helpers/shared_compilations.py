@@ -17,9 +17,9 @@ import numpy as np
 from keras_transformer.bin.shared import command
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.decoding.engines.compiled_search import Replica
+from keras_transformer.layers.transformer import Transformer
 from keras_transformer.parsing.parsing_transformer import ParsingTransformer
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.transformer import Transformer
 
 # The most recent ones; a search holds 40 MiB of graphs.
 MAX_SEARCHES, MAX_ENGINES = 6, 3

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from layer_checks import to_numpy
 
+from keras_transformer.layers.transformer import Transformer
 from keras_transformer.parsing.parsing_transformer import ParsingTransformer
-from keras_transformer.transformer import Transformer
 
 INPUTS = np.array([[3, 4, 5, 1, 0, 0], [6, 7, 8, 9, 10, 1]], "int32")
 TARGETS = np.array([[5, 6, 7, 1, 0], [2, 3, 4, 8, 1]], "int32")

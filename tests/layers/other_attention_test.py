@@ -10,8 +10,8 @@ from keras_transformer.layers import DecoderLayer
 from keras_transformer.layers import Encoder
 from keras_transformer.layers import EncoderLayer
 from keras_transformer.layers import MultiHeadAttention
+from keras_transformer.layers.transformer import Transformer
 from keras_transformer.losses import SmoothedCrossEntropy
-from keras_transformer.transformer import Transformer
 
 X = random_array(2, 4, 8)
 SIZES = {"d_model": 8, "num_heads": 2, "d_ff": 16}

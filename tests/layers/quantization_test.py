@@ -8,9 +8,9 @@ from layer_checks import random_array
 from layer_checks import to_numpy
 
 from keras_transformer import layers
+from keras_transformer.layers.transformer import Transformer
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.transformer import Transformer
 
 X = random_array(2, 5, 16)
 SIZES = {"d_model": 16, "num_heads": 4, "d_ff": 32}

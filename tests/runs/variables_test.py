@@ -2,8 +2,8 @@ import keras
 import numpy as np
 import pytest
 
+from keras_transformer.layers.transformer import Transformer
 from keras_transformer.runs import variables
-from keras_transformer.transformer import Transformer
 
 SIZES = {"num_layers": 1, "d_model": 8, "num_heads": 2, "d_ff": 16}
 

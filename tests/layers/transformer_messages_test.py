@@ -6,8 +6,8 @@ import pytest
 from small_transformer import make_transformer
 
 from keras_transformer import layers
+from keras_transformer.layers.transformer import Transformer
 from keras_transformer.losses import SmoothedCrossEntropy
-from keras_transformer.transformer import Transformer
 
 FEATURES = {"inputs": np.ones((2, 3), int), "targets": np.ones((2, 4), int)}
 

@@ -1,5 +1,0 @@
-"""The model on `keras.ops`."""
-
-from keras_transformer.transformer.transformer import Transformer
-
-__all__ = ["Transformer"]

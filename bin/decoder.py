@@ -130,12 +130,12 @@ def _show_progress(num_lines, output):
 
 
 def _score(plan, call):
-    from keras_transformer.bin.kt_decoder import text_formats
+    from keras_transformer.data.text.parallel_files import read_tsv
     from keras_transformer.decoding.preparation import read_windows
 
     alpha = call.get("alpha")
     # Read to the end first, so a faulty line fails before the model loads.
-    pairs = list(text_formats.read_pairs(FLAGS.score_file))
+    pairs = list(read_tsv(FLAGS.score_file))
     model = plan.checker or decoder_model.load_model(plan)
     model.check_lengths((text for text, _ in pairs), FLAGS.score_file)
     model.check_lengths(

@@ -76,20 +76,6 @@ def _ask_for_lines():
         print(prompt, end="", file=sys.stderr, flush=True)
 
 
-def read_pairs(path):
-    for number, line in enumerate(text_files.read_lines(path), 1):
-        source, tab, target = line.partition("\t")
-        # A second tab means that the line has more than a pair, say a score.
-        if not tab or "\t" in target:
-            num_tabs = line.count("\t")
-            raise UserError(
-                "`--score_file` must have a source, a tab and a translation on "
-                f"each line. Received: {path}, line {number} with {num_tabs} "
-                "tabs. Correct the line."
-            )
-        yield source, target
-
-
 def read_texts(window):
     """Returns a `Window` of lines of text or JSON as one of their texts."""
     if FLAGS.format != "jsonl":

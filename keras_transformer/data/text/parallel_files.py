@@ -49,7 +49,7 @@ def read_pairs(paths, languages=(None, None)):
     if kind == "text":
         return text_files.read_rows(*paths)
     if kind == "tsv":
-        return _read_tsv(*paths)
+        return read_tsv(*paths, allow_blank=True)
     return _read_tmx(*paths, languages)
 
 
@@ -71,10 +71,15 @@ def check_pairs(paths, languages=(None, None)):
         )
 
 
-def _read_tsv(path):
+def read_tsv(path, allow_blank=False):
+    """Yields the `(source, target)` of each line of a TSV file.
+
+    With `allow_blank`, a blank line is a pair of empty texts, since some
+    corpora separate their documents by such lines.
+    """
     for number, line in enumerate(text_files.read_lines(path), 1):
-        # Some corpora separate their documents by empty lines.
-        columns = line.split("\t", 2) if line.strip() else ["", ""]
+        is_empty = allow_blank and not line.strip()
+        columns = ["", ""] if is_empty else line.split(TAB, 2)
         if len(columns) != 2:
             raise UserError(
                 "Each line of a TSV file must be a source and a target with "

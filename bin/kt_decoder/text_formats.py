@@ -11,13 +11,12 @@ from keras_transformer.bin.kt_decoder.decoder_model import load_model
 from keras_transformer.bin.kt_decoder.decoder_model import make_extras
 from keras_transformer.bin.shared import text_io
 from keras_transformer.data.text import text_files
-from keras_transformer.decoding.engines.attention import find_words
+from keras_transformer.decoding.document_translation import translate_document
 from keras_transformer.decoding.engines.attention import format_pharaoh
 from keras_transformer.decoding.preparation import read_windows
 from keras_transformer.decoding.translation import SPLIT
 from keras_transformer.decoding.translation import TOO_LONG
 from keras_transformer.documents import document
-from keras_transformer.documents.markup import WORD
 from keras_transformer.errors import UserError
 from keras_transformer.files import writing
 from keras_transformer.files.progress import Progress
@@ -224,19 +223,9 @@ def decode_document(plan, call):
         translator = load_model(plan)
     extras = make_extras(translator)
     with Progress("sentences", len(source.sentences)) as progress:
-        translations = [
-            one
-            for window in read_windows(source.sentences)
-            for one in translator.translate_window(
-                window, progress.add, extras=extras, **call
-            )
-        ]
-    best = [translation.hypotheses[0] for translation in translations]
-    texts = [
-        one.text or sentence for sentence, one in zip(source.sentences, best)
-    ]
-    alignments = _align(source, best, translator)
-    text = source.replace_sentences(texts, alignments)
+        text, translations = translate_document(
+            source, translator, progress.add, extras=extras, **call
+        )
     if FLAGS.decode_to_file:
         with writing.atomic_write(FLAGS.decode_to_file, "wb") as file:
             file.write(text.encode())
@@ -244,8 +233,9 @@ def decode_document(plan, call):
         sys.stdout.write(text)
     num_warnings = 0
     for number, sentence in enumerate(source.sentences):
-        is_empty = not best[number].text
-        names = ["empty"] if is_empty else translations[number].warnings
+        translation = translations[number]
+        is_empty = not translation.hypotheses[0].text
+        names = ["empty"] if is_empty else translation.warnings
         place = f"sentence {number + 1}, {sentence[:40]!r}...,"
         num_warnings += _print_warnings(place, [WARNINGS[n] for n in names])
     return num_warnings
@@ -263,29 +253,3 @@ def _read(path):
     for _ in text_files.split_lines(io.BytesIO(content), name, exact=True):
         pass
     return content.decode()
-
-
-def _align(source, best, translator):
-    """Returns the alignments of the sentences that have markup to place."""
-    alignments = [None] * len(best)
-    if "word_links" not in translator.capabilities.supports:
-        return alignments
-    numbers = [
-        number
-        for number, has_markup in enumerate(source.has_markup)
-        # Only the translation of a whole sentence has ids.
-        if has_markup and best[number].ids
-    ]
-    links = numbers and translator.word_links(
-        [source.sentences[number] for number in numbers],
-        [[best[number]] for number in numbers],
-        WORD,
-        scored=False,
-    )
-    for number, each in zip(numbers, links):
-        texts = source.sentences[number], best[number].text
-        # A vocabulary may change the spelling of a text.
-        words = tuple(find_words(text, WORD) for text in texts)
-        if (each.source_words, each.target_words) == words:
-            alignments[number] = each.find_mutual_pairs()
-    return alignments

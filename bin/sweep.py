@@ -21,14 +21,17 @@ trained again, and an interrupted row continues from its newest checkpoint.
 """
 
 import collections
+import functools
 import importlib
 import multiprocessing
 import os
 import shlex
 import signal
+import sys
 
 from keras_transformer import errors
 from keras_transformer import registry
+from keras_transformer.bin.kt_sweep import rows
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.errors import UserError
@@ -36,7 +39,6 @@ from keras_transformer.files import markdown
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
 from keras_transformer.files.writing import keep_settings
-from keras_transformer.training.sweep import rows
 
 # Settings that all calls in one directory share, apart from its rows.
 SETTINGS = ("problem", "train_steps", "table", "hparams_sets", "hparams_set")
@@ -90,6 +92,8 @@ Data:
   usr_dir
 """
 )
+MARKDOWN_FILE = "table.md"
+RECORD_FILE = "sweep.json"  # its settings
 # The flags that define the rows of a sweep, of which it needs exactly one.
 KINDS = ("table", "hparams_sets", "grid", "random")
 
@@ -101,66 +105,107 @@ def main(argv):
     )
     all_rows = rows.make_rows(
         _make_models(problem),
+        FLAGS.output_dir,
         FLAGS.scale,
         FLAGS.hparams,
         FLAGS.train_steps,
         range(FLAGS.random_seed, FLAGS.random_seed + FLAGS.seeds),
     )
-    names = [row.name for row in all_rows]
-    row_names = _select("rows", "rows of the sweep", names)
+    names = _select("rows", "rows of the sweep", [row.name for row in all_rows])
     text_splits = [name for name in rows.SPLITS if name in problem.splits]
     rule = "splits of the problem that kt-evaluate takes"
     splits = _select("splits", rule, text_splits)
     check_directory(FLAGS.output_dir, "`--output_dir`")
-    # Imported here because they import NumPy, which would slow --help down.
-    from keras_transformer.training.sweep.sweep import MARKDOWN_FILE
-    from keras_transformer.training.sweep.sweep import RECORD_FILE
-    from keras_transformer.training.sweep.sweep import Sweep
-
-    _check_runs(all_rows)
-    title = shlex.join(_show_changed(*SETTINGS, *CHANGEABLE))
-    sweep = Sweep(
-        FLAGS.output_dir,
-        markdown.code(f"kt-sweep {title}"),
-        all_rows,
-        splits,
-        problem.measure,
-        quoted=rows.TABLE_4 if FLAGS.table == "4" else {},
-    )
+    record = os.path.join(FLAGS.output_dir, RECORD_FILE)
+    _check_runs(all_rows, is_new=not os.path.lexists(record))
     with lock_directory(FLAGS.output_dir, wait=False):
-        settings = {name: FLAGS[name].value for name in SETTINGS}
-        keep_settings(sweep.file(RECORD_FILE), settings)
-        failures = sweep.run(
-            [row for row in all_rows if row.name in row_names],
-            run_command,
-            _show_changed("usr_dir"),
-            _show_changed("precision"),
-        )
-    with open(sweep.file(MARKDOWN_FILE), encoding="utf-8") as file:
+        keep_settings(record, {name: FLAGS[name].value for name in SETTINGS})
+        failures = run_rows(all_rows, names, splits)
+    table = os.path.join(FLAGS.output_dir, MARKDOWN_FILE)
+    with open(table, encoding="utf-8") as file:
         print(file.read(), end="")
     return 1 if failures else 0
 
 
-def _check_runs(all_rows):
+def _check_runs(all_rows, is_new):
     """Checks that a run of each row can be made, or be continued."""
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.training import start
-    from keras_transformer.training.sweep.sweep import RECORD_FILE
 
     if RunDirectory.exists(FLAGS.output_dir):
         rule = "must hold a run for each row, but is a run itself"
         flags.refuse(FLAGS, ["output_dir"], rule, "Name another directory.")
-    # A sweep would train it further, and delete checkpoints of it.
-    if not os.path.lexists(os.path.join(FLAGS.output_dir, RECORD_FILE)):
-        for row in all_rows:
-            path = os.path.join(FLAGS.output_dir, row.directory)
-            if RunDirectory.exists(path):
-                rule = f"must not hold a run of yours, which {path} is"
-                way_out = "Name another directory."
-                flags.refuse(FLAGS, ["output_dir"], rule, way_out)
+    for row in all_rows:
+        # A new sweep would train it further, and delete checkpoints of it.
+        if is_new and RunDirectory.exists(row.path):
+            rule = f"must not hold a run of yours, which {row.path} is"
+            way_out = "Name another directory."
+            flags.refuse(FLAGS, ["output_dir"], rule, way_out)
     # A faulty row thus fails before the rows above it are trained.
     for row in all_rows:
         start.check_data(row.problem, row.hparams)
+
+
+def run_rows(all_rows, names, splits):
+    """Trains and evaluates the named rows, and writes the table after each.
+
+    A row that was interrupted continues from its newest checkpoint. Returns the
+    reasons why rows failed, by the names of their directories.
+    """
+    # Imported here because it imports NumPy, which would slow --help down.
+    from keras_transformer.bin.kt_sweep.results import write_table
+
+    title = shlex.join(_show_changed(*SETTINGS, *CHANGEABLE))
+    failures = {}
+    write = functools.partial(
+        write_table,
+        os.path.join(FLAGS.output_dir, MARKDOWN_FILE),
+        markdown.code(f"kt-sweep {title}"),
+        all_rows,
+        failures,
+        quoted=rows.TABLE_4 if FLAGS.table == "4" else {},
+    )
+    write()
+    selected = [row for row in all_rows if row.name in names]
+    for number, row in enumerate(selected, 1):
+        commands = list_commands(row, splits)
+        if not commands:
+            continue
+        os.makedirs(row.path, exist_ok=True)
+        log = os.path.join(row.path, rows.LOG_FILE)
+        place = f"{row.directory}, {number} of {len(selected)}"
+        print(f"{place}: the messages are in {log}", file=sys.stderr)
+        for name, arguments in commands:
+            if failure := run_command(name, row.path, arguments):
+                failures[row.directory] = failure
+                print(f"{row.directory} failed: {failure}", file=sys.stderr)
+                break
+        write()
+    return failures
+
+
+def list_commands(row, splits):
+    """Lists the commands that a row still needs, each with its flags."""
+    from keras_transformer.bin.kt_sweep.results import read_results
+
+    results, evaluated = read_results(row)
+    # The data may have moved since the run recorded its place.
+    shared = [f"--data_dir={row.problem.data_dir}", *_show_changed("usr_dir")]
+    recipe = [
+        f"--problem={row.problem.name}",
+        f"--hparams_set={row.hparams_set}",
+        f"--hparams={row.overrides}",
+        f"--random_seed={row.seed}",
+        # The newest checkpoint is evaluated, and rows may be many.
+        "--keep_checkpoint_max=1",
+        *_show_changed("precision"),
+    ]
+    commands = [] if results else [("trainer", [*recipe, *shared])]
+    return commands + [
+        ("evaluate", [f"--split={split}", *shared])
+        for split in splits
+        if split not in evaluated
+    ]
 
 
 def run_command(name, path, arguments):

@@ -65,8 +65,8 @@ MAY_IMPORT = {
     "registry runs scoring search serving token_ids visualization",
     "token_ids": "",
     "training": "data decoding decoding.engines files formats hparam "
-    "hparams layers losses masks metrics model_config optimizers "
-    "registry runs runs.model_card scoring search visualization",
+    "layers losses masks metrics model_config optimizers registry runs "
+    "runs.model_card scoring search visualization",
     "visualization": "data files parsing runs scoring token_ids",
 }
 EVERYONE_MAY_IMPORT = {"errors"}

@@ -13,11 +13,11 @@ from keras_transformer.bin import make_tf_configs
 from keras_transformer.bin import query
 from keras_transformer.bin import sweep
 from keras_transformer.bin import trainer
+from keras_transformer.bin.kt_sweep.rows import draw_points
 from keras_transformer.bin.shared import tensor2tensor
 from keras_transformer.bin.shared.tensor2tensor import TABLES
 from keras_transformer.errors import parse_changes
 from keras_transformer.search.options import parse_decode_hparams
-from keras_transformer.training.sweep.rows import draw_points
 
 
 def translate(module, *arguments):

@@ -15,7 +15,6 @@ from processes import environment
 from keras_transformer import registry
 from keras_transformer.bin import sweep
 from keras_transformer.problem import Problem
-from keras_transformer.training.sweep.sweep import Sweep
 
 MODEL = "num_layers=1,d_model=16,d_ff=16,num_heads=2,batch_tokens=2048"
 SECONDS = 300  # limit for the start of a row
@@ -98,17 +97,20 @@ class RowsTest:
         package = tmp_path / "mine_of_sweep_test"
         package.mkdir()
         (package / "__init__.py").touch()
-        passed_on = []
+        passed_on = {}
 
-        def run(sweep, rows, run_command, flags, trainer_flags):
-            passed_on.extend([flags, trainer_flags])
-            sweep.write_table({})
+        def fail(command, path, flags):
+            passed_on[command] = flags
+            return None if command == "trainer" else "It was not started."
 
-        monkeypatch.setattr(Sweep, "run", run)
+        monkeypatch.setattr(sweep, "run_command", fail)
         arguments = flags(copy_data, tmp_path / "sweep", 3)
         arguments += [f"--usr_dir={package}", "--precision=bfloat16"]
-        assert call(sweep, *arguments) == 0
-        assert passed_on == [[f"--usr_dir={package}"], ["--precision=bfloat16"]]
+        assert call(sweep, *arguments) == 1
+        for command in ("trainer", "evaluate"):
+            assert f"--usr_dir={package}" in passed_on[command]
+        assert "--precision=bfloat16" in passed_on["trainer"]
+        assert "--precision=bfloat16" not in passed_on["evaluate"]
 
     def test_splits_that_kt_evaluate_does_not_take_are_refused_first(
         self, copy_data, tmp_path, monkeypatch, capsys

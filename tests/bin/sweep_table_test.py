@@ -1,9 +1,9 @@
 from keras_transformer import registry
-from keras_transformer.training.sweep import sweep
-from keras_transformer.training.sweep.rows import TABLE_4
-from keras_transformer.training.sweep.rows import Row
-from keras_transformer.training.sweep.rows import make_rows
-from keras_transformer.training.sweep.rows import make_table3
+from keras_transformer.bin.kt_sweep import results
+from keras_transformer.bin.kt_sweep.rows import TABLE_4
+from keras_transformer.bin.kt_sweep.rows import Row
+from keras_transformer.bin.kt_sweep.rows import make_rows
+from keras_transformer.bin.kt_sweep.rows import make_table3
 
 COPY = registry.get_problem("copy", "data")
 
@@ -17,19 +17,13 @@ def result(perplexity, bleu):
     }
 
 
-def table3_lines(**results):
-    rows = make_rows(
-        make_table3(COPY),
-        "tiny",
-        "",
-        2000,
-        range(3),
-    )
-    return sweep.make_lines(
+def table3_lines(**measured):
+    rows = make_rows(make_table3(COPY), "sweep", "tiny", "", 2000, range(3))
+    return results.make_lines(
         [
-            (row, results[row.directory])
+            (row, measured[row.directory])
             for row in rows
-            if row.directory in results
+            if row.directory in measured
         ]
     )
 
@@ -46,14 +40,9 @@ class TableTest:
 
     def test_a_decoder_of_another_depth_has_a_column(self):
         sets = ["transformer_tiny", "transformer_deep_shallow_tiny"]
-        rows = make_rows(
-            [Row(name, COPY, name) for name in sets],
-            "none",
-            "",
-            9,
-            [0],
-        )
-        lines = sweep.make_lines([(row, {}) for row in rows])
+        models = [Row(name, COPY, name) for name in sets]
+        rows = make_rows(models, "sweep", "none", "", 9, [0])
+        lines = results.make_lines([(row, {}) for row in rows])
         depths = [(line["N"], line["num_decoder_layers"]) for line in lines]
         assert depths == [("4", "4"), ("6", "1")]
         # The paper's models need no such column.
@@ -65,7 +54,7 @@ class TableTest:
         lines = table3_lines(
             base=result(7.0, 30.0), base_seed1=result(7.5, 31.0)
         )
-        text, spread = sweep.format_lines(lines)
+        text, spread = results.format_lines(lines)
         (first,) = [line for line in text.split("\n") if "| 7.00 |" in line]
         assert "| 1.5 | 3.79 | 7.00 | 30.0 | 65 | 4.92 | 25.8 |" in first
         assert (

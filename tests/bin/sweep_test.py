@@ -6,6 +6,11 @@ import pytest
 
 from keras_transformer import hparam
 from keras_transformer import registry
+from keras_transformer.bin import sweep
+from keras_transformer.bin.kt_sweep.results import read_results
+from keras_transformer.bin.kt_sweep.results import select_scores
+from keras_transformer.bin.kt_sweep.rows import Row
+from keras_transformer.bin.kt_sweep.rows import make_rows
 from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.errors import parse_changes
 from keras_transformer.hparam import HParams
@@ -16,10 +21,6 @@ from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.scores import record_scores
 from keras_transformer.scoring.translations import bleu_report
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.training.sweep.rows import Row
-from keras_transformer.training.sweep.rows import make_rows
-from keras_transformer.training.sweep.sweep import Sweep
-from keras_transformer.training.sweep.sweep import select_scores
 
 COPY = registry.get_problem("copy", "data")
 HPARAMS = HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16, alpha=1.4)
@@ -82,153 +83,160 @@ class Commands:
 
 
 @pytest.fixture
-def commands():
-    return Commands()
+def commands(monkeypatch):
+    commands = Commands()
+    monkeypatch.setattr(sweep, "run_command", commands)
+    return commands
 
 
-@pytest.fixture
-def sweep(tmp_path):
-    return sweep_on(COPY, tmp_path)
-
-
-@pytest.fixture
-def make_sweep(tmp_path):
-    """Function that makes a sweep on data of its own in one directory."""
-
-    def make(name):
-        problem = Repeated(str(tmp_path / name))
-        if not os.path.exists(problem.directory):
-            problem.text = name
-            problem.generate(None)
-        return sweep_on(problem, tmp_path / "sweep")
-
-    (tmp_path / "sweep").mkdir()
-    return make
-
-
-def sweep_on(problem, path, overrides="", train_steps=7):
+def make(path, problem=COPY, overrides="", train_steps=7):
     models = [
         Row(f"dropout={value}", problem, "transformer_base", {"dropout": value})
         for value in (0.2, 0.3)
     ]
-    rows = make_rows(
-        models,
-        "tiny",
-        overrides,
-        train_steps,
-        [0],
-    )
-    return Sweep(str(path), "title", rows, ("dev",), "bleu")
+    return make_rows(models, str(path), "tiny", overrides, train_steps, [0])
+
+
+def run(rows, *flags, number=2):
+    """Runs the first rows of a sweep; returns why some failed, and the table.
+
+    `number` is that of the rows to run.
+    """
+    output_dir = os.path.dirname(rows[0].path)
+    for name in sweep.FLAGS:
+        sweep.FLAGS[name].unparse()
+    sweep.FLAGS(["kt-sweep", f"--output_dir={output_dir}", *flags])
+    names = [row.name for row in rows[:number]]
+    failures = sweep.run_rows(rows, names, ["dev"])
+    return failures, read_table(rows)
+
+
+def read_table(rows):
+    path = os.path.join(os.path.dirname(rows[0].path), "table.md")
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+@pytest.fixture
+def rows(tmp_path):
+    return make(tmp_path)
+
+
+@pytest.fixture
+def make_on(tmp_path):
+    """Function that makes the rows of a sweep on data of its own."""
+
+    def make_on(name):
+        problem = Repeated(str(tmp_path / name))
+        if not os.path.exists(problem.directory):
+            problem.text = name
+            problem.generate(None)
+        return make(tmp_path / "sweep", problem)
+
+    (tmp_path / "sweep").mkdir()
+    return make_on
 
 
 class SweepTest:
-    def test_every_row_is_trained_and_evaluated(self, sweep, commands):
-        assert sweep.run(sweep.rows, commands) == {}
+    def test_every_row_is_trained_and_evaluated(self, rows, commands):
+        failures, table = run(rows)
+        assert failures == {}
         assert commands.calls == [
             ("trainer", "dropout=0.2"),
             ("evaluate", "dropout=0.2"),
             ("trainer", "dropout=0.3"),
             ("evaluate", "dropout=0.3"),
         ]
-        text = open(sweep.file("table.md")).read()
-        assert "| 7 | 1.0 | 5e-06 | 2.00 | 40.0 |" in text
-        assert "| 7 | 1.0 | 5e-06 | 3.00 | 40.0 |" in text
+        assert "| 7 | 1.0 | 5e-06 | 2.00 | 40.0 |" in table
+        assert "| 7 | 1.0 | 5e-06 | 3.00 | 40.0 |" in table
 
-    def test_a_failed_row_does_not_stop_the_others(self, sweep, commands):
+    def test_a_failed_row_does_not_stop_the_others(self, rows, commands):
         commands.failing = "dropout=0.2"
-        failures = sweep.run(sweep.rows, commands)
+        failures, table = run(rows)
         assert list(failures) == ["dropout=0.2"]
         assert ("evaluate", "dropout=0.3") in commands.calls
-        text = open(sweep.file("table.md")).read()
-        assert "dropout=0.2 failed: kt-trainer ended with status 2" in text
+        assert "dropout=0.2 failed: kt-trainer ended with status 2" in table
 
-    def test_the_next_call_does_what_is_left(self, sweep, commands):
+    def test_the_next_call_does_what_is_left(self, rows, commands):
         commands.failing = "dropout=0.3"
-        sweep.run(sweep.rows, commands)
+        run(rows)
         commands.failing, commands.calls = None, []
-        assert sweep.run(sweep.rows, commands) == {}
+        failures, _ = run(rows)
+        assert failures == {}
         assert {name for _, name in commands.calls} == {"dropout=0.3"}
 
-    def test_a_row_with_updates_to_do_has_no_figures(self, sweep, commands):
+    def test_a_row_with_updates_to_do_has_no_figures(self, rows, commands):
         commands.missing = 2
-        sweep.run(sweep.rows[:1], commands)
-        assert sweep.list_commands(sweep.rows[0])
-        assert open(sweep.file("table.md")).read() == "title\n"
+        _, table = run(rows, number=1)
+        assert sweep.list_commands(rows[0], ["dev"])
+        assert "|" not in table
 
-    def test_a_measure_that_is_not_given_is_left_out(self, sweep, commands):
+    def test_a_measure_that_is_not_given_is_left_out(self, rows, commands):
         commands.scores = {"exact_match": 1.0}
-        sweep.run(sweep.rows[:1], commands)
-        assert not sweep.list_commands(sweep.rows[0])
-        text = open(sweep.file("table.md")).read()
-        assert "dev perplexity" in text and "BLEU" not in text
+        _, table = run(rows, number=1)
+        assert not sweep.list_commands(rows[0], ["dev"])
+        assert "dev perplexity" in table and "BLEU" not in table
 
-    def test_data_dir_and_usr_dir_go_to_both_commands(self, sweep, commands):
-        sweep.run(
-            sweep.rows, commands, ["--usr_dir=mine"], ["--precision=float32"]
-        )
+    def test_flags_go_to_the_commands_that_need_them(self, rows, commands):
+        run(rows, "--usr_dir=mine", "--precision=float32")
         shared = ["--data_dir=data", "--usr_dir=mine"]
         assert commands.flags["evaluate"] == ["--split=dev", *shared]
         assert {*shared, "--precision=float32"} < set(commands.flags["trainer"])
 
-    def test_rows_on_other_data_are_refused(self, make_sweep, commands):
-        sweep, other = make_sweep("data"), make_sweep("other")
-        problem = sweep.rows[0].problem
+    def test_rows_on_other_data_are_refused(self, make_on, commands):
+        rows, others = make_on("data"), make_on("other")
+        problem = rows[0].problem
         commands.record = {
             "problem": "copy",
             "data_dir": problem.data_dir,
             "data": describe_data(problem),
             **problem.vocabularies.hashes,
         }
-        sweep.run(sweep.rows, commands)
-        table = open(sweep.file("table.md")).read()
+        _, table = run(rows)
         commands.calls = []
         words = "The splits of the data in .*other/copy are.*=0.2 "
         words += "records.*"
         with pytest.raises(ValueError, match=words + "--output_dir"):
-            other.run(other.rows, commands)
+            run(others)
         assert commands.calls == []
-        assert open(sweep.file("table.md")).read() == table
+        assert read_table(others) == table
         os.rename(problem.data_dir, problem.data_dir + "_moved")
-        assert make_sweep("data_moved").run([], commands) == {}
+        assert run(make_on("data_moved"), number=0) == ({}, table)
 
     def test_rows_with_other_weights_are_refused(
-        self, make_sweep, commands, monkeypatch
+        self, make_on, commands, monkeypatch
     ):
-        sweep = make_sweep("data")
-        problem = sweep.rows[0].problem
+        rows = make_on("data")
+        problem = rows[0].problem
         commands.record = {
             "problem": "copy",
             "data": describe_data(problem),
             "corpus_weights": [],
         }
-        sweep.run(sweep.rows, commands)
+        run(rows)
         monkeypatch.setattr(type(problem), "corpus_weights", ["news:2.0"])
         with pytest.raises(ValueError, match="The corpus_weights of the data"):
-            sweep.run(sweep.rows, commands)
+            run(rows)
 
     @pytest.mark.parametrize("minutes, is_finished", [(1, True), (1.1, False)])
     def test_a_row_by_the_clock_is_finished_after_its_minutes(
         self, tmp_path, commands, minutes, is_finished
     ):
-        sweep = sweep_on(COPY, tmp_path, f"train_minutes={minutes}", None)
-        sweep.run(sweep.rows[:1], commands)  # of 60 seconds
-        results, _ = sweep.read_results(sweep.rows[0])
+        rows = make(tmp_path, COPY, f"train_minutes={minutes}", None)
+        run(rows, number=1)  # of 60 seconds
+        results, _ = read_results(rows[0])
         assert results.get("steps") == ("5" if is_finished else None)
 
     @pytest.mark.parametrize("train_steps,seed", [(8, 0), (7, 1)])
     def test_a_row_of_another_recipe_or_seed_is_trained_again(
-        self, sweep, commands, train_steps, seed
+        self, tmp_path, rows, commands, train_steps, seed
     ):
-        sweep.run(sweep.rows[:1], commands)
-        others = make_rows(
-            sweep.rows[:1],
-            "tiny",
-            "",
-            train_steps,
-            [seed],
+        run(rows, number=1)
+        (other,) = make_rows(
+            rows[:1], str(tmp_path), "tiny", "", train_steps, [seed]
         )
-        assert not sweep.list_commands(sweep.rows[0])
-        assert sweep.list_commands(others[0])
+        assert not sweep.list_commands(rows[0], ["dev"])
+        assert sweep.list_commands(other, ["dev"])
 
 
 class SelectScoresTest:

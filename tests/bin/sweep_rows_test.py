@@ -1,21 +1,22 @@
 import dataclasses
+import os
 
 import pytest
 
 from keras_transformer import hparam
 from keras_transformer import registry
+from keras_transformer.bin.kt_sweep.rows import Row
+from keras_transformer.bin.kt_sweep.rows import make_rows
+from keras_transformer.bin.kt_sweep.rows import make_table3
+from keras_transformer.bin.kt_sweep.rows import make_table4
+from keras_transformer.bin.kt_sweep.rows import scale_down
 from keras_transformer.problem import Problem
-from keras_transformer.training.sweep.rows import Row
-from keras_transformer.training.sweep.rows import make_rows
-from keras_transformer.training.sweep.rows import make_table3
-from keras_transformer.training.sweep.rows import make_table4
-from keras_transformer.training.sweep.rows import scale_down
 
 COPY = registry.get_problem("copy", "data")
 
 
 def rows_of(models, scale="none", overrides="", steps=None, seeds=(0,)):
-    return make_rows(models, scale, overrides, steps, seeds)
+    return make_rows(models, "sweep", scale, overrides, steps, seeds)
 
 
 def tiny(name, **changes):
@@ -78,10 +79,8 @@ class RowsTest:
     def test_a_seed_has_a_directory_of_its_own(self):
         rows = rows_of([tiny("tiny")], seeds=(3, 4))
         assert [row.seed for row in rows] == [3, 4]
-        assert [row.directory for row in rows] == [
-            "tiny",
-            "tiny_seed4",
-        ]
+        assert [row.directory for row in rows] == ["tiny", "tiny_seed4"]
+        assert rows[1].path == os.path.join("sweep", "tiny_seed4")
 
     def test_a_name_that_no_directory_may_have_is_refused(self):
         with pytest.raises(ValueError, match="at most 255 .*with --hparams"):

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_transformer.training.sweep import rows
+from keras_transformer.bin.kt_sweep import rows
 
 NINE = ";".join(
     f"{name}=1,2,3,4,5,6,7,8,9"

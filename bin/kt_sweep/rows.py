@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import json
 import math
+import os
 import random
 import re
 
@@ -50,6 +51,7 @@ class Row:
     hparams: object = None  # the `HParams`
     seed: int = 0
     directory: str = ""  # name of the run's directory
+    path: str = ""  # of the run
 
     @property
     def overrides(self):
@@ -62,11 +64,12 @@ class Row:
         )
 
 
-def make_rows(models, scale, overrides, train_steps, seeds):
+def make_rows(models, output_dir, scale, overrides, train_steps, seeds):
     """Returns a `Row` for each seed of the models, which are `Row`s without.
 
-    The `overrides` come after the scale and before the changes of a model.
-    `train_steps` may be None for the number of each model.
+    The runs are in `output_dir`. The `overrides` come after the scale and
+    before the changes of a model. `train_steps` may be None for the number of
+    each model.
     """
     steps = {"train_steps": train_steps} if train_steps else {}
     rows = {}
@@ -84,7 +87,11 @@ def make_rows(models, scale, overrides, train_steps, seeds):
                     "what is the same in all rows with --hparams."
                 )
             row = dataclasses.replace(
-                model, hparams=hparams, seed=seed, directory=name
+                model,
+                hparams=hparams,
+                seed=seed,
+                directory=name,
+                path=os.path.join(output_dir, name),
             )
             key = model.problem.name, model.problem.data_dir, hparams, seed
             if rows.setdefault(key, row) is not row:

@@ -1,1 +1,0 @@
-"""The rows and the table of kt-sweep."""

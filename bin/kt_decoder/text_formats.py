@@ -1,16 +1,13 @@
 """What kt-decoder reads and writes: lines, lines of JSON, and documents."""
 
 import functools
-import io
 import json
-import pathlib
 import sys
 
 from keras_transformer.bin.kt_decoder.decoder_model import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_model import load_model
 from keras_transformer.bin.kt_decoder.decoder_model import make_extras
 from keras_transformer.bin.shared import text_io
-from keras_transformer.data.text import text_files
 from keras_transformer.decoding.document_translation import translate_document
 from keras_transformer.decoding.engines.attention import format_pharaoh
 from keras_transformer.decoding.preparation import read_windows
@@ -38,7 +35,7 @@ def open_text(checker, is_divided):
     sentences if it is known.
     """
     if FLAGS.decode_interactive:
-        return _ask_for_lines(), None, None
+        return text_io.ask_for_lines(), None, None
     path, prefix_path = FLAGS.decode_from_file, FLAGS.prefix_file
     text = text_io.open_text(path)
     prefixes = prefix_path and text_io.open_text(prefix_path)
@@ -64,15 +61,6 @@ def open_text(checker, is_divided):
         )
     # A text that is divided has an unknown number of sentences.
     return text, prefixes, None if is_divided else num_lines
-
-
-def _ask_for_lines():
-    prompt = "> " if sys.stdin.isatty() else ""
-    print("Type one sentence per line; Control-D ends.", file=sys.stderr)
-    print(prompt, end="", file=sys.stderr, flush=True)
-    for line in text_io.open_text():
-        yield line
-        print(prompt, end="", file=sys.stderr, flush=True)
 
 
 def read_texts(window):
@@ -208,7 +196,7 @@ def decode_document(plan, call):
 
     `call` holds the arguments of `Translator.translate_window`.
     """
-    content = _read(FLAGS.decode_from_file)
+    content = text_io.read_exactly(FLAGS.decode_from_file)
     # The vocabulary of a run can be read without its model, so a faulty
     # document fails before the model is loaded.
     translator = plan.checker or load_model(plan)
@@ -239,17 +227,3 @@ def decode_document(plan, call):
         place = f"sentence {number + 1}, {sentence[:40]!r}...,"
         num_warnings += _print_warnings(place, [WARNINGS[n] for n in names])
     return num_warnings
-
-
-def _read(path):
-    name = path
-    if path in (None, "-"):
-        text_io.check_standard_input()
-        name, content = "standard input", sys.stdin.buffer.read()
-    else:
-        text_files.check_exists(path)
-        content = pathlib.Path(path).read_bytes()
-    # Raises an error that names the line of a faulty byte.
-    for _ in text_files.split_lines(io.BytesIO(content), name, exact=True):
-        pass
-    return content.decode()

@@ -1,7 +1,9 @@
 """The files and standard streams that commands read and write."""
 
 import fnmatch
+import io
 import os
+import pathlib
 import sys
 
 from keras_transformer.bin.shared import model_flags
@@ -34,6 +36,31 @@ def open_text(path=None):
     # The text layer of standard input would end lines at a lone `\r`, too, and
     # could not tell the line of a faulty byte.
     return text_files.split_lines(sys.stdin.buffer, "standard input")
+
+
+def ask_for_lines():
+    """Yields the lines that a user types, with a prompt before each."""
+    prompt = "> " if sys.stdin.isatty() else ""
+    print("Type one sentence per line; Control-D ends.", file=sys.stderr)
+    print(prompt, end="", file=sys.stderr, flush=True)
+    for line in open_text():
+        yield line
+        print(prompt, end="", file=sys.stderr, flush=True)
+
+
+def read_exactly(path=None):
+    """Returns a whole text with its line ends, read as by `open_text`."""
+    name = path
+    if path in (None, "-"):
+        check_standard_input()
+        name, content = "standard input", sys.stdin.buffer.read()
+    else:
+        text_files.check_exists(path)
+        content = pathlib.Path(path).read_bytes()
+    # Raises an error that names the line of a faulty byte.
+    for _ in text_files.split_lines(io.BytesIO(content), name, exact=True):
+        pass
+    return content.decode()
 
 
 def check_standard_input():

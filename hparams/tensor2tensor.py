@@ -11,7 +11,6 @@ The embedding of the target space, one vector for all, is left out.
 from keras_transformer.hparam import HParams
 from keras_transformer.hparam import parse_overrides
 from keras_transformer.registry import get_hparams
-from keras_transformer.registry import hparams_sets
 from keras_transformer.registry import register_hparams
 
 _BIG = "d_model=1024,d_ff=4096,num_heads=16"
@@ -68,27 +67,6 @@ SETS |= {
     **{f"dr{n}": ("base_v3", f"dropout={n / 10}") for n in (0, 2)},
     **{f"ls{n}": ("base_v3", f"label_smoothing={n / 10}") for n in (0, 2)},
 }
-
-# What Tensor2Tensor's other sets are for, and a pattern of their names.
-hparams_sets.left_out = {
-    "a billion weights on TPUs": "transformer_tpu_1b",
-    "memory of earlier text": ".*_memory_.*",
-    "images": "(mtf_)?(image_?transformer|img2img|resnet|vqa|xception|revnet_|"
-    "autoencoder|shake_?shake|glow|cycle_gan|sliced_gan).*|mtf_image_.*",
-    "video and games": "(next_frame|frame_glow|rlm[bf]|ppo|dqn|planner)_.*",
-    "speech": "transformer_(librispeech|common_voice).*|lstm_asr_.*",
-    "mixtures of experts or vector quantisation": ".*moe.*|.*_vq.*|"
-    "transformer_(topk|ae|nat)_.*|(wmt|iwslt)_(affine|diag|base).*",
-    "language models": "(attention_lm|super_lm|lmx|mqp_lm1b|mtr_lm)_.*|"
-    "transformer_(ada_lm|tall|lm_tpu|wikitext|symshard_lm|prepend).*",
-    "other models": "((adaptive_)?universal_transformer|evolved_transformer|"
-    "lstm|bytenet|slicenet|aligned|mtf|mtr|mqp|neural)_.*|transformer_(aux|"
-    "revnet|sketch|symshard|parameter|supervised|tpu_with_conv|teeny|"
-    "timeseries).*|transformer_(base|big|tiny)_bs[0-9]+",
-    "other precisions and tests": "transformer_(mlperf_tpu|cubbitt|"
-    "tpu_bf16_activation|fairseq_fp16_activation_big)",
-}
-
 
 def _register(name, parent, changes):
     base = f"transformer_{parent}"

@@ -17,6 +17,34 @@ if typing.TYPE_CHECKING:
 Entry = typing.TypeVar("Entry", bound=Callable)
 
 
+def _read_rows():
+    """Returns the rows of each title of the file, names and what they are."""
+    path = os.path.join(os.path.dirname(__file__), "tensor2tensor.txt")
+    with open(path, encoding="utf-8") as file:
+        text = re.sub("(?m)^#.*\n|\n {4,}", " ", file.read())
+    tables, titles = {}, []
+    for line in text.splitlines():
+        names, colon, here = line.strip().partition(": ")
+        if not colon:
+            titles = names.split(", ")
+        for title in titles if colon else ():
+            tables.setdefault(title, []).append((names.split(), here))
+    return tables
+
+
+TENSOR2TENSOR = _read_rows()  # names of Tensor2Tensor
+
+
+def find_row(table, name, value=None):
+    """Returns the pattern and the text of the first row that fits a name."""
+    for patterns, here in TENSOR2TENSOR.get(table, ()):
+        for pattern in patterns:
+            text = f"{name}={(value or 'true').lower()}"
+            if re.fullmatch(pattern, text if "=" in pattern else name):
+                return pattern, here
+    return "", ""
+
+
 class Registry:
     """Maps names to the classes or functions that are registered under them.
 
@@ -37,9 +65,6 @@ class Registry:
         self.kind = kind
         self.package = package
         self._entries: dict[str, typing.Any] = {}
-        # What Tensor2Tensor's other names are for, or why they are left out,
-        # and a pattern of them.
-        self.left_out: dict[str, str] = {}
 
     @typing.overload
     def register(self, name: Entry) -> Entry: ...
@@ -77,13 +102,11 @@ class Registry:
         return self._entries[name]
 
     def find_refusal(self, name: str) -> str | None:
-        """Returns the reason why a name is not registered, if it has one."""
-        for purpose, pattern in self.left_out.items():
-            if re.fullmatch(f"({pattern})(_rev)?", name):
-                if purpose.startswith("is "):
-                    return purpose
-                return f"is for {purpose}, which this package does not do"
-        return None
+        """Returns why a name of Tensor2Tensor is left out, if it is one."""
+        _, purpose = find_row(self.kind, name.removesuffix("_rev"))
+        if not purpose or purpose.startswith("is "):
+            return purpose or None
+        return f"is for {purpose}, which this package does not do"
 
     def names(self) -> list[str]:
         """Returns all registered names in alphabetical order."""

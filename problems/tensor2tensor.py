@@ -4,7 +4,6 @@ from keras_transformer.errors import UserError
 from keras_transformer.problems.parsing import ParsingWsj
 from keras_transformer.problems.parsing import ParsingWsjTagged
 from keras_transformer.problems.translate_wmt import TranslateWmt
-from keras_transformer.registry import problems
 from keras_transformer.registry import register_variant
 
 _V7 = "Europarl v7, Common Crawl"
@@ -90,24 +89,3 @@ for _name, _base, _size in (
 ):
     _summary = f"As {_base.name}, with {_size:,} subwords."
     register_variant(_name, _base, _summary, vocab_size=_size)
-
-problems.left_out = {
-    "images": "(image|img2img|ocr|vqa)_.*",
-    "speech": "audio_.*|(librispeech|common_voice).*",
-    "video": "video_.*",
-    "language modelling": "(languagemodel|lambada|enwik8|sva)_.*",
-    "summarisation": "(summarize|wikisum)_.*",
-    "classification": "(sentiment|question|stanford|winograd|multi)_?nli.*|"
-    "(sentiment|quora|msr|conll2002)_.*|(cola|rte|sci_tail)(_.*)?",
-    "questions and answers": "(squad|babi)(_.*)?",
-    "time series and genes": "(timeseries|genomics)_.*",
-    "characters in place of subwords": "translate_.*_characters",
-    "is left out, but translate_files learns from any pairs of lines": (
-        "translate_en.._.*(pc|clean|multi|backtranslate|cubbitt).*|tiny_algo|"
-        "translate_ende2018_.*|(dialog|programming|paraphrase_generation|"
-        "poetry|program_search|style_transfer|seq2edits)_.*|(wiki_revision|"
-        "text2text_|(copy|reverse|flip_bi_gram)_sequence|github_function).*|"
-        "algorithmic_((cipher|math)_.*|identity_vocab.*|reverse_(nlplike32k|"
-        "binary40_test))"
-    ),
-}

@@ -11,9 +11,10 @@ import pathlib
 import re
 
 from keras_transformer.bin.shared import tensor2tensor
-from keras_transformer.bin.shared.tensor2tensor import TABLES
 from keras_transformer.files.markdown import code
 from keras_transformer.files.markdown import table
+from keras_transformer.registry import TENSOR2TENSOR
+from keras_transformer.registry import find_row
 
 PAGE = pathlib.Path(__file__).parents[1] / "tutorials/coming_from.md"
 # All flags of tensor2tensor 1.15.7.
@@ -55,21 +56,19 @@ def describe(command, name):
         return "the same", False
     values = {
         text.partition("=")[2]: here
-        for names, here in TABLES[command]
+        for names, here in TENSOR2TENSOR[command]
         for text in names
         if text.startswith(f"{name}=")
     }
     if values:
         return ", ".join(map(_show, values, values.values())), False
-    here = tensor2tensor.find(command, name)[1]
+    here = find_row(command, name)[1]
     is_left_out = here.startswith(("no effect", "left out"))
     return re.sub(r"(--[\w=.]*\w)", r"`\1`", here), is_left_out
 
 
 def _show(value, new):
-    return code(value) + (
-        f" ({code(new)})" if new != tensor2tensor.ACCEPTED else ""
-    )
+    return code(value) + (f" ({code(new)})" if new != "accepted" else "")
 
 
 def make_table(command):
@@ -104,7 +103,7 @@ def _join(names):
 def list_hparams():
     lines = [
         f"{names[0]}: {here}"
-        for names, here in TABLES["kt-trainer --hparams"]
+        for names, here in TENSOR2TENSOR["kt-trainer --hparams"]
         if not here.startswith("left out")
     ]
     return "\n".join(["```text", *lines, "```"])

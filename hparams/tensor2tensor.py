@@ -32,8 +32,6 @@ base_single_gpu base_v3 batch_tokens=1024,learning_rate=2.2627417,
 base_multistep8 base_v3 effective_batch_tokens={8 * 4096}
 big_t2t base_v3 {_BIG},dropout=0.3,batch_tokens=2048
 big_single_gpu big_t2t dropout=0.1,warmup_steps=16000
-big_dr1 base_v3 {_BIG},dropout=0.1
-big_dr2 base_v3 {_BIG},dropout=0.2
 big_enfr_t2t big_dr1 d_ff=8192,tied_embeddings=none
 clean base_v2 dropout=0,attention_dropout=0,activation_dropout=0,
   label_smoothing=0,max_length=4096
@@ -52,13 +50,12 @@ tpu base_v3 {_TPU}
 packed_tpu tpu max_length=256,packed=true
 big_enfr_tpu big_enfr_t2t {_TPU},num_heads=8
 clean_big_tpu clean_big {_TPU}
-big_tpu big_t2t {_TPU}
-small_tpu small_t2t {_TPU}
-tiny_tpu tiny_t2t {_TPU}
 """
 _ROWS = map(str.split, _TABLE.replace(",\n  ", ",").strip().splitlines())
 SETS = {name: (parent, changes) for name, parent, changes in _ROWS}
 SETS |= {
+    **{f"big_dr{n}": ("base_v3", f"{_BIG},dropout={n / 10}") for n in (1, 2)},
+    **{f"{n}_tpu": (f"{n}_t2t", _TPU) for n in ("big", "small", "tiny")},
     **{f"l{n}": ("base_v3", f"num_layers={n}") for n in (2, 4, 8, 10)},
     **{f"h{n}": ("base_v3", f"num_heads={n}") for n in (1, 4, 16, 32)},
     **{f"k{n}": ("base_v3", f"d_k={n // 8}") for n in (128, 256)},
@@ -67,6 +64,7 @@ SETS |= {
     **{f"dr{n}": ("base_v3", f"dropout={n / 10}") for n in (0, 2)},
     **{f"ls{n}": ("base_v3", f"label_smoothing={n / 10}") for n in (0, 2)},
 }
+
 
 def _register(name, parent, changes):
     base = f"transformer_{parent}"

@@ -41,14 +41,6 @@ class AlgorithmicProblem(Problem):
         return [*map(str, range(self.num_symbols)), "+", "*"]
 
 
-def _reverse(symbols):
-    return symbols[::-1]
-
-
-def _shift(digits):
-    return [digit + 10 for digit in digits]
-
-
 def _apply(function, num_inputs=None):
     """Returns a `make_example` of a function of symbols, all or the first."""
 
@@ -68,7 +60,7 @@ def _reverse_words(generator, num_symbols, max_length):
     length = abs(generator.gauss(max_length / 2, max_length / 10))
     words = range(num_symbols)
     inputs = generator.choices(words, cum_weights=_ZIPF, k=int(length) + 1)
-    return inputs, _reverse(inputs)
+    return inputs, inputs[::-1]
 
 
 def _calculate(function, sign):
@@ -90,23 +82,6 @@ def _calculate(function, sign):
     return make_example
 
 
-_add, _multiply = _calculate(operator.add, "+"), _calculate(operator.mul, "*")
-# What the targets do to the inputs, how, the number of symbols, and lengths.
-PROBLEMS = {
-    "identity_binary40": ("Copies bits", _apply(list), 2),
-    "identity_decimal40": ("Copies digits", _apply(list), 10),
-    "shift_decimal40": ("Adds 10 to digits", _apply(_shift, 10), 20, (40, 80)),
-    "reverse_binary40": ("Reverses bits", _apply(_reverse), 2),
-    "reverse_decimal40": ("Reverses digits", _apply(_reverse), 10),
-    "reverse_nlplike8k": ("Reverses words", _reverse_words, 8000, (70, 70)),
-    "addition_binary40": ("Adds binary numbers", _add, 2),
-    "addition_decimal40": ("Adds numbers", _add, 10),
-    "multiplication_binary40": ("Multiplies binary numbers", _multiply, 2),
-    "multiplication_decimal40": ("Multiplies numbers", _multiply, 10),
-    "sort_problem": ("Sorts numbers", _apply(sorted), 20, (10, 20)),
-}
-
-
 def _register(name, summary, function, num_symbols, lengths=(40, 400)):
     register_variant(
         f"algorithmic_{name}",
@@ -118,5 +93,17 @@ def _register(name, summary, function, num_symbols, lengths=(40, 400)):
     )
 
 
-for _name, _row in PROBLEMS.items():
-    _register(_name, *_row)
+_copy, _reverse, _sort = map(_apply, (list, reversed, sorted))
+_shift = _apply(lambda digits: [digit + 10 for digit in digits], 10)
+_add, _multiply = _calculate(operator.add, "+"), _calculate(operator.mul, "*")
+_register("identity_binary40", "Copies bits", _copy, 2)
+_register("identity_decimal40", "Copies digits", _copy, 10)
+_register("shift_decimal40", "Adds 10 to digits", _shift, 20, (40, 80))
+_register("reverse_binary40", "Reverses bits", _reverse, 2)
+_register("reverse_decimal40", "Reverses digits", _reverse, 10)
+_register("reverse_nlplike8k", "Reverses words", _reverse_words, 8000, (70, 70))
+_register("addition_binary40", "Adds binary numbers", _add, 2)
+_register("addition_decimal40", "Adds numbers", _add, 10)
+_register("multiplication_binary40", "Multiplies binary numbers", _multiply, 2)
+_register("multiplication_decimal40", "Multiplies numbers", _multiply, 10)
+_register("sort_problem", "Sorts numbers", _sort, 20, (10, 20))

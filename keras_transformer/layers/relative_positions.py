@@ -73,17 +73,14 @@ def add_tables(layer):
     """Adds the tables of keys and of values to a `MultiHeadAttention`."""
     return [
         layer.add_weight(
-            name=name,
+            name=f"relative_{kind}",
             # The heads share the vectors, as in Tensor2Tensor.
             shape=(2 * layer.max_relative_position + 1, width),
             initializer=keras.initializers.GlorotUniform(),
             # The gradient of a vector adds up over a batch, in float32.
             autocast=False,
         )
-        for name, width in (
-            ("relative_keys", layer.d_k),
-            ("relative_values", layer.d_v),
-        )
+        for kind, width in (("keys", layer.d_k), ("values", layer.d_v))
     ]
 
 

@@ -107,25 +107,14 @@ def _choose_importer(source):
     if training_files.find_checkpoint(source) is None:
         rule = "needs a checkpoint of Tensor2Tensor"
         flags.refuse(FLAGS, ["target_space"], rule)
-        return functools.partial(
-            marian.import_marian, problem=FLAGS.problem or DEFAULT_PROBLEM
-        )
+        problem = FLAGS.problem or DEFAULT_PROBLEM
+        return functools.partial(marian.import_marian, problem=problem)
     flags.refuse(FLAGS, ["verify"], _ONLY_MARIAN)
     return functools.partial(
         tensor2tensor.import_tensor2tensor,
-        problem=FLAGS.problem or _find_problem(source),
+        problem=FLAGS.problem,
         target_space=FLAGS.target_space,
     )
-
-
-def _find_problem(source):
-    """Returns the problem of a model of Tensor2Tensor if it is known here."""
-    from keras_transformer import registry
-    from keras_transformer.formats.tensor2tensor import training_files
-
-    name = training_files.read_flags(source).get("problem", "")
-    is_known = registry.base_name(name) in registry.problems.names()
-    return name if is_known else DEFAULT_PROBLEM
 
 
 run = command.make_script(main, FLAGS)

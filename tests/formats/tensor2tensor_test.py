@@ -168,6 +168,23 @@ class CommandTest:
         assert capsys.readouterr().out == f"{path}\n"
         assert_fails(capsys, ["must be new or empty"], import_, *flags)
 
+    @pytest.mark.parametrize(
+        ("theirs", "ours"),
+        [
+            ("translate_ende_wmt8k_rev", "translate_ende_wmt8k_rev"),
+            ("translate_mine", "translate_files"),
+        ],
+    )
+    def test_the_run_has_the_problem_if_it_is_known(
+        self, tmp_path, theirs, ours
+    ):
+        write_model(tmp_path / "model")
+        (tmp_path / "model" / "flags.txt").write_text(f"--problem={theirs}\n")
+        run = tmp_path / "run"
+        flags = [f"--source={tmp_path / 'model'}", f"--output_dir={run}"]
+        assert call(import_, *flags) == 0
+        assert json.loads((run / "run.json").read_text())["problem"] == ours
+
 
 class HparamsTest:
     @pytest.mark.parametrize(
@@ -212,6 +229,7 @@ class HparamsTest:
         ("name", "value"),
         [
             ("pos", "emb"),
+            ("self_attention_type", "dot_product_relative"),
             ("self_attention_type", "dot_product_relative_v2"),
             ("layer_preprocess_sequence", "none"),
             ("num_heads", 3),

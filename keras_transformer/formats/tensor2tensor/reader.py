@@ -15,6 +15,7 @@ import re
 
 import numpy as np
 
+from keras_transformer import registry
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.files.reading import file_error
 from keras_transformer.formats.imported_run import unsupported
@@ -46,16 +47,12 @@ _RENAMED = (
     ("/inner_bias$", "/conv1/bias"),
     ("/outer$", "/conv2/kernel"),
     ("/outer_bias$", "/conv2/bias"),
-    ("_residual/norm/", "/{norm}/layer_norm/"),
-    ("/final_norm/", "/layer_prepostprocess/layer_norm/"),
+    ("(_residual/norm|/final_norm)/", "/layer_prepostprocess/layer_norm/"),
     ("/gamma$", "/layer_norm_scale"),
     ("/beta$", "/layer_norm_bias"),
     ("^model/", "body/"),
 )
-_FINAL_NORM = "body/encoder/layer_prepostprocess/layer_norm/layer_norm_scale"
-_RELATIVE = "model/encoder/layer_0/self_attention/relative_keys"
-# Normalisation (n), dropout (d) and addition (a) before and after a sub-layer.
-_SEQUENCES = {"pre": ("n", "da"), "post": ("none", "dan")}
+_EMBEDDING = "model/embedding/"
 _TARGET_SPACE = "body/target_space_embedding/kernel"
 # Since version 1.6, whose files have such a name, all text has the space 0.
 _LATER = {"optimizer_adafactor_beta1", "inter_op_parallelism_threads"}
@@ -84,25 +81,31 @@ def import_tensor2tensor(
     `vocab.*.subwords` and the `hparams.json` or the `flags.txt` of its trainer.
     `target_space` is the row of `target_space_embedding` that the model was
     trained with. By default, Adam's moments tell it, and it is 0 for a model of
-    version 1.6 or later without them. It needs TensorFlow. The other arguments,
-    the result and the errors are those of `import_marian`.
+    version 1.6 or later without them. If `problem` is None, it is that of the
+    model if it is known here. It needs TensorFlow. The other arguments, the
+    result and the errors are those of `import_marian`.
     """
     checkpoint = training_files.Checkpoint(source)
     vocabulary = read_tensor2tensor_vocabulary(_find_vocabulary(source))
     flags = training_files.read_flags(source)
-    values = training_files.read_hparams(source, flags)
+    values = training_files.read_hparams(source, flags, checkpoint)
     hparams = _make_hparams(checkpoint, values, flags)
-    if target_space is None:
-        target_space = _find_target_space(checkpoint, values, flags)
-    arrays = _read_arrays(
-        checkpoint, hparams, vocabulary.vocab_size, target_space
-    )
+    arrays = _read_arrays(checkpoint, hparams, vocabulary.vocab_size)
+    if _TARGET_SPACE in checkpoint.shapes:
+        is_later = bool(_LATER & {*values, *flags})
+        d_model = hparams.d_model
+        vector = _read_space(checkpoint, d_model, target_space, is_later)
+        scale = d_model**0.5 if hparams.scale_embeddings else 1.0
+        arrays[f"{_EMBEDDING}input_embeddings"] += vector / scale
+    if problem is None:
+        name = flags.get("problem", "")
+        is_known = registry.base_name(name) in registry.problems.names()
+        problem = name if is_known else "translate_files"
     record = {
         "problem": problem,
         "imported": {
             "origin": origin or os.path.abspath(source),
-            "languages": training_files.find_languages(flags)
-            or ["source", "target"],
+            "languages": training_files.find_languages(flags),
             **{n: flags[n] for n in ("problem", "hparams_set") if n in flags},
         },
     }
@@ -115,10 +118,10 @@ def _find_vocabulary(source):
     paths = glob.glob(os.path.join(glob.escape(source), "vocab.*"))
     if len(paths) == 1:
         return paths[0]
-    fault = "which does not exist"
-    if paths:
-        names = ", ".join(sorted(map(os.path.basename, paths)))
-        fault = f"which could be any of {names}"
+    names = ", ".join(sorted(map(os.path.basename, paths)))
+    fault = (
+        f"which could be any of {names}" if paths else "which does not exist"
+    )
     path = os.path.join(source, "vocab.*.subwords")
     remedy = "Copy only the vocabulary of the model there."
     raise file_error(path, fault, remedy)
@@ -126,63 +129,39 @@ def _find_vocabulary(source):
 
 def _make_hparams(checkpoint, values, flags):
     layer = "body/encoder/layer_0"
-    attention = "self_attention/multihead_attention"
-    query, value, inner = (
-        _get_shape(checkpoint, f"{layer}/{name}/kernel", 2)
-        for name in (f"{attention}/q", f"{attention}/v", "ffn/conv1")
+    attention = f"{layer}/self_attention/multihead_attention"
+    (d_model, keys_width), (_, values_width), (_, d_ff) = (
+        _get_shape(checkpoint, f"{name}/kernel", 2)
+        for name in (f"{attention}/q", f"{attention}/v", f"{layer}/ffn/conv1")
     )
-    d_model = query[0]
     num_heads = training_files.find_num_heads(values, flags)
-    if not num_heads or query[1] % num_heads or value[1] % num_heads:
+    if not num_heads or keys_width % num_heads or values_width % num_heads:
         heads = num_heads or "an unknown number of"
         fault = f"whose d_model={d_model} does not suit {heads} heads"
         files = f"{training_files.HPARAMS_FILE} or {training_files.FLAGS_FILE}"
         raise checkpoint.error(fault, f"Copy the {files} of the model.")
-    num_layers, num_decoder_layers = map(
-        checkpoint.count_layers, ("encoder", "decoder")
-    )
+    names = training_files.FIELDS
+    fields = {names[name]: values[name] for name in names if name in values}
     mode = values.get("multiply_embedding_mode", "sqrt_depth")
-    positions, max_relative_position = "tensor2tensor", 0
-    table = checkpoint.shapes.get(_rename(_RELATIVE, checkpoint))
-    if table:
-        max_relative_position = table[0] // 2
-        positions = "none"
-    rates = {n: values[n] for n in training_files.RATES if n in values}
+    limit = checkpoint.max_relative_position
     return HParams(
-        num_layers=num_layers,
-        num_decoder_layers=num_decoder_layers,
+        num_layers=checkpoint.count_layers("encoder"),
+        num_decoder_layers=checkpoint.count_layers("decoder"),
         d_model=d_model,
-        d_ff=inner[1],
+        d_ff=d_ff,
         num_heads=num_heads,
         # 0 stands for the default.
-        d_k=0 if query[1] == d_model else query[1] // num_heads,
-        d_v=0 if value[1] == d_model else value[1] // num_heads,
-        norm=_find_norm(checkpoint, values),
-        norm_epsilon=values.get("norm_epsilon", 1e-6),
-        positional_encoding=positions,
-        max_relative_position=max_relative_position,
+        d_k=0 if keys_width == d_model else keys_width // num_heads,
+        d_v=0 if values_width == d_model else values_width // num_heads,
+        norm=checkpoint.norm,
+        positional_encoding="none" if limit else "tensor2tensor",
+        max_relative_position=limit,
         tied_embeddings=_find_tied_embeddings(checkpoint.shapes),
         scale_embeddings=mode == "sqrt_depth",
         output_bias=True,
         extra_length=100,
-        **{training_files.RATES[name]: rate for name, rate in rates.items()},
+        **fields,
     )
-
-
-def _find_norm(checkpoint, values):
-    norm = "pre" if _FINAL_NORM in checkpoint.shapes else "post"
-    before, after = _SEQUENCES[norm]
-    sequences = (
-        values.get("layer_preprocess_sequence", before),
-        values.get("layer_postprocess_sequence", after),
-    )
-    if sequences != (before, after):
-        raise unsupported(
-            checkpoint.prefix,
-            f"whose layers pre- and postprocess with {sequences}, not with "
-            f"{before, after}",
-        )
-    return norm
 
 
 def _find_tied_embeddings(shapes):
@@ -204,13 +183,13 @@ def _get_shape(checkpoint, name, rank):
     return shape
 
 
-def _read_arrays(checkpoint, hparams, vocab_size, target_space):
+def _read_arrays(checkpoint, hparams, vocab_size):
     """Reads the weights by our names, after their names and shapes."""
     expected = list_weights(hparams.model, vocab_size, vocab_size)
     body = {
         name: _rename(name, checkpoint)
         for name in expected
-        if not name.startswith("model/embedding/")
+        if not name.startswith(_EMBEDDING)
     }
     for name, theirs in body.items():
         shape = _get_shape(checkpoint, theirs, len(expected[name]))
@@ -222,36 +201,28 @@ def _read_arrays(checkpoint, hparams, vocab_size, target_space):
     if unknown:
         fault = f"which also has {min(unknown)}"
         raise unsupported(checkpoint.prefix, fault)
-    embeddings = {}
+    arrays = {name: checkpoint.read(theirs) for name, theirs in body.items()}
     for ours, scope in _SCOPES[hparams.tied_embeddings].items():
-        name = f"model/embedding/{ours}"
-        embeddings[name] = _read_embeddings(checkpoint, scope, expected[name])
-    if _TARGET_SPACE in checkpoint.shapes:
-        scale = hparams.d_model**0.5 if hparams.scale_embeddings else 1.0
-        vector = _read_space(checkpoint, target_space, hparams.d_model)
-        embeddings["model/embedding/input_embeddings"] += vector / scale
+        name = _EMBEDDING + ours
+        arrays[name] = _read_embeddings(checkpoint, scope, expected[name])
     bias = np.zeros(vocab_size, "float32")
     bias[UNKNOWN_ID] = UNLIKELY_BIAS
-    arrays = {name: checkpoint.read(theirs) for name, theirs in body.items()}
-    return {**embeddings, "model/embedding/output_bias": bias, **arrays}
+    return {**arrays, f"{_EMBEDDING}output_bias": bias}
 
 
 def _rename(name, checkpoint):
     for ours, theirs in _RENAMED:
         name = re.sub(ours, theirs, name)
-    # The scope of the normalisation depends on the version.
-    for scope in ("layer_prepostprocess", "layer_postprocess"):
-        if name.format(norm=scope) in checkpoint.shapes:
-            return name.format(norm=scope)
-    return name.format(norm="layer_prepostprocess")
+    # The scope of the normalisation after a sub-layer depends on the version.
+    other = name.replace("/layer_prepostprocess/", "/layer_postprocess/")
+    return other if other in checkpoint.shapes else name
 
 
 def _read_embeddings(checkpoint, scope, expected):
     """Reads a matrix that is divided into parts, and adds the unknown id."""
-    pattern = rf"symbol_modality_\w+/{scope}/weights_(\d+)"
-    matches = (re.fullmatch(pattern, name) for name in checkpoint.shapes)
-    matches = sorted(filter(None, matches), key=lambda match: int(match[1]))
-    names = [match[0] for match in matches]
+    pattern = rf"symbol_modality_\w+/{scope}/weights_\d+"
+    names = [name for name in checkpoint.shapes if re.fullmatch(pattern, name)]
+    names.sort(key=lambda name: int(name.rpartition("_")[2]))
     num_rows = sum(_get_shape(checkpoint, name, 2)[0] for name in names)
     widths = {checkpoint.shapes[name][1] for name in names}
     # The model lacks the unknown id.
@@ -265,26 +236,26 @@ def _read_embeddings(checkpoint, scope, expected):
     return np.insert(matrix, UNKNOWN_ID, 0.0, axis=0)
 
 
-def _find_target_space(checkpoint, values, flags):
-    """Returns the row that the encoder adds to every position, or None."""
-    # Training changes only the row of the problem, so only its gradients are
-    # not zero.
-    squares = checkpoint.read_slot(_TARGET_SPACE)
-    if squares is not None and squares.any():
-        return int(np.sum(squares, axis=1).argmax())
-    return 0 if _LATER & {*values, *flags} else None
-
-
-def _read_space(checkpoint, number, d_model):
+def _read_space(checkpoint, d_model, number, is_later):
+    """Reads the vector that the encoder adds to every position."""
+    if number is None:
+        # Training changes only the row of the problem, so only its gradients
+        # are not zero.
+        squares = checkpoint.read_slot(_TARGET_SPACE)
+        if squares is not None and squares.any():
+            number = int(np.sum(squares, axis=1).argmax())
+        elif is_later:
+            number = 0
+        else:
+            raise checkpoint.error(
+                f"where nothing tells the row of {_TARGET_SPACE} that was "
+                "trained",
+                "Copy all files of the model, or name the row: --target_space=0"
+                " for translation since version 1.5.2, before that for example "
+                "8 for German.",
+            )
     shape = _get_shape(checkpoint, _TARGET_SPACE, 2)
-    if shape[1] != d_model or number not in (None, *range(shape[0])):
+    if shape[1] != d_model or number not in range(shape[0]):
         fault = f"where {_TARGET_SPACE} is {shape} and has no row {number}"
         raise checkpoint.error(fault)
-    if number is None:
-        raise checkpoint.error(
-            f"where nothing tells the row of {_TARGET_SPACE} that was trained",
-            "Copy all files of the model, or name the row: --target_space=0 "
-            "for translation since version 1.5.2, before that for example 8 "
-            "for German.",
-        )
     return checkpoint.read(_TARGET_SPACE)[number]

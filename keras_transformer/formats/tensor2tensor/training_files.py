@@ -20,21 +20,20 @@ REMEDY = "Copy the files of the model again."
 MAX_INDEX_BYTES = 2**22  # of an index; those of big models have 100 KB
 HPARAMS_FILE = "hparams.json"
 FLAGS_FILE = "flags.txt"
-RATES = {
+# Names of numbers, and our names of them.
+FIELDS = {
     "layer_prepostprocess_dropout": "dropout",
     "attention_dropout": "attention_dropout",
     "relu_dropout": "activation_dropout",
     "label_smoothing": "label_smoothing",
+    "norm_epsilon": "norm_epsilon",
 }
 _HPARAMS = {
     "num_heads?": reading.WHOLE,
-    "norm_epsilon?": float,
     "multiply_embedding_mode?": str,
-    "layer_preprocess_sequence?": str,
-    "layer_postprocess_sequence?": str,
-    **{f"{name}?": float for name in RATES},
+    **{f"{name}?": float for name in FIELDS},
 }
-# Fields whose other values stand for features that a model here lacks.
+# Values without which a model has features that are missing here.
 _REQUIRED = {
     "pos": "timing",
     "norm_type": "layer",
@@ -45,7 +44,8 @@ _REQUIRED = {
     "attention_variables_3d": False,
     "ffn_layer": "dense_relu_dense",
 }
-_RELATIVE = "dot_product_relative"
+# Normalisation (n), dropout (d) and addition (a) before and after a sub-layer.
+_SEQUENCES = {"pre": ("n", "da"), "post": ("none", "dan")}
 
 
 def read_flags(source):
@@ -57,26 +57,26 @@ def read_flags(source):
     return dict(re.findall(r"^--(\w+)=([ -~]*?)\s*$", text, re.MULTILINE))
 
 
-def read_hparams(source, flags):
+def read_hparams(source, flags, checkpoint):
     """Returns the hyper-parameters of a model in a directory by name.
 
-    Without `hparams.json` they are those that the `flags` change.
+    Without `hparams.json` they are those that the `flags` change. Values of
+    features that are missing here are refused, and of other features than
+    those of the `checkpoint`.
     """
     path = os.path.join(source, HPARAMS_FILE)
     if os.path.lexists(path):
-        values = reading.read_record(path, _HPARAMS, REMEDY)
+        values = reading.read_record(path, {}, REMEDY)
     else:
         path = os.path.join(source, FLAGS_FILE)
         changes = re.findall(r"(\w+)=([^,]*)", flags.get("hparams", ""))
         values = {name: _parse(value) for name, value in changes}
-        fault = reading.find_fault(values, _HPARAMS)
-        if fault:
-            raise reading.file_error(path, fault, REMEDY)
-    required = dict(_REQUIRED)
-    kind = values.get("self_attention_type")
-    is_set = flags.get("hparams_set", "").startswith("transformer_relative")
-    if kind == _RELATIVE or (kind is None and is_set):
-        required |= {"self_attention_type": _RELATIVE, "pos": None}
+    if fault := reading.find_fault(values, _HPARAMS):
+        raise reading.file_error(path, fault, REMEDY)
+    names = "layer_preprocess_sequence", "layer_postprocess_sequence"
+    required = _REQUIRED | dict(zip(names, _SEQUENCES[checkpoint.norm]))
+    if checkpoint.max_relative_position:
+        required |= {"self_attention_type": "dot_product_relative", "pos": None}
     for name, expected in required.items():
         if values.get(name, expected) != expected:
             fault = f"where {name}={values[name]!r:.60} instead of {expected!r}"
@@ -103,11 +103,11 @@ def find_num_heads(hparams, flags):
 
 
 def find_languages(flags):
-    """Returns the languages of a problem of translation, or None."""
+    """Returns the languages of a problem, or "source" and "target"."""
     name = flags.get("problem", "")
     match = re.fullmatch(r"translate_(..)(..)_.*?(_rev)?", name)
     if not match:
-        return None
+        return ["source", "target"]
     return [match[2], match[1]] if match[3] else [match[1], match[2]]
 
 
@@ -146,7 +146,7 @@ class Checkpoint:
             raise self.error("whose list of variables is too long")
         self._errors = (tf.errors.OpError, ValueError, IndexError, RuntimeError)
         self._reader = self._read(tf.train.load_checkpoint, self.prefix)
-        variables = self._reader.get_variable_to_shape_map()
+        self._variables = variables = self._reader.get_variable_to_shape_map()
         self.names, self.shapes = {}, {}
         for name in sorted(variables):
             match = re.search("(body|symbol_modality_[0-9]+_[0-9]+)/.*", name)
@@ -154,7 +154,11 @@ class Checkpoint:
             if match and not re.search("/Adam|^training/|/v[cr]?$", name):
                 self.names[match[0]] = name
                 self.shapes[match[0]] = tuple(variables[name])
-        self._slots = [n for n in variables if n.endswith("kernel/Adam_1")]
+        scale = "body/encoder/layer_prepostprocess/layer_norm/layer_norm_scale"
+        self.norm = "pre" if scale in self.shapes else "post"
+        tables = [n for n in self.names if "/relative_positions_keys/" in n]
+        sizes = [self.shapes[name][0] for name in tables if self.shapes[name]]
+        self.max_relative_position = max(sizes, default=0) // 2
 
     def read(self, name):
         """Returns a variable as a float32 array."""
@@ -166,16 +170,14 @@ class Checkpoint:
 
     def read_slot(self, name):
         """Returns the mean squares of a variable's gradients, or None."""
-        slots = (x for x in self._slots if x.endswith(f"{name}/Adam_1"))
-        slot = next(slots, None)
-        return slot and self._read(self._reader.get_tensor, slot)
+        slots = [x for x in self._variables if x.endswith(f"{name}/Adam_1")]
+        return self._read(self._reader.get_tensor, slots[0]) if slots else None
 
     def count_layers(self, side):
         """Returns the number of layers of the "encoder" or "decoder"."""
-        numbers = re.findall(
-            rf"^body/{side}/layer_(\d+)/", "\n".join(self.names), re.MULTILINE
-        )
-        return len(set(numbers))
+        start = re.compile(rf"body/{side}/layer_\d+/")
+        matches = filter(None, map(start.match, self.names))
+        return len({match[0] for match in matches})
 
     def error(self, fault, remedy=REMEDY):
         return reading.file_error(self.prefix, fault, remedy)

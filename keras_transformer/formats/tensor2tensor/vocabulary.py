@@ -46,11 +46,7 @@ def read_tensor2tensor_vocabulary(path):
         if places.get(subtoken, 0) > 1:
             fault = f"where line {places[subtoken] + 1} is {subtoken!r}"
             raise file_error(path, fault, "Only padding may be called so.")
-    pieces = {
-        place: subtoken
-        for place, subtoken in enumerate(subtokens)
-        if subtoken and places[subtoken] == place
-    }
+    pieces = {place: subtoken for subtoken, place in places.items() if subtoken}
     return Subwords.from_bytes(_make_model(pieces, len(subtokens)), path)
 
 

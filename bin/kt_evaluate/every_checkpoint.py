@@ -38,8 +38,7 @@ def score_checkpoints():
 
     run = RunDirectory(model_flags.single_output_dir(FLAGS, "follow"))
     if find_linearization(run.vocabulary):
-        rule = "needs a run that translates"
-        flags.refuse(FLAGS, ["translations_dir"], rule)
+        flags.refuse(FLAGS, ["translations_dir"], "needs a run that translates")
     sides = text_files.read_sides(FLAGS.source, *FLAGS.references)
     sources, first, *more_references = sides
     check_directory(FLAGS.translations_dir, "`--translations_dir`")

@@ -104,9 +104,10 @@ class Studio:
     def get_step(self, run, step=0):
         """Returns the step of a run's checkpoint, 0 for the first choice."""
         directory = self.get_run(run)
-        if not self.steps[run]:
+        if self.steps[run] is None:
             self.steps[run] = max(directory.checkpoints.steps, default=None)
-        if step or self.steps[run]:
+        # The only checkpoint of an imported run has the step 0.
+        if step or self.steps[run] is not None:
             return step or self.steps[run]
         raise UserError(
             f"{directory.path} has no checkpoint yet. Wait until kt-trainer "

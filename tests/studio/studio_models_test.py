@@ -89,6 +89,16 @@ class StudioTest:
         assert training_view.describe_runs(studio)["runs"][0]["steps"] == [7]
         assert translation_view.translate(studio, TEXT)["hypotheses"]
 
+    def test_the_checkpoint_of_an_imported_run_has_the_step_0(
+        self, translation_runs, tmp_path
+    ):
+        path = shutil.copytree(translation_runs[0], tmp_path / "run")
+        folder = path / "checkpoints"
+        os.rename(folder / "ckpt-7.npz", folder / "ckpt-0.npz")
+        studio = Studio([str(path)])
+        assert studio.get_step(0) == 0
+        assert translation_view.translate(studio, TEXT)["hypotheses"]
+
     def test_it_keeps_few_models(self, translation_runs):
         studio = Studio(translation_runs * MAX_MODELS)
         for run in range(MAX_MODELS + 1):

@@ -78,7 +78,7 @@ def _read_curves(rows):
                 curves.setdefault(name, []).append(point)
     return {
         # Backwards, so that the newest point is always among them.
-        name: points[:: -max(1, len(points) // MAX_POINTS)][::-1]
+        name: points[:: -max(1, math.ceil(len(points) / MAX_POINTS))][::-1]
         for name, points in curves.items()
     }
 

@@ -233,6 +233,13 @@ class TrainingTest:
             assert run["samples_step"] == 10
             assert run["samples"] == 2 * [["s10", "r", "t"]]
 
+    def test_a_long_curve_ends_with_its_newest_point(self):
+        rows = [{"step": str(n), "train_loss": "1"} for n in range(1, 1000)]
+        points = training_view._read_curves(rows)["train_loss"]
+        assert training_view.MAX_POINTS / 2 < len(points)
+        assert len(points) <= training_view.MAX_POINTS
+        assert points[-1] == [999, 1.0]
+
     def test_runs_are_described_before_a_model_is_open(
         self, translation_runs, parsing_run
     ):

@@ -156,8 +156,8 @@ class PartialFile:
 
     def _check(self, settings, added):
         earlier = self._record["settings"]
-        if not earlier.keys() & set(added):
-            settings = {n: settings[n] for n in settings if n not in added}
+        added = set(added) - earlier.keys()
+        settings = {n: settings[n] for n in settings if n not in added}
         for name in {**settings, **earlier}:
             if settings.get(name) != earlier.get(name):
                 raise self._misfit_error(

@@ -24,9 +24,10 @@ def translate(
     settings=SETTINGS,
     stop_after=None,
     error=None,
+    added=(),
 ):
     """Writes the upper case of a text, two lines at a time."""
-    with open_resumable(str(path), settings, resume) as output:
+    with open_resumable(str(path), settings, resume, added) as output:
         lines = output.skip("text", text)
         while pair := [line for _, line in zip(range(2), lines)]:
             if output.num_lines == stop_after:
@@ -182,6 +183,16 @@ class MisfitTest:
         with pytest.raises(ValueError, match=words):
             translate(path, resume=True, **changes)
         translate(path, resume=True)
+        assert path.read_text() == WHOLE
+
+    def test_what_an_earlier_version_did_not_record_is_not_compared(self, path):
+        added = ["second", "third"]
+        stop(path, settings={**SETTINGS, "second": True}, added=added[:1])
+        later = {**SETTINGS, "second": True, "third": False}
+        with pytest.raises(ValueError, match="second=False instead of"):
+            changed = {**later, "second": False}
+            translate(path, resume=True, settings=changed, added=added)
+        translate(path, resume=True, settings=later, added=added)
         assert path.read_text() == WHOLE
 
     def test_text_behind_the_lines_may_change(self, path):

@@ -46,7 +46,8 @@ class TrainingPairs:
         ]
         for weights in self._weights:
             weights[END_ID] = 0
-        self._sizes = self._sum(self._weights)
+        # A pair of invisible marks has only ends, and must not divide by 0.
+        self._sizes = np.maximum(self._sum(self._weights), 1e-9)
 
     @classmethod
     def open(cls, run) -> typing.Self:

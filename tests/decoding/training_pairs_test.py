@@ -79,6 +79,11 @@ class TrainingPairsTest:
         (only,) = pairs.find("w6", "")
         assert (only.pair[:2], only.similarity) == (("w5 w6", "w5"), 1.0)
 
+    def test_a_pair_of_invisible_marks_is_never_found(self):
+        pairs = open_pairs([("", ""), ("w2", "w3"), ("w4", "w5")])
+        (only,) = pairs.find("w2", "w3")
+        assert only.pair[:2] == ("w2", "w3")
+
     @pytest.mark.parametrize("text", ["", "w7"])
     def test_words_that_no_pair_has_come_from_none(self, text):
         assert open_pairs([("w2", "w3"), ("w4", "w5")]).find(text, text) == []

@@ -42,6 +42,8 @@ PRAGMA user_version = {_VERSION};
 COMMIT;
 """
 _PAIRS = "SELECT source, target, time, origin FROM pairs "
+# What XML forbids, which would make a whole file of TMX unreadable.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]")
 
 
 class Pair(typing.NamedTuple):
@@ -301,12 +303,10 @@ def _format_tmx(pairs, *languages):
     )
     for pair in pairs:
         time = re.sub("[-:]", "", pair.time[:19])
-        origin = saxutils.quoteattr(pair.origin)
+        origin = saxutils.quoteattr(_FORBIDDEN.sub(" ", pair.origin))
         yield f'<tu changedate="{time}Z" changeid={origin}>\n'
         for language, text in zip(quoted, pair):
-            # What XML forbids would make the whole file unreadable.
-            text = re.sub("[\x00-\x08\x0b-\x1f\ufffe\uffff]", " ", text)
-            segment = saxutils.escape(text)
+            segment = saxutils.escape(_FORBIDDEN.sub(" ", text))
             yield f"<tuv xml:lang={language}><seg>{segment}</seg></tuv>\n"
         yield "</tu>\n"
     yield "</body>\n</tmx>\n"

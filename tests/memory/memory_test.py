@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import random
 import sqlite3
+import xml.etree.ElementTree
 
 import pytest
 
@@ -88,12 +89,13 @@ class StoreTest:
         assert num_found >= 95
 
     def test_it_outlives_its_process_and_is_exported(self, memory, tmp_path):
-        memory.remember("A < B & C\x01.", "A < B und C.", origin='"Ann"')
+        memory.remember("A < B & C\x01.", "A < B und C.", origin='"Ann"\x01')
         memory.close()
         path = tmp_path / "memory.tmx"
         TranslationMemory(memory.path).write_tmx(path, "en", "de")
         (pair,) = read_pairs([str(path)], ("en", "de"))
         assert pair == ("A < B & C .", "A < B und C.")
+        xml.etree.ElementTree.parse(path)  # which repairs no faults
 
     def test_processes_that_write_at_once_lose_nothing(self, memory):
         context = multiprocessing.get_context("spawn")

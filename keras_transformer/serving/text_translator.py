@@ -138,9 +138,11 @@ class TextTranslator:
                 for place, sentence in enumerate(sentences):
                     best, *_ = found = answers[place].texts
                     if one := recall(memory, sentence, best):
+                        others = [each for each in found if each != one.target]
                         # A correction has no quality, warnings or alignments.
-                        found = [one.target, *found][: len(found)]
-                        answers[place] = Answer(found)
+                        answers[place] = Answer(
+                            [one.target, *others][: len(found)]
+                        )
             left = iter(answers)
             return [_join(document, left, number) for document in documents]
 
@@ -167,10 +169,10 @@ class TextTranslator:
             for sentence, row, warnings, quality, links in zip(
                 sentences, *columns
             ):
+                best, *others = (one.decode(errors="replace") for one in row)
                 # A text without words may have an empty translation, and stays.
-                texts = [
-                    one.decode(errors="replace") or sentence for one in row
-                ]
+                # So are the places of alternatives that do not exist.
+                texts = [best or sentence, *filter(None, others)]
                 links = [(a - num_tags, b) for a, b in links or ()]
                 links = [link for link in links if link[0] >= 0]
                 results.append(Answer(texts, warnings or (), quality, links))

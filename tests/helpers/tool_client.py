@@ -14,12 +14,16 @@ from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 
 
-def export_demo(folder):
-    """Returns the path of an export of the demo with three hypotheses."""
+def export_demo(folder, **changes):
+    """Returns the path of an export of the demo with three hypotheses.
+
+    The changes are those of other `DecodeOptions`.
+    """
     with pytest.MonkeyPatch().context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder))
         run = RunDirectory(demo.find_directory("demo://en-es"))
-    options = DecodeOptions.from_hparams(run.hparams).replace(num_hypotheses=3)
+    options = DecodeOptions.from_hparams(run.hparams)
+    options = options.replace(num_hypotheses=3, **changes)
     export_ctranslate2(run, str(folder / "export"), options)
     return str(folder / "export")
 

@@ -68,6 +68,17 @@ class CorrectionsTest:
         _, _, settings = ask(corrected, "/frontend/settings")
         assert settings["suggestions"]
 
+    def test_the_alternatives_of_a_correction_differ_from_it(self, corrected):
+        fields = {"api_key": "a-good-key", "alternatives": 2}
+        before = translate(corrected, "See you tomorrow.", **fields)
+        best, (second, third) = (
+            before[name] for name in ("translatedText", "alternatives")
+        )
+        self.correct(corrected, "See you tomorrow.", second)
+        after = translate(corrected, "See you tomorrow.", **fields)
+        assert after["translatedText"] == second
+        assert after["alternatives"] == [best, third]
+
     @pytest.mark.parametrize(
         "q, s, error",
         [

@@ -102,6 +102,21 @@ class TranslateTest:
         assert len({response["translatedText"], *others}) == 3
         assert "alternatives" not in translate(address, "I love you.")
 
+    def test_the_text_itself_is_no_alternative(self, tmp_path):
+        server = Server(
+            # Three equal samples are one hypothesis.
+            export_demo(tmp_path, temperature=0.001),
+            rest_api_port=0,
+            open_model=open_model,
+            routes={PAIR: "translate"},
+        )
+        server.start()
+        address = f"http://localhost:{server.rest_api_port}"
+        response = translate(address, "I love you.", alternatives=2)
+        server.stop()
+        assert response["translatedText"] == "Te amo."
+        assert response["alternatives"] == []
+
     def test_a_doubtful_translation_has_a_warning(self, address):
         text = (
             "The quick brown fox jumps over the lazy dog while seventeen green "

@@ -2,6 +2,7 @@
 
 import collections
 import hashlib
+import math
 import re
 import threading
 import time
@@ -79,7 +80,7 @@ class Keys:
                     raise RequestError(
                         "RESOURCE_EXHAUSTED",
                         f"Slowdown: this key may send {times.maxlen} requests "
-                        f"per minute. Try again in {seconds:.0f} s.",
+                        f"per minute. Try again in {math.ceil(seconds)} s.",
                     )
             times.append(now)
 

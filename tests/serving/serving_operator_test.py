@@ -164,6 +164,9 @@ class KeysTest:
             keys.check(SLOW_KEY, Monitor())
         with pytest.raises(UserError, match="in 19 s"):
             keys.check(SLOW_KEY, Monitor())
+        now[0] += 18.9  # at "in 0 s", a client would be refused again
+        with pytest.raises(UserError, match="in 1 s"):
+            keys.check(SLOW_KEY, Monitor())
 
     def test_pages_learn_that_a_key_is_needed(self, server):
         status, content = ask(server, "/frontend/settings")

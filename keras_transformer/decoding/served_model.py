@@ -259,8 +259,8 @@ class CTranslate2Model:
 
     def _warm_up(self):
         """Translates a few tokens in each thread, whose first call is slow."""
-        first = self._sources.vocab_size // 2  # skips bytes
-        ids = [*range(first, first + _WARMUP_TOKENS), END_ID]
+        size = self._sources.vocab_size
+        ids = [*range(size // 2, size)[:_WARMUP_TOKENS], END_ID]  # skips bytes
 
         def translate(_):
             self._translator.translate_ids([ids], extra_length=0)

@@ -14,6 +14,7 @@ from small_translators import make_run
 from small_translators import make_tree_vocabulary
 
 from keras_transformer import load
+from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.served_model import CTranslate2Model
 from keras_transformer.decoding.served_model import open_model
@@ -324,6 +325,20 @@ class QualityTest:
             (rated,), (alarms,) = quality.judge(features, [[]])
             assert alarms == []
             assert estimate == pytest.approx(rated, abs=1e-4) or estimate == 0
+
+
+class WarmUpTest:
+    def test_a_vocabulary_may_have_few_ids(self, tmp_path):
+        vocabulary = train_subwords(
+            ["a b c"], 6, str(tmp_path / "v"), vocabulary_type="words"
+        )
+        assert vocabulary.vocab_size == 6
+        run = make_run(tmp_path / "run", vocabulary)
+        model = open_model(
+            export_ctranslate2(run, str(tmp_path / "export"), OPTIONS)
+        )
+        answer = model.call("lengths", {"text": strings("a b c")})
+        assert answer["lengths"].tolist() == [4]
 
 
 class ManyHypothesesTest:

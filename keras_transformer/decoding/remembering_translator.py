@@ -82,6 +82,8 @@ class RememberingTranslator(Translator):
             return {}
         pairs = {}
         for place, matches in near.items():
+            if not hypotheses[place][0].ids:  # emoji, which no model reads
+                continue
             sides = zip(*(match.pair[:2] for match in matches))
             sources, targets = map(list, sides)
             targets = self.prepare_targets(targets)

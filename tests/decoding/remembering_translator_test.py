@@ -14,6 +14,7 @@ from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.remembering_translator import (
     RememberingTranslator,
 )
+from keras_transformer.decoding.steps.affixes import FinalEmoji
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translator import Translator
@@ -72,6 +73,15 @@ class NearTest:
         glossary = Glossary({"dogs": "Hunde"})
         options = {"glossary": glossary, "beam_size": 4}
         assert near(texts, **options) == plain(texts, **options)
+
+    def test_emoji_alone_have_no_neighbours(self, engine, tmp_path):
+        memory = TranslationMemory(tmp_path / "memory")
+        near = RememberingTranslator(memory, engine, [FinalEmoji()])
+        near.remember("dogs 👍 🎉 👍 🎉", "Hunde 👍 🎉 👍 🎉")
+        texts = ["👍 🎉 👍 🎉", "run 👍 🎉 👍 🎉"]
+        first, second = near.translate_window(Window(texts))
+        assert first.hypotheses[0].text == texts[0]
+        assert not first.matches and second.matches
 
 
 class RememberingTranslatorTest:

@@ -144,6 +144,17 @@ class GenerateTest:
         assert manifest["vocab_sha256"] == problem.vocabulary.sha256
         assert manifest["splits"] == problem.manifest["splits"]
 
+    def test_a_split_may_go_and_come_back(self, problem, tmp_path):
+        changed = with_pairs(tmp_path)
+        changed.generate(None)
+        changed.splits = ("train", "dev")
+        changed.generate(None)
+        names = files_of(changed)
+        assert "dev.source.txt" in names
+        assert not [name for name in names if name.startswith("test")]
+        with_pairs(tmp_path).generate(None)
+        assert files_of(changed) == files_of(problem)
+
     def test_foreign_files_stay(self, tmp_path):
         problem = with_pairs(tmp_path)
         os.makedirs(problem.directory)

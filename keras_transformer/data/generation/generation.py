@@ -66,8 +66,9 @@ def generate(problem, tmp_dir):
     Does nothing if they were generated before from the same files. Everything
     is written to a temporary directory and then moved into place, the manifest
     last, so a later process never takes the remains of a killed one for
-    complete data. Other files in the folder stay, and are an error if they have
-    the names of data. Processes that generate at the same time wait for each
+    complete data. The files of splits that a problem no longer has disappear.
+    Other files in the folder stay, and are an error if they have the names of
+    data. Processes that generate at the same time wait for each
     other. Returns the manifest, a dictionary. It depends only on the text and
     the problem, so the same text gives the same bytes.
     """
@@ -81,10 +82,11 @@ def generate(problem, tmp_dir):
         if manifest and manifest["made_from"] == depends_on:
             _logger.info("%s is complete already.", problem.directory)
             return manifest
-        _check_names(problem, manifest)
+        earlier = manifest["splits"] if manifest else {}
+        _check_names(problem, manifest, earlier)
         # Files of the user may lie in the directory.
         with directories.replace_content(
-            problem.directory, MANIFEST_FILE
+            problem.directory, MANIFEST_FILE, owned=_list_files(earlier)
         ) as aside:
             data = _write_data(problem, tmp_dir, aside)
             manifest = {"made_from": depends_on, **data}
@@ -226,15 +228,22 @@ def write_manifest(manifest, directory):
     write_record(os.path.join(directory, MANIFEST_FILE), manifest)
 
 
-def _check_names(problem, manifest):
-    """Checks that no file of the user has the name of a file to write."""
-    splits = set(problem.splits) - set(manifest["splits"] if manifest else ())
-    names = {
+def _list_files(splits):
+    """Returns the names of the files that some splits have."""
+    return {
         f"{split}.{side}{suffix}"
         for split in splits
         for side in token_arrays.SIDES
         for suffix in token_arrays.SUFFIXES
     }
+
+
+def _check_names(problem, manifest, earlier):
+    """Checks that no file of the user has the name of a file to write.
+
+    The files of `earlier` splits belong to the data, as the manifest says.
+    """
+    names = _list_files(set(problem.splits) - set(earlier))
     # A vocabulary that is given is written again as it is.
     given = os.path.realpath(problem.vocabulary_path or "")
     if not manifest and given != os.path.realpath(problem.directory):

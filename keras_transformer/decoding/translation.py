@@ -82,7 +82,9 @@ def translate_parts(translator, window, extras, call):
         for text in window.texts
     ]
     window = Window([part for parts in all_parts for part in parts])
-    extras = Extras(warns=extras.warns, repairs=extras.repairs)
+    extras = Extras(
+        warns=extras.warns, repairs=extras.repairs, quality=extras.quality
+    )
     translations = iter(
         translator.translate_window(
             window,

@@ -14,6 +14,7 @@ from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translation import split_long
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.scoring.quality import QualityEstimate
 
 
 def num_words(texts):
@@ -102,6 +103,21 @@ class LongTextsTest:
         warnings = [each.warnings for each in translations]
         assert warnings == [[translation.SPLIT], (), []]
         assert sum(counts) == len(texts)
+
+    def test_the_quality_is_that_of_the_worst_part(self, translator):
+        # Only the number of tokens counts.
+        quality = QualityEstimate(1, 100, 50.0, [0, 0, -1], [0, 0], 1.0)
+        extras = Extras(8, splits=True, warns=True, quality=quality)
+        window = Window(["two women; a dog runs"])
+        (joined,) = translator.translate_window(window, extras=extras)
+        longer, shorter = (
+            translator.translate_window(
+                Window([part]), extras=Extras(warns=True, quality=quality)
+            )[0].quality
+            for part in ("a dog runs", "two women;")
+        )
+        assert joined.warnings == [translation.SPLIT]
+        assert joined.quality == min(longer, shorter) < 1
 
     def test_without_splitting_a_long_text_has_no_translation(self, translator):
         window = Window(["a dog runs over the street", "two women"])

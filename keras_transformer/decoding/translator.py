@@ -31,6 +31,7 @@ from keras_transformer.decoding.translation import Translation
 from keras_transformer.decoding.translation import translate_parts
 from keras_transformer.decoding.translation_model import Reranker
 from keras_transformer.decoding.translation_model import TranslationModel
+from keras_transformer.errors import UserError
 from keras_transformer.formats.exported import Paths
 from keras_transformer.search.options import DecodeOptions
 
@@ -333,6 +334,12 @@ class Translator(TranslationModel):
         ):
             decoded = self.codec.decode(hypotheses)
             for i, each in zip(batch, decoded):
+                if not each:  # a search keeps no beam whose score is NaN
+                    raise UserError(
+                        "The model computes NaN for a sentence, "
+                        f"{self.codec.describe(sources[i])}. Compute in a "
+                        "precision with a larger range, such as float32."
+                    )
                 if options.mbr_samples and self.sorts_samples:
                     each = sort_by_agreement(each)[: options.num_hypotheses]
                 results[i] = each

@@ -26,6 +26,7 @@ from keras_transformer.decoding.engines.compiled_search import (
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.engines.keras_engine import cut_after_end
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.errors import UserError
 from keras_transformer.hparam import HParams
 from keras_transformer.parsing.linearization import WITH_WORDS
 from keras_transformer.parsing.target_text import is_tree
@@ -55,6 +56,15 @@ class TranslatorTest:
     def test_one_str_is_an_error(self, copier):
         with pytest.raises(ValueError, match="one str, 'a dog'.*list"):
             copier("a dog")
+
+    def test_a_model_that_computes_nan_is_an_error(self, copier):
+        copier.engine.model.bias.assign(
+            np.full(copier.engine.model.vocab_size, np.nan)
+        )
+        with pytest.raises(
+            UserError, match="NaN for a sentence, one of .*'a d"
+        ):
+            copier(["", "a dog"])
 
     def test_a_translation_is_one_line(self, copier):
         assert copier(["a\ndog"]) == ["a dog"]

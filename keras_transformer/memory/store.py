@@ -210,7 +210,8 @@ class TranslationMemory:
         query = f"""SELECT source FROM (SELECT id FROM (
             {" UNION ALL ".join([newest] * len(bigrams))})
             GROUP BY id ORDER BY count(*) DESC, id DESC LIMIT {_COMPARED})
-            JOIN pairs USING (id)"""
+            JOIN pairs AS first USING (id) ORDER BY
+            (SELECT max(id) FROM pairs WHERE source = first.source) DESC"""
         with self._explain_errors():
             sources = self._connection.execute(query, bigrams).fetchall()
         words = split_words(source)

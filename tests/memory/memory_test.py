@@ -55,6 +55,13 @@ class StoreTest:
         (match,) = memory.find_similar("红色的房屋")
         assert match.pair.source == "红色的房子"
 
+    def test_of_equally_similar_ones_the_last_correction_counts(self, memory):
+        for name, target in (("tcl", "Alt"), ("perl", "Mitte"), ("tcl", "Neu")):
+            memory.remember(f"Use {name} 8.", f"{target} {name} 8.")
+        found = [one.pair.target for one in memory.find_similar("Use lua 8.")]
+        assert found == ["Neu tcl 8.", "Mitte perl 8."]
+        assert recall(memory, "Use lua 8.", "lua").target == "Neu lua 8."
+
     @pytest.mark.parametrize("text", ["", " ", "a " * 100_000])
     def test_no_text_without_words_or_with_too_many_is_similar(
         self, memory, text

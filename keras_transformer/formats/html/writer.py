@@ -107,8 +107,8 @@ def find_page(export_dir):
     if os.path.lexists(path) and not begins_with(path, _BEGINNING):
         raise UserError(
             "`export_dir` must not hold another page. Received: "
-            f"export_dir={export_dir!r}, but {path} is a file of yours. Name "
-            "another directory."
+            f"export_dir={export_dir!r}, but {path} is not one that "
+            "kt-exporter wrote. Name another directory."
         )
     return path
 

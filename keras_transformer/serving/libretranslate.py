@@ -191,7 +191,8 @@ class LibreTranslate:
             for side, code in zip(texts, languages)
         ]
         counts = [list(map(len, side)) for side in sides]
-        if counts[0] != counts[1]:
+        # What has no letters is no sentence, and is not translated either.
+        if counts[0] != counts[1] or not any(counts[0]):
             raise InvalidRequest(
                 "Each text of `q` must have as many sentences as that of `s`. "
                 f"Received: {counts[0]} and {counts[1]}. Send one sentence."

@@ -84,6 +84,7 @@ class CorrectionsTest:
         [
             ("One. Two.", "Uno.", r"\[2\] and \[1\]"),
             ("One.", "", r"\[1\] and \[0\]"),
+            ("17", "71", r"\[0\] and \[0\]"),
             # As many in all, but "Dos." belongs to another text.
             (["One. Two.", "Three."], ["Uno.", "Dos. Tres."], r"\[2, 1\] and"),
             ([], [], "Received: no text"),

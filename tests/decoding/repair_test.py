@@ -1,6 +1,8 @@
 """Doubtful translations are searched again, or copied."""
 
 import dataclasses
+import gc
+import weakref
 
 import pytest
 from keras import ops
@@ -9,6 +11,8 @@ from small_translators import CopyingModel
 from small_translators import make_vocabulary
 
 from keras_transformer.data.vocabulary.bpe_symbols import write_symbols
+from keras_transformer.data.vocabulary.subwords import Subwords
+from keras_transformer.decoding import repair
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.repair import WAY
@@ -135,6 +139,16 @@ class RepairTest:
         is_copied = [one.warnings == ["copied"] for one in found]
         assert is_copied == [True, False, False, False]
         assert found[0].hypotheses[0].text == texts[0]
+
+    def test_vocabularies_that_are_no_longer_used_are_freed(self, translator):
+        model_bytes = translator.codec.vocabulary.model_bytes
+        references = []
+        for _ in range(10):
+            vocabulary = Subwords.from_bytes(model_bytes)
+            references.append(weakref.ref(vocabulary))
+            repair._find_usual_length(vocabulary)
+        gc.collect()
+        assert references[0]() is None
 
     def test_samples_are_not_searched_again(self, translator):
         options = {"temperature": 0.1, "num_hypotheses": 2}

@@ -4,10 +4,13 @@ import dataclasses
 import json
 import pathlib
 import re
+import subprocess
+import sys
 
 import pytest
 from commands import assert_fails
 from commands import call
+from processes import environment
 from small_translators import HPARAMS
 from small_translators import TEXTS
 from small_translators import make_kana_vocabulary
@@ -19,6 +22,7 @@ from keras_transformer import load
 from keras_transformer.bin import exporter
 from keras_transformer.errors import UserError
 from keras_transformer.files.array_files import write_arrays
+from keras_transformer.formats.html import node
 from keras_transformer.formats.html.writer import export_html
 from keras_transformer.formats.html.writer import quantize
 from keras_transformer.runs.weights import read_weights
@@ -99,6 +103,22 @@ class WriterTest:
         pathlib.Path(path).write_text("<!DOCTYPE html>mine")
         with pytest.raises(UserError, match="must not hold another page"):
             export(run, tmp_path / "site")
+
+    @pytest.mark.skipif(not node.find_node(), reason="needs Node.js")
+    def test_node_translates_in_every_locale(self, tmp_path):
+        path = export(make_rounded_run(tmp_path), tmp_path / "page")
+        code = f"""if True:
+            from keras_transformer.formats.html.node import translate
+            (translation,), _ = translate({path!r}, ["a dog \\U0001f44d"])
+            assert translation[-1] == "\\U0001f44d"
+        """
+        # In this one, Python reads and writes ASCII.
+        locale = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment(__file__, **locale),
+            check=True,
+        )
 
     def test_the_command_prints_the_path(self, tmp_path, capsys):
         run = make_rounded_run(tmp_path)

@@ -34,7 +34,10 @@ def translate(path, texts):
     )
     script = worker + _RUN.replace("{input}", json.dumps([model, texts]))
     done = subprocess.run(
-        [find_node(), "-"], input=script, capture_output=True, text=True
+        [find_node(), "-"],
+        input=script,
+        capture_output=True,
+        encoding="utf-8",  # whatever the locale is
     )
     if done.returncode:
         raise UserError(

@@ -20,13 +20,16 @@ from small_translators import make_vocabulary
 
 from keras_transformer import load
 from keras_transformer.bin import exporter
+from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.errors import UserError
 from keras_transformer.files.array_files import write_arrays
-from keras_transformer.formats.html import node
+from keras_transformer.formats.html.node import find_node
+from keras_transformer.formats.html.node import translate
 from keras_transformer.formats.html.writer import export_html
 from keras_transformer.formats.html.writer import quantize
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.search.options import DecodeOptions
+from keras_transformer.token_ids import VOCABULARY_TYPES
 
 MODELS = {
     "post-norm": {},
@@ -62,10 +65,10 @@ SENTENCES += [
 ]
 
 
-def make_rounded_run(folder, **changes):
+def make_rounded_run(folder, vocabulary=None, **changes):
     """Makes a run whose weights have 8 bits, so that its page has the same."""
     hparams = dataclasses.replace(HPARAMS, **changes)
-    vocabulary = make_vocabulary(folder / "vocabulary")
+    vocabulary = vocabulary or make_vocabulary(folder / "vocabulary")
     source = None
     if hparams.tied_embeddings != "all":
         source = make_kana_vocabulary(folder / "source")
@@ -104,7 +107,7 @@ class WriterTest:
         with pytest.raises(UserError, match="must not hold another page"):
             export(run, tmp_path / "site")
 
-    @pytest.mark.skipif(not node.find_node(), reason="needs Node.js")
+    @pytest.mark.skipif(not find_node(), reason="needs Node.js")
     def test_node_translates_in_every_locale(self, tmp_path):
         path = export(make_rounded_run(tmp_path), tmp_path / "page")
         code = f"""if True:
@@ -131,6 +134,22 @@ class WriterTest:
         assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
         faults = ["quantization", "no effect with --format=html"]
         assert_fails(capsys, faults, exporter, *flags, "--quantization=int8")
+
+
+@pytest.mark.skipif(not find_node(), reason="needs Node.js")
+@pytest.mark.parametrize("kind", VOCABULARY_TYPES)
+def test_it_reads_every_kind_of_vocabulary(tmp_path, kind):
+    vocabulary = train_subwords(
+        *([*SENTENCES[:9], "la la"] * 9, 310, str(tmp_path / "vocabulary")),
+        ["<num>"],
+        ["(x)"],
+        vocabulary_type=kind,
+    )
+    run = make_rounded_run(tmp_path, vocabulary)
+    texts = [*SENTENCES, "<num> dogs (x) two<num>", "a  dog(x)s"]
+    expected = load(run.path, engine="keras")(texts)
+    assert len(set(expected)) > 2
+    assert translate(export(run, tmp_path / "page"), texts) == (expected, None)
 
 
 @pytest.fixture

@@ -23,7 +23,6 @@ from keras_transformer.runs.model_card.card import LANGUAGES
 from keras_transformer.runs.model_card.card import make_model_card
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
-from keras_transformer.token_ids import VOCABULARY_TYPES
 from keras_transformer.visualization.page import make_page
 
 FORMAT = "html"
@@ -41,9 +40,6 @@ _ADVICE = "Export it with --format=saved_model or --format=ctranslate2."
 # in a string. Two characters stand for 13 bits.
 _ALPHABET = bytes(set(range(33, 127)) - set(b"<&\\"))
 _BITS = 13
-# SentencePiece's number of byte-pair encoding. Those of words and characters
-# follow.
-_FIRST_TYPE = 2
 
 
 def export_html(run, export_dir, options, step=None, certify=None):
@@ -194,12 +190,12 @@ def _describe_vocabulary(model_bytes):
 
     model = sentencepiece_model_pb2.ModelProto.FromString(model_bytes)
     normalizer = model.normalizer_spec.precompiled_charsmap
-    kind = model.trainer_spec.model_type - _FIRST_TYPE
+    types = model.trainer_spec.ModelType
     description = {
         "pieces": [piece.piece for piece in model.pieces],
         "types": [piece.type for piece in model.pieces],
         "scores": [piece.score for piece in model.pieces],
         "normalizer": len(normalizer),
-        "kind": VOCABULARY_TYPES[kind],
+        "kind": types.Name(model.trainer_spec.model_type),
     }
     return description, normalizer

@@ -111,10 +111,10 @@ class Tokenizer {
   }
 
   segment(text) {
-    if (this.kind === "words") return text.match(/\u2581[^\u2581]*/gu) ?? [];
+    if (this.kind === "WORD") return text.match(/\u2581[^\u2581]*/gu) ?? [];
     const symbols = this.divide(text).flatMap((part, number) =>
       number % 2 ? [part] : [...part]);
-    if (this.kind === "characters") return symbols;
+    if (this.kind === "CHAR") return symbols;
     // Byte-pair encoding: the pair with the best score is joined first.
     const isFixed = (one) => this.types[this.ids.get(one)] === USER_DEFINED;
     const rate = (i) => {

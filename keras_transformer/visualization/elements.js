@@ -43,3 +43,14 @@ export function splitToken(token) {
 export const percent = (number) => number >= 0.0995
   ? `${Math.round(100 * number)}%` : number < 0.0005 ? "<0.1%"
     : `${(100 * number).toFixed(1)}%`;
+
+// Copies a text, or selects the element with it; returns what to say of it.
+export async function copyText(text, element) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return "Copied.";
+  } catch {  // only pages of this machine or with HTTPS may
+    getSelection().selectAllChildren(element);
+    return "Selected. Copy it with Control-C.";
+  }
+}

@@ -259,6 +259,15 @@ class BrowserTest:
         page.wait_for_selector("#again", state="hidden", timeout=60_000)
         assert page.text_content("#output") == before
 
+    def test_a_text_is_selected_where_no_page_may_copy(self, visit, path):
+        script = "Object.defineProperty(navigator, 'clipboard', {value: null})"
+        page = visit(path, script)
+        type_text(page, "two women")
+        page.click("#copy")
+        wait(page, "Selected")
+        selected = page.evaluate("getSelection().toString()")
+        assert selected == page.text_content("#output")
+
     def test_a_long_text_keeps_its_lines_and_no_text_is_markup(
         self, visit, path
     ):

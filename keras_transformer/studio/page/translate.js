@@ -1,6 +1,6 @@
 // Translates while the sentence is typed.
 
-import {ask, cut, make, markShared, round} from "./dom.js";
+import {ask, copyText, cut, make, markShared, round} from "./dom.js";
 import {closeMenu, makeWord} from "./menu.js";
 
 export const title = "Translate";
@@ -152,13 +152,7 @@ export function open(context) {
 
   async function copy() {
     const text = join(state.parts, (i) => [chosen(i)?.text ?? ""]).join("");
-    try {
-      await navigator.clipboard.writeText(text);
-      context.say("Copied.");
-    } catch {  // only pages of this machine or with HTTPS may
-      getSelection().selectAllChildren(output);
-      context.say("Selected. Copy it with Control-C.");
-    }
+    context.say(await copyText(text, output));
   }
 
   function edit() {

@@ -174,9 +174,9 @@ find("again").addEventListener("click", () => {
   chosen.clear();
   run(update);
 });
-find("copy").addEventListener("click", () => {
+find("copy").addEventListener("click", async () => {
   closeMenu();
-  navigator.clipboard.writeText(output.textContent);
+  status.textContent = await copyText(output.textContent, output);
 });
 
 const opened = ask("open", find("model").textContent);

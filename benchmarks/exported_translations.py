@@ -35,8 +35,8 @@ from playwright.sync_api import sync_playwright
 from keras_transformer.decoding.certificate import translate_ids
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.files.array_files import write_arrays
+from keras_transformer.formats.exported import quantize
 from keras_transformer.formats.html.writer import export_html
-from keras_transformer.formats.html.writer import quantize
 from keras_transformer.formats.onnx.session import OnnxSession
 from keras_transformer.formats.onnx.writer import QUANTIZED
 from keras_transformer.formats.onnx.writer import export_onnx

@@ -4,6 +4,8 @@ import dataclasses
 import os
 from collections.abc import Iterable
 
+import numpy as np
+
 from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.errors import UserError
 from keras_transformer.errors import require_package
@@ -230,6 +232,17 @@ def find_unknown_field(config, understood):
         if values is not _ANY and getattr(config, field.name) not in values:
             return field
     return None
+
+
+def quantize(array):
+    """Returns a matrix in 8 bits, and a float32 scale for each of its rows.
+
+    >>> quantize(np.array([[254.0, -2.0]]))
+    (array([[127,  -1]], dtype=int8), array([[2.]], dtype=float32))
+    """
+    largest = np.abs(array).max(axis=1, keepdims=True)
+    scales = np.maximum(largest / 127, 1e-30).astype("float32")
+    return np.rint(array / scales).astype("int8"), scales
 
 
 def is_ctranslate2(path):

@@ -23,10 +23,10 @@ from keras_transformer.bin import exporter
 from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.errors import UserError
 from keras_transformer.files.array_files import write_arrays
+from keras_transformer.formats.exported import quantize
 from keras_transformer.formats.html.node import find_node
 from keras_transformer.formats.html.node import translate
 from keras_transformer.formats.html.writer import export_html
-from keras_transformer.formats.html.writer import quantize
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import VOCABULARY_TYPES

@@ -13,17 +13,14 @@ import numpy as np
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files.reading import begins_with
-from keras_transformer.files.writing import atomic_write
+from keras_transformer.formats import exported
 from keras_transformer.formats.ctranslate2 import conversion
-from keras_transformer.formats.exported import check_search
-from keras_transformer.formats.exported import check_translates
-from keras_transformer.formats.exported import check_understood
 from keras_transformer.runs.data_record import list_language_codes
 from keras_transformer.runs.model_card.card import LANGUAGES
 from keras_transformer.runs.model_card.card import make_model_card
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
-from keras_transformer.visualization.page import make_page
+from keras_transformer.visualization.page import write_page
 
 FORMAT = "html"
 PAGE_FILE = "index.html"
@@ -36,10 +33,6 @@ UNDERSTOOD = {
     "positional_encoding": ("sinusoidal", "tensor2tensor", "learned", "none"),
 }
 _ADVICE = "Export it with --format=saved_model or --format=ctranslate2."
-# The printable characters of ASCII without three that have a meaning in HTML or
-# in a string. Two characters stand for 13 bits.
-_ALPHABET = bytes(set(range(33, 127)) - set(b"<&\\"))
-_BITS = 13
 
 
 def export_html(run, export_dir, options, step=None, certify=None):
@@ -60,38 +53,38 @@ def export_html(run, export_dir, options, step=None, certify=None):
     codes = list_language_codes(run)
     names = [LANGUAGES.get(code, code) for code in codes]
     export = {"format": FORMAT, "decode": options}
-    render = functools.partial(
-        make_page,
-        "formats/html/page/page.html",
+    write = functools.partial(
+        write_page,
+        template="formats/html/page/page.html",
         codes=codes,
         title=f"{names[0]} to {names[1]}" if len(names) == 2 else "Translation",
         beam_size=options.beam_size,
         model=encode_bytes(_pack(run, step, options)),
     )
     if certify:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
-            file.write(render(card=""))
-            file.flush()
-            export["certificate"] = certify(file.name)
+        with tempfile.TemporaryDirectory() as folder:
+            draft = os.path.join(folder, PAGE_FILE)
+            write(draft, card="")
+            export["certificate"] = certify(draft)
     card = make_model_card(run, step, export)
-    page = render(card=card.partition("\n---\n")[2].strip())  # no header
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with atomic_write(path) as file:
-        file.write(page)
+    write(path, card=card.partition("\n---\n")[2].strip())  # no header
     return path
 
 
 def check_model(run, options):
     """Raises a `UserError` if the page cannot do what a run asks for."""
-    check_understood(run.hparams.model, UNDERSTOOD, "in a page", _ADVICE)
-    check_translates(run, "A page", _ADVICE)
+    exported.check_understood(
+        run.hparams.model, UNDERSTOOD, "in a page", _ADVICE
+    )
+    exported.check_translates(run, "A page", _ADVICE)
     both = run.vocabularies.sources, run.vocabularies.targets
     if any(vocabulary.is_imported for vocabulary in both):
         raise UserError(
             "A page needs a vocabulary of kt-datagen. Received: "
             f"{run.path} with one of Marian or Tensor2Tensor. {_ADVICE}"
         )
-    check_search(options, "in a page")
+    exported.check_search(options, "in a page")
 
 
 def find_page(export_dir):
@@ -109,30 +102,20 @@ def find_page(export_dir):
     return path
 
 
-def quantize(array):
-    """Returns a matrix in 8 bits, and a float32 scale for each of its rows.
-
-    >>> quantize(np.array([[254.0, -2.0]]))
-    (array([[127,  -1]], dtype=int8), array([[2.]], dtype=float32))
-    """
-    largest = np.abs(array).max(axis=1, keepdims=True)
-    scales = np.maximum(largest / 127, 1e-30).astype("float32")
-    return np.rint(array / scales).astype("int8"), scales
-
-
 def encode_bytes(content):
     """Writes bytes as printable ASCII, 16 bytes in 20 characters.
 
+    Two of 91 characters stand for 13 bits. A tilde is written instead of "<",
+    which has a meaning in HTML. Base64 would take 22 characters.
+
     >>> encode_bytes(b"abc")
-    '(c*g'
+    ')b+f'
     """
-    # Base64 would take 22 characters.
     bits = np.unpackbits(np.frombuffer(content, "uint8"), bitorder="little")
-    bits = np.pad(bits, (0, -len(bits) % _BITS)).reshape(-1, _BITS)
-    numbers = bits @ (1 << np.arange(_BITS))
-    pairs = np.stack(np.divmod(numbers, len(_ALPHABET)), axis=1)
-    alphabet = np.frombuffer(bytes(sorted(_ALPHABET)), "uint8")
-    return alphabet[pairs].tobytes().decode("ascii")
+    bits = np.pad(bits, (0, -len(bits) % 13)).reshape(-1, 13)
+    pairs = np.stack(np.divmod(bits @ (1 << np.arange(13)), 91), axis=1)
+    text = (pairs + ord("#")).astype("uint8").tobytes().decode("ascii")
+    return text.replace("<", "~")
 
 
 def _pack(run, step, options):
@@ -142,19 +125,19 @@ def _pack(run, step, options):
     config["num_decoder_layers"] = run.hparams.model.decoder_depth
     described, parts = [], []
     for name, array in read_weights(run.checkpoints, step).items():
-        name = name.removeprefix("model/")
+        name, array = name.removeprefix("model/"), array.astype("<f4")
         # In the page, each row of a matrix belongs to one output, as it does in
         # tables of embeddings already.
         is_table = re.search("embedding|positions|relative", name) is not None
         transposed = array.ndim == 2 and not is_table
+        if array.ndim == 2:
+            array, scales = exported.quantize(array)
+            parts.append(scales.tobytes())
+        array = array.T if transposed else array
+        parts.append(array.tobytes())
         described.append(
             {"name": name, "shape": array.shape, "transposed": transposed}
         )
-        if array.ndim == 2:
-            numbers, scales = quantize(array)
-            parts += [scales.astype("<f4").tobytes(), numbers.tobytes()]
-        else:
-            parts.append(array.astype("<f4").tobytes())
     vocabularies = [
         _describe_vocabulary(content)
         for content in run.vocabularies.model_bytes

@@ -37,36 +37,42 @@ const PRODUCT = "AGFzbQEAAAABCQFgBX9/f39/AAIIAQFtAW0CAAEDAgEABwUBAWYAAAqrAQGoAQI
   + "AgAgAf0AAgD95gH95AEhBiAHIAX9AAIQIAH9AAIQ/eYB/eQBIQcgAUEgaiEBIAVBIGoiBS"
   + "ADSQ0ACyAGIAf95AEhBiACIAb9HwAgBv0fAZIgBv0fApIgBv0fA5I4AgAgAkEEaiICIARJ"
   + "DQALCw==";
-const BLOCK = 8;
+// Whole blocks of eight numbers, as the product takes them.
+const pad = (width) => Math.ceil(width / 8) * 8;
 
 // The weights and two vectors for the product, in the memory that it reads.
 class Matrices {
   constructor(shapes) {
     const widest = Math.max(...shapes.flat());
-    this.place = 0;
-    this.size = [...shapes, [1, widest], [1, widest]].reduce((sum, shape) =>
-      sum + 4 * shape[0] * this.pad(shape[1]), 0);
-    const memory = new WebAssembly.Memory({initial: (this.size >> 16) + 1});
-    this.buffer = memory.buffer;
+    const size = [...shapes, [1, widest], [1, widest]].reduce(
+      (sum, [rows, columns]) => sum + 4 * rows * pad(columns), 0);
+    const memory = new WebAssembly.Memory({initial: (size >> 16) + 1});
     const bytes = Uint8Array.from(atob(PRODUCT), (one) => one.charCodeAt(0));
     this.product = new WebAssembly.Instance(new WebAssembly.Module(bytes),
       {m: {m: memory}}).exports.f;
-    [this.input, this.output] = [1, 2].map(() => this.add([1, widest]));
-  }
-
-  pad(width) {
-    return Math.ceil(width / BLOCK) * BLOCK;
+    this.buffer = memory.buffer;
+    this.place = 0;
+    [this.input, this.output] = [1, 2].map(() => this.add([1, widest]).data);
   }
 
   // Returns a matrix of zeros; each row has `stride` numbers in `data`.
   add(shape) {
-    const stride = this.pad(shape[1]);
-    const {place} = this;
-    this.place += 4 * shape[0] * stride;
-    const data = new Float32Array(this.buffer, place, shape[0] * stride);
-    return {data, shape, stride, place};
+    const stride = pad(shape[1]);
+    const data = new Float32Array(this.buffer, this.place, shape[0] * stride);
+    this.place += data.byteLength;
+    return {data, shape, stride};
+  }
+
+  multiply(vector, {data, shape: [outputs], stride}) {
+    this.input.set(vector);
+    const [x, y] = [this.input.byteOffset, this.output.byteOffset];
+    this.product(x, data.byteOffset, y, x + 4 * stride, y + 4 * outputs);
+    return this.output.slice(0, outputs);
   }
 }
+
+const findRow = ({data, shape, stride}, row) =>
+  data.subarray(row * stride, row * stride + shape[1]);
 
 class Model {
   // The weights are `{data, shape}` by name. A matrix of logits or of a
@@ -79,36 +85,25 @@ class Model {
 
   // Multiplies vectors by a matrix and adds a bias, if there is one.
   project(x, name) {
-    const {place, stride, shape: [outputs, inputs]} = this.weights[name];
-    const {input, output, product} = this.matrices;
     const bias = this.weights[`${name}_bias`]?.data;
-    const count = x.length / inputs;
-    const y = new Float32Array(count * outputs);
-    for (let row = 0; row < count; row += 1) {
-      input.data.set(x.subarray(row * inputs, (row + 1) * inputs));
-      product(input.place, place, output.place, input.place + 4 * stride,
-        output.place + 4 * outputs);
-      y.set(output.data.subarray(0, outputs), row * outputs);
-    }
-    if (bias) for (let i = 0; i < y.length; i += 1) y[i] += bias[i % outputs];
-    return y;
+    return x.map((vector) => {
+      const y = this.matrices.multiply(vector, this.weights[name]);
+      return bias ? add(y, bias) : y;
+    });
   }
 
   normalise(x, name) {
-    const width = this.config.d_model;
+    const {d_model: width, norm_epsilon: epsilon} = this.config;
     const [gamma, beta] = ["gamma", "beta"].map(
       (part) => this.weights[`${name}/${part}`].data);
-    const y = new Float32Array(x.length);
-    for (let start = 0; start < x.length; start += width) {
-      const row = x.subarray(start, start + width);
-      const mean = row.reduce((sum, value) => sum + value / width, 0);
-      const variance = row.reduce(
+    return x.map((vector) => {
+      const mean = vector.reduce((sum, value) => sum + value / width, 0);
+      const variance = vector.reduce(
         (sum, value) => sum + (value - mean) ** 2 / width, 0);
-      const scale = 1 / Math.sqrt(variance + this.config.norm_epsilon);
-      y.set(row.map((value, i) => (value - mean) * scale * gamma[i] + beta[i]),
-        start);
-    }
-    return y;
+      const scale = 1 / Math.sqrt(variance + epsilon);
+      return vector.map(
+        (value, i) => (value - mean) * scale * gamma[i] + beta[i]);
+    });
   }
 
   // The residual connection around a sub-layer, sections 3.1 and 5.4.
@@ -116,77 +111,72 @@ class Model {
     const norm = `${name}_residual/norm`;
     const isPre = this.config.norm === "pre";
     const y = sublayer(isPre ? this.normalise(x, norm) : x);
-    for (let i = 0; i < y.length; i += 1) y[i] += x[i];
+    y.forEach((vector, row) => add(vector, x[row]));
     return isPre ? y : this.normalise(y, norm);
   }
 
   feedForward(x, name) {
     return this.residual(x, name, (inputs) => {
       const activate = ACTIVATIONS[this.config.activation];
-      const hidden = this.project(inputs, `${name}/inner`).map(activate);
-      return this.project(hidden, `${name}/outer`);
+      const hidden = this.project(inputs, `${name}/inner`);
+      return this.project(hidden.map((vector) => vector.map(activate)),
+        `${name}/outer`);
     });
   }
 
   // Attends from one vector to lists of keys and values, section 3.2.1.
   // `position` is that of the query if distances have vectors.
-  attend(query, keys, values, name, position) {
+  attendFrom(query, keys, values, name, position) {
     const {num_heads: numHeads, d_k: dK, d_v: dV} = this.config;
-    const tables = ["keys", "values"].map(
+    const [relativeKeys, relativeValues] = ["keys", "values"].map(
       (part) => this.weights[`${name}/relative_${part}`]);
-    const limit = tables[0] && (tables[0].shape[0] - 1) / 2;
-    const row = (j) =>
-      limit + Math.max(-limit, Math.min(limit, j - position));
+    const findDistance = (table, j) => {
+      const limit = (table.shape[0] - 1) / 2;
+      return findRow(table,
+        limit + Math.max(-limit, Math.min(limit, j - position)));
+    };
     const heads = new Float32Array(numHeads * dV);
-    const weights = new Float64Array(keys.length);
     for (let head = 0; head < numHeads; head += 1) {
-      let largest = -Infinity;
-      for (let j = 0; j < keys.length; j += 1) {
-        let score = dot(query, head * dK, keys[j], head * dK, dK);
-        if (limit) {
-          score += dot(query, head * dK, tables[0].data,
-            tables[0].stride * row(j), dK);
-        }
-        weights[j] = score / Math.sqrt(dK);
-        largest = Math.max(largest, weights[j]);
-      }
-      let sum = 0;
-      for (let j = 0; j < keys.length; j += 1) {
-        weights[j] = Math.exp(weights[j] - largest);
-        sum += weights[j];
-      }
-      for (let j = 0; j < keys.length; j += 1) {
-        const weight = weights[j] / sum;
-        const start = limit && tables[1].stride * row(j);
-        for (let i = head * dV, k = 0; k < dV; i += 1, k += 1) {
-          heads[i] += weight * values[j][i];
-          if (limit) heads[i] += weight * tables[1].data[start + k];
-        }
-      }
+      const part = query.subarray(head * dK, (head + 1) * dK);
+      const result = heads.subarray(head * dV, (head + 1) * dV);
+      const scores = keys.map((key, j) => {
+        const distance = relativeKeys
+          ? dot(part, findDistance(relativeKeys, j)) : 0;
+        return (dot(part, key, head * dK) + distance) / Math.sqrt(dK);
+      });
+      const total = logSumExp(scores);
+      values.forEach((value, j) => {
+        const weight = Math.exp(scores[j] - total);
+        add(result, value, weight, head * dV);
+        if (relativeValues) add(result, findDistance(relativeValues, j), weight);
+      });
     }
     return heads;
   }
 
-  projectRows(x, name) {
-    const y = this.project(x, name);
-    const width = this.weights[name].shape[0];
-    return Array.from({length: y.length / width},
-      (_, row) => y.subarray(row * width, (row + 1) * width));
+  // Attends from each vector. `findMemory` returns the keys and values for the
+  // one of a number. Their positions are these numbers unless all have one.
+  attend(x, name, findMemory, position) {
+    const queries = this.project(x, `${name}/query`);
+    const heads = queries.map((query, number) => this.attendFrom(
+      query, ...findMemory(number), name, position ?? number));
+    return this.project(heads, `${name}/output`);
   }
 
-  embed(ids, table, side, start = 0) {
+  projectMemory(x, name) {
+    return ["key", "value"].map((part) => this.project(x, `${name}/${part}`));
+  }
+
+  // Returns the vectors of ids. Their positions are their places unless all
+  // have one. The id null has the embedding zero.
+  embed(ids, table, side, position) {
     const {d_model: width, scale_embeddings: scales} = this.config;
     const factor = scales ? Math.sqrt(width) : 1;
-    const {data, stride} = this.weights[table];
-    const x = new Float32Array(ids.length * width);
-    ids.forEach((id, row) => {
-      const vector = this.findPosition(side, start < 0 ? row : start);
-      for (let i = 0; i < width; i += 1) {
-        const value = id === null ? 0 : factor * data[id * stride + i];
-        x[row * width + i] = value + vector[i];
-      }
+    return ids.map((id, place) => {
+      const x = this.findPosition(side, position ?? place);
+      return id === null ? x
+        : add(x, findRow(this.weights[table], id), factor);
     });
-    return x;
   }
 
   // Returns the vector of a position, section 3.5.
@@ -195,8 +185,8 @@ class Model {
     const vector = new Float32Array(width);
     if (kind === "none") return vector;
     if (kind === "learned") {
-      const {data, shape, stride} = this.weights[`${side}_positions/positions`];
-      return data.subarray(stride * Math.min(position, shape[0] - 1));
+      const table = this.weights[`${side}_positions/positions`];
+      return findRow(table, Math.min(position, table.shape[0] - 1)).slice();
     }
     const isSplit = kind === "tensor2tensor";
     for (let i = 0; i < width / 2; i += 1) {
@@ -208,33 +198,26 @@ class Model {
     return vector;
   }
 
-  // Attends from each vector. `findMemory` returns the keys and values for the
-  // one of a number. Their positions are these numbers unless all have one.
-  attendAll(x, name, findMemory, position) {
-    const queries = this.projectRows(x, `${name}/query`);
-    const heads = queries.map((query, number) => this.attend(
-      query, ...findMemory(number), name, position ?? number));
-    return this.project(join(heads), `${name}/output`);
-  }
-
-  projectMemory(x, name) {
-    return ["key", "value"].map((part) => this.projectRows(x, `${name}/${part}`));
+  // Normalises the vectors of a stack whose layers normalise only before.
+  finish(x, side) {
+    return this.config.norm === "pre"
+      ? this.normalise(x, `${side}/final_norm`) : x;
   }
 
   // Returns the keys and values of a source in each layer of the decoder.
   encode(ids) {
     const {num_layers: depth, num_decoder_layers: decoderDepth} = this.config;
-    let x = this.embed(ids, "embedding/input_embeddings", "input", -1);
+    let x = this.embed(ids, "embedding/input_embeddings", "input");
     for (let layer = 0; layer < depth; layer += 1) {
       const name = `encoder/layer_${layer}`;
       const attention = `${name}/self_attention`;
       x = this.residual(x, attention, (inputs) => {
         const memory = this.projectMemory(inputs, attention);
-        return this.attendAll(inputs, attention, () => memory);
+        return this.attend(inputs, attention, () => memory);
       });
       x = this.feedForward(x, `${name}/feed_forward`);
     }
-    if (this.config.norm === "pre") x = this.normalise(x, "encoder/final_norm");
+    x = this.finish(x, "encoder");
     return Array.from({length: decoderDepth}, (_, layer) =>
       this.projectMemory(x, `decoder/layer_${layer}/cross_attention`));
   }
@@ -251,23 +234,37 @@ class Model {
       const [self, cross] = [`${name}/self_attention`, `${name}/cross_attention`];
       x = this.residual(x, self, (inputs) => {
         const added = this.projectMemory(inputs, self);
-        return this.attendAll(inputs, self, (number) => {
+        return this.attend(inputs, self, (number) => {
           const past = rows[number].past[layer];
           past.forEach((list, part) => list.push(added[part][number]));
           return past;
         }, position);
       });
       x = this.residual(x, cross, (inputs) =>
-        this.attendAll(inputs, cross, () => source, position));
+        this.attend(inputs, cross, () => source));
       x = this.feedForward(x, `${name}/feed_forward`);
     });
-    if (this.config.norm === "pre") x = this.normalise(x, "decoder/final_norm");
-    return this.projectRows(x, "embedding/softmax_weights");
+    return this.project(this.finish(x, "decoder"), "embedding/softmax_weights");
   }
 
   begin(memory) {
     return {ids: [], logProbs: [], logProb: 0,
       past: memory.map(() => [[], []])};
+  }
+
+  // Extends each row by each of the ids that `choose` finds by its logits.
+  extend(rows, memory, choose) {
+    return this.step(rows, memory).flatMap((logits, number) => {
+      const {ids, logProbs, logProb, past} = rows[number];
+      const total = logSumExp(logits);
+      return choose(logits).map((id) => {
+        const added = logits[id] - total;
+        // The vectors are shared; only the lists of them are copied.
+        return {ids: [...ids, id], logProbs: [...logProbs, added],
+          logProb: logProb + added,
+          past: past.map((layer) => layer.map((list) => [...list]))};
+      });
+    });
   }
 
   // Finds the translation with the highest probability, divided by the length
@@ -279,23 +276,17 @@ class Model {
     let [alive, best] = [[start], {score: -Infinity}];
     for (let length = start.ids.length + 1; alive.length
         && alive[0].logProb / penalty(limit) > best.score; length += 1) {
-      const candidates = [];
-      this.step(alive, memory).forEach((logits, number) => {
-        const total = logSumExp(logits);
-        const excluded = length > minimum ? [PAD, UNKNOWN] : [PAD, UNKNOWN, END];
-        const ids = length >= limit ? [END]
-          : findLargest(logits, numCandidates, excluded);
-        for (const id of ids) candidates.push(extend(alive[number], id,
-          logits[id] - total));
-      });
+      const excluded = length > minimum ? [PAD, UNKNOWN] : [PAD, UNKNOWN, END];
+      const candidates = this.extend(alive, memory, (logits) => length >= limit
+        ? [END] : findLargest(logits, numCandidates, excluded));
       candidates.sort((a, b) => b.logProb - a.logProb);
       candidates.length = Math.min(candidates.length, numCandidates);
-      for (const one of candidates) {
+      const hasEnded = (one) => one.ids.at(-1) === END;
+      for (const one of candidates.filter(hasEnded)) {
         one.score = one.logProb / penalty(length);
-        if (one.ids.at(-1) === END && one.score > best.score) best = one;
+        if (one.score > best.score) best = one;
       }
-      alive = candidates.filter((one) => one.ids.at(-1) !== END)
-        .slice(0, beamSize).map(copyPast);
+      alive = candidates.filter((one) => !hasEnded(one)).slice(0, beamSize);
     }
     return best;
   }
@@ -310,39 +301,26 @@ class Model {
     const memory = this.encode(source);
     const limit = Math.max(source.length, prefix.length + 1)
       + options.extra_length;
-    let row = this.begin(memory);
-    let logits;
-    for (const id of [...prefix, null]) {
-      [logits] = this.step([row], memory);
-      if (id !== null) row = extend(row, id, logits[id] - logSumExp(logits));
-    }
-    const total = logSumExp(logits);
-    return findLargest(logits, number, [PAD, UNKNOWN, END]).map((id) =>
-      this.search(memory, limit, 1, options,
-        copyPast(extend(row, id, logits[id] - total))));
+    let rows = [this.begin(memory)];
+    for (const id of prefix) rows = this.extend(rows, memory, () => [id]);
+    rows = this.extend(rows, memory, (logits) =>
+      findLargest(logits, number, [PAD, UNKNOWN, END]));
+    return rows.map((row) => this.search(memory, limit, 1, options, row));
   }
 }
 
-function dot(a, i, b, j, width) {
+// The product of a vector and as much of another one from a place on.
+function dot(x, y, start = 0) {
   let sum = 0;
-  for (let k = 0; k < width; k += 1) sum += a[i + k] * b[j + k];
+  for (let i = 0; i < x.length; i += 1) sum += x[i] * y[start + i];
   return sum;
 }
 
-function join(vectors) {
-  const width = vectors[0].length;
-  const joined = new Float32Array(vectors.length * width);
-  vectors.forEach((vector, row) => joined.set(vector, row * width));
-  return joined;
+// Adds as much of another vector, times a factor, to a vector.
+function add(x, y, factor = 1, start = 0) {
+  for (let i = 0; i < x.length; i += 1) x[i] += factor * y[start + i];
+  return x;
 }
-
-const extend = ({ids, logProbs, logProb, past}, id, added) => ({
-  ids: [...ids, id], logProbs: [...logProbs, added], logProb: logProb + added,
-  past});
-
-// The vectors themselves are shared; only the lists of them are copied.
-const copyPast = (row) => ({...row,
-  past: row.past.map((layer) => layer.map((list) => [...list]))});
 
 function logSumExp(values) {
   let [largest, sum] = [-Infinity, 0];

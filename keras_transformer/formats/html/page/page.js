@@ -13,23 +13,15 @@ const [text, output, status, beam] = ["text", "output", "status", "beam"].map(
 // The worker keeps the page alive while it computes.
 const worker = new Worker(URL.createObjectURL(
   new Blob([find("worker").textContent], {type: "text/javascript"})));
-const waiting = new Map();
-let lastNumber = 0;
-
-function ask(name, ...values) {
-  lastNumber += 1;
-  worker.postMessage({number: lastNumber, name, values});
-  return new Promise((resolve, reject) => {
-    waiting.set(lastNumber, {resolve, reject});
-  });
-}
-
-worker.onmessage = ({data: {number, result, error}}) => {
-  const {resolve, reject} = waiting.get(number);
-  waiting.delete(number);
-  if (error) reject(new Error(error));
-  else resolve(result);
-};
+const ask = (name, ...values) => new Promise((resolve, reject) => {
+  const {port1, port2} = new MessageChannel();
+  port1.onmessage = ({data: {result, error}}) => {
+    port1.close();
+    if (error) reject(new Error(error));
+    else resolve(result);
+  };
+  worker.postMessage({name, values}, [port2]);
+});
 
 // Divides a text into sentences and what is between them, which stays.
 function divide(whole) {
@@ -62,9 +54,10 @@ async function halve({before, sentence, after}) {
     (match) => match.index + match[0].length);
   const near = places(/[,;:\u2013]\s/gu).filter(
     (place) => Math.abs(place - middle) < middle / 2);
-  const all = near.length ? near : places(/\s/gu);
-  const place = all.sort((a, b) =>
-    Math.abs(a - middle) - Math.abs(b - middle))[0] ?? Math.ceil(middle);
+  const all = [near, places(/\s/gu), places(/[^]/gu)].find(
+    (list) => list.length);
+  const [place] = all.sort((a, b) =>
+    Math.abs(a - middle) - Math.abs(b - middle));
   const [first, second] = [sentence.slice(0, place), sentence.slice(place)];
   const space = first.match(/\s*$/u)[0];
   return [
@@ -79,13 +72,12 @@ let turn = 0;
 async function update() {
   turn += 1;
   const mine = turn;
-  const isOver = () => mine !== turn;
   await opened;  // one may type before
   const begun = performance.now();
   const parts = [];
   for (const part of divide(text.value)) parts.push(...await halve(part));
   for (const [number, part] of parts.entries()) {
-    if (isOver()) return;
+    if (mine !== turn) return;
     const {before, sentence, after} = part;
     let result = null;
     if (/\p{L}/u.test(sentence)) {
@@ -98,7 +90,7 @@ async function update() {
       }
       result = chosen.get(sentence) ?? known.get(key);
     }
-    if (isOver()) return;
+    if (mine !== turn) return;
     // Scripts without spaces have none between sentences either.
     const next = sentence && parts[number + 1];
     const space = after || (next && !next.before ? " " : "");
@@ -106,7 +98,6 @@ async function update() {
     output.append(before, ...(result ? makeWords(sentence, result)
       : [sentence]), space);
   }
-  if (isOver()) return;
   if (!parts.length) output.replaceChildren();
   output.classList.remove("waiting");
   find("copy").disabled = !text.value.trim();

@@ -30,14 +30,10 @@ class Tokenizer {
       (character) => `\\u{${character.codePointAt(0).toString(16)}}`));
     this.symbols = symbols.length ? new RegExp(`(${choices.join("|")})`, "u")
       : null;
-    if (!normalizer.length) return;
-    const view = new DataView(normalizer.buffer, normalizer.byteOffset);
-    const size = view.getUint32(0, true);
-    this.trie = new Uint32Array(size / 4);
-    this.trie.forEach((_, i) => {
-      this.trie[i] = view.getUint32(4 + 4 * i, true);
-    });
-    this.replacements = normalizer.subarray(4 + size);
+    if (!normalizer.byteLength) return;
+    const [size] = new Uint32Array(normalizer, 0, 1);
+    this.trie = new Uint32Array(normalizer, 4, size / 4);
+    this.replacements = new Uint8Array(normalizer, 4 + size);
   }
 
   // Divides a text at symbols; parts with odd numbers are symbols.
@@ -48,32 +44,20 @@ class Tokenizer {
   // Returns a text with replacements and single spaces, which are marked.
   normalize(text) {
     const written = [];
-    let afterSpace = true;
-    const write = (bytes) => {
-      for (const byte of bytes) {
-        if (byte !== 32) written.push(byte);
-        else if (!afterSpace) written.push(...SPACE_BYTES);
-        afterSpace = byte === 32;
-      }
-    };
     this.divide(text).forEach((part, number) => {
       const bytes = encoder.encode(part);
-      if (number % 2) {
-        write(bytes);
-        return;
-      }
       for (let i = 0; i < bytes.length;) {
-        const [length, start] = this.findReplacement(bytes, i);
+        const [length, start] = number % 2 ? [] : this.findReplacement(bytes, i);
         if (length) {
           const stop = this.replacements.indexOf(0, start);
-          write(this.replacements.subarray(start, stop));
-        } else write([bytes[i]]);
+          written.push(...this.replacements.subarray(start, stop));
+        } else written.push(bytes[i]);
         i += length || 1;
       }
     });
-    const result = decoder.decode(new Uint8Array(written));
-    const trimmed = result.replace(/\u2581+$/u, "");
-    return trimmed && SPACE + trimmed;
+    const result = decoder.decode(new Uint8Array(written))
+      .replace(/^ +/u, "").replace(/ +/gu, SPACE).replace(/\u2581+$/u, "");
+    return result && SPACE + result;
   }
 
   // Finds the longest replacement that fits, by the units of Darts-clone:
@@ -159,5 +143,3 @@ class Tokenizer {
     return texts;
   }
 }
-
-const SPACE_BYTES = encoder.encode(SPACE);

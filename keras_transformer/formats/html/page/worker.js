@@ -1,77 +1,60 @@
 // The worker of the page: it unpacks the model and translates sentences.
 
-const WIDTH = 13;  // bits of two characters
-const NUMBERS = new Uint8Array(128);  // of the 91 characters
-let last = 0;
-for (let code = 33; code < 127; code += 1) {
-  if (!"<&\\".includes(String.fromCharCode(code))) NUMBERS[code] = last++;
-}
-
 // Returns the bytes that `encode_bytes` of writer.py wrote as a text.
 function decodeBytes(text) {
-  const bytes = new Uint8Array(text.length / 2 * WIDTH >> 3);
+  const codes = encoder.encode(text.replaceAll("~", "<"));
+  const bytes = new Uint8Array(codes.length / 2 * 13 >> 3);
   let [bits, count, place] = [0, 0, 0];
-  for (let i = 0; i < text.length; i += 2) {
-    bits |= (NUMBERS[text.charCodeAt(i)] * 91
-      + NUMBERS[text.charCodeAt(i + 1)]) << count;
-    for (count += WIDTH; count >= 8; count -= 8, bits >>>= 8) {
-      bytes[place++] = bits;
-    }
+  for (let i = 0; i < codes.length; i += 2) {
+    bits |= ((codes[i] - 35) * 91 + codes[i + 1] - 35) << count;
+    for (count += 13; count >= 8; count -= 8, bits >>>= 8) bytes[place++] = bits;
   }
   return bytes;
 }
 
 // The first four bytes are the number of those that follow.
 async function inflate(bytes) {
-  const size = new DataView(bytes.buffer).getUint32(0, true);
+  const [size] = new Uint32Array(bytes.buffer, 0, 1);
   const stream = new Blob([bytes.subarray(4, 4 + size)]).stream().pipeThrough(
     new DecompressionStream("deflate-raw"));
   return new Response(stream).arrayBuffer();
-}
-
-// Fills a matrix from 8 bits; each row of those has its own scale.
-function fill({data, stride}, shape, scales, bytes, isTransposed) {
-  const [rows, columns] = shape;
-  for (let row = 0; row < rows; row += 1) {
-    for (let column = 0; column < columns; column += 1) {
-      const place = isTransposed ? column * stride + row
-        : row * stride + column;
-      data[place] = scales[row] * bytes[row * columns + column];
-    }
-  }
 }
 
 let translator;
 
 async function open(text) {
   const buffer = await inflate(decodeBytes(text));
-  const size = new DataView(buffer).getUint32(0, true);
-  const header = JSON.parse(decoder.decode(new Uint8Array(buffer, 4, size)));
-  let place = 4 + size;
-  const take = (length) => buffer.slice(place, place += length);
-  const turn = ({shape, transposed}) => transposed ? [shape[1], shape[0]]
-    : shape;
-  const matrices = new Matrices(header.weights.map(turn).filter(
-    (shape) => shape.length === 2));
+  let place = 0;
+  const take = (size) => buffer.slice(place, place += size);
+  const [size] = new Uint32Array(take(4));
+  const header = JSON.parse(decoder.decode(take(size)));
+  const shapes = header.weights.map(({shape}) => shape);
+  const matrices = new Matrices(shapes.filter((shape) => shape.length === 2));
   const weights = {};
-  for (const weight of header.weights) {
-    const {name, shape, transposed} = weight;
-    const scales = new Float32Array(take(4 * shape[0]));
-    if (shape.length === 1) {
-      weights[name] = {data: scales, shape};
+  for (const {name, shape, transposed} of header.weights) {
+    const [rows, columns] = shape;
+    const scales = new Float32Array(take(4 * (transposed ? columns : rows)));
+    if (!columns) {
+      weights[name] = {data: scales};
       continue;
     }
-    weights[name] = matrices.add(turn(weight));
-    const bytes = new Int8Array(take(shape[0] * shape[1]));
-    fill(weights[name], shape, scales, bytes, transposed);
+    weights[name] = matrices.add(shape);
+    const bytes = new Int8Array(take(rows * columns));
+    for (let row = 0; row < rows; row += 1) {
+      const numbers = findRow(weights[name], row);
+      for (let i = 0; i < columns; i += 1) {
+        const scale = scales[transposed ? i : row];
+        numbers[i] = scale * bytes[row * columns + i];
+      }
+    }
   }
   for (const [name, other] of Object.entries(header.shared)) {
     weights[name] = weights[other];
   }
   const [target, source = target] = header.vocabularies.map((one) =>
-    new Tokenizer(one, new Uint8Array(take(one.normalizer))));
+    new Tokenizer(one, take(one.normalizer)));
   const model = new Model(header.config, weights, matrices);
-  translator = {model, source, target, ...header};
+  translator = {model, source, target, options: header.options};
 }
 
 const encode = (text) =>
@@ -107,10 +90,10 @@ const METHODS = {
   },
 };
 
-onmessage = async ({data: {number, name, values}}) => {
+onmessage = async ({data: {name, values}, ports: [port]}) => {
   try {
-    postMessage({number, result: await METHODS[name](...values)});
+    port.postMessage({result: await METHODS[name](...values)});
   } catch (error) {
-    postMessage({number, error: `${error}`});
+    port.postMessage({error: `${error}`});
   }
 };

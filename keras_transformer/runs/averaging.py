@@ -49,7 +49,7 @@ def average_run(
     al., 2022). Other arguments are as in `average`.
     """
     _check_place(path, run)
-    start = _open_start(run, start_share) if start_share else None
+    start, step = _find_start(run, start_share) if start_share else (None, None)
     check = functools.partial(_check_replaceable, path)
     with directories.replace_content(path, RUN_FILE, check, OWN) as aside:
         headers = weights.select_decoding_weights(run.checkpoints.headers())
@@ -57,7 +57,8 @@ def average_run(
         check_space(aside, num_bytes)
         steps, arrays = average(run.checkpoints, num_last, kind)
         if start:
-            for name, array in weights.read_weights(start.checkpoints).items():
+            origin = weights.read_weights(start.checkpoints, step)
+            for name, array in origin.items():
                 arrays[name] += start_share * (array - arrays[name])
         figures = evaluate(steps, arrays) if evaluate else {}
         averaged = RunDirectory.create(
@@ -70,23 +71,31 @@ def average_run(
     return RunDirectory(path)
 
 
-def _open_start(run, start_share):
-    """Opens the run that a run started from, if it has the same weights."""
+def _find_start(run, start_share):
+    """Finds the run and the step whose weights a run started from.
+
+    The weights must have the same shapes.
+    """
     path = run.record.get("warm_start_from")
     fault = f"{run.path} did not start from another run"
     if path:
         fault = f"{run.path} started from {path}, which is no run any more"
         if RunDirectory.exists(path):
             start = RunDirectory(path)
-            if start.vocabularies.hashes == run.vocabularies.hashes:
+            # Earlier versions recorded no step.
+            step = run.record.get("warm_start_step", start.checkpoints.find())
+            if step not in start.checkpoints.steps:
+                fault = f"{path} no longer has its checkpoint of step {step}"
+            elif start.vocabularies.hashes != run.vocabularies.hashes:
+                fault = f"{run.path} and {path} have different vocabularies"
+            else:
                 check_shapes(
                     _read_shapes(run.checkpoints, run.checkpoints.find()),
-                    _read_shapes(start.checkpoints, start.checkpoints.find()),
+                    _read_shapes(start.checkpoints, step),
                     start.path,
                     "Leave --start_share out.",
                 )
-                return start
-            fault = f"{run.path} and {path} have different vocabularies"
+                return start, step
     raise UserError(
         "`start_share` must be 0 unless the run that another one started from "
         f"is there and has its vocabulary. Received: start_share={start_share}"

@@ -43,6 +43,7 @@ _RECORD = {
     "precision?": {"float32", "bfloat16", "float16"},
     "measure?": str,
     "warm_start_from?": str,
+    "warm_start_step?": WHOLE,
     "corpus_weights?": [str],
     "data_dir?": (str, None),
     "data?": (_DATA, None),

@@ -38,16 +38,17 @@ def load_model(run, step=None, precision="float32"):
     return model
 
 
-def warm_start(model, other, run):
-    """Gives a model the weights of another run's newest checkpoint.
+def warm_start(model, other, run, step=None):
+    """Gives a model the weights of another run's checkpoint.
 
     These are the weights that the other run decodes with: its moving averages
     if it keeps them. The state of the optimizer is not copied. If the
     vocabularies differ, `carry_over` computes the embeddings. If the
-    architectures differ, the model does not change.
+    architectures differ, the model does not change. The step defaults to the
+    newest.
     """
     check_same_architecture(run.hparams.model, other)
-    arrays = read_weights(other.checkpoints)
+    arrays = read_weights(other.checkpoints, step)
     for name in arrays:
         if name.startswith(EMBEDDING):
             side = "source_vocabulary" if "input" in name else "vocabulary"

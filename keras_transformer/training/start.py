@@ -212,19 +212,24 @@ def _check_memory(hparams, vocab_sizes, path):
 def check_warm_start(hparams, path):
     """Checks that a new run can start with the weights of another one.
 
-    The path of the other run is "" for none.
+    The path of the other run is "" for none. Returns what `run.json` records of
+    the start.
     """
     if path:
         other = open_warm_start(path)
         check_same_architecture(hparams.model, other)
-        check_checkpoint(other)
-    elif hparams.lora_rank:
+        step = other.checkpoints.find()
+        check_checkpoint(other, step)
+        place = os.path.abspath(path)
+        return {"warm_start_from": place, "warm_start_step": step}
+    if hparams.lora_rank:
         raise UserError(
             "`lora_rank` must be 0 without a warm start, because adapters "
             "change a trained model a little. Received: lora_rank="
             f"{hparams.lora_rank} and no warm_start_from. Add "
             "--warm_start_from=RUN."
         )
+    return {}
 
 
 def open_warm_start(path):

@@ -138,8 +138,9 @@ class TrainingState:
         # A resumed run keeps its weights, whatever warm start is named.
         elif self.options.warm_start_from:
             other = RunDirectory(self.options.warm_start_from)
-            warm_start(self.backend.model, other, self.run)
-            step = max(other.checkpoints.steps)
+            step = self.run.record.get("warm_start_step")
+            step = other.checkpoints.find(step)
+            warm_start(self.backend.model, other, self.run, step)
             print(
                 f"Starting with the weights of step {step} of {other.path}.",
                 file=sys.stderr,

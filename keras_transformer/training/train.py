@@ -234,10 +234,9 @@ def _fit_batch_tokens(problem, hparams, precision, xla):
 
 def _check_beginning(problem, hparams, options, is_chief):
     """Checks what a new run starts from; returns its entries of `run.json`."""
-    origin = options.warm_start_from
-    start.check_warm_start(hparams, origin)
+    origin = start.check_warm_start(hparams, options.warm_start_from)
     if origin:
-        return {"warm_start_from": os.path.abspath(origin)}
+        return origin
     # The recommended recipes are for translation.
     if is_chief and problem.measure == "bleu":
         splits = describe_data(problem)["splits"]

@@ -180,6 +180,7 @@ class BothDirectionsFirstTest:
         first, last = RunDirectory(one), RunDirectory(both)
         assert last.problem_name == "copy_both"
         assert first.record["warm_start_from"] == both
+        assert first.record["warm_start_step"] == 3
         # The optimizer and the schedule begin again with the first update.
         (step,) = first.checkpoints.steps
         arrays = first.checkpoints.load(step)

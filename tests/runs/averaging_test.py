@@ -108,7 +108,7 @@ class StartShareTest:
 
     @pytest.fixture
     def tuned(self, run, start):
-        run.record["warm_start_from"] = start.path
+        run.record.update(warm_start_from=start.path, warm_start_step=9)
         return run
 
     @pytest.mark.parametrize("share, weight", [(0, 1.5), (0.2, 2.4), (1, 6)])
@@ -118,6 +118,14 @@ class StartShareTest:
         arrays = averaged.checkpoints.load()
         np.testing.assert_allclose(arrays["model/a"], weight)
         assert averaged.record.get("start_share", 0) == share
+
+    def test_the_share_is_of_the_weights_that_the_run_began_with(
+        self, tuned, start
+    ):
+        start.checkpoints.save(10, {"model/a": np.full(2, 100.0)})
+        averaged = average_run(tuned, 2, tuned.file("a"), start_share=0.2)
+        arrays = averaged.checkpoints.load()
+        np.testing.assert_allclose(arrays["model/a"], 2.4)
 
     def test_without_the_weights_of_the_start_there_is_no_average(
         self, run, start, tmp_path
@@ -137,6 +145,8 @@ class StartShareTest:
         with open(start.file("vocab.model"), "wb") as file:
             file.write(other.model_bytes)
         fails("different vocabularies")
+        run.record["warm_start_step"] = 8
+        fails("no longer has its checkpoint of step 8")
 
 
 class ReplacementTest:

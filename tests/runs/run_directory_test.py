@@ -174,6 +174,9 @@ class WarmStartTest:
         model = save(run, 1, 5)
         warm_start(model, run, new_run)
         assert values(model) == {5}
+        save(run, 2, 6)
+        warm_start(model, run, new_run, step=1)
+        assert values(model) == {5}
 
     def test_depth_of_the_decoder_may_be_given_in_two_ways(
         self, run, tmp_path, model_bytes

@@ -95,7 +95,9 @@ def _decode_lines(plan, call):
         extras = decoder_model.make_extras(translator, quality)
         size = 1 if FLAGS.decode_interactive else None
         with _show_progress(num_lines, output) as progress:
-            for window in read_windows(lines, prefixes, output.num_lines, size):
+            for window in read_windows(
+                lines, prefixes, output.num_lines, size, "--prefix_file"
+            ):
                 texts = text_formats.read_texts(window)
                 passages = is_divided and Passages(texts, language)
                 translations = translator.translate_window(

@@ -87,11 +87,14 @@ class Window(typing.NamedTuple):
         return generator.integers(2**31, size=len(self.texts), dtype="int32")
 
 
-def read_windows(texts, prefixes=None, start=0, size=None):
-    """Yields the `Window`s of texts, of `WINDOW` texts by default."""
+def read_windows(texts, prefixes=None, start=0, size=None, name="prefixes"):
+    """Yields the `Window`s of texts, of `WINDOW` texts by default.
+
+    An error calls the prefixes `name`.
+    """
     texts = check_each(texts, start)
     if prefixes is not None:
-        prefixes = check_each(prefixes, start, "prefixes")
+        prefixes = check_each(prefixes, start, name)
     while window := list(itertools.islice(texts, size or WINDOW)):
         window_prefixes = None
         if prefixes is not None:
@@ -99,15 +102,15 @@ def read_windows(texts, prefixes=None, start=0, size=None):
             if len(window_prefixes) < len(window):
                 number = start + len(window_prefixes) + 1
                 raise UserError(
-                    "`prefixes` must have one entry for each text. Received: "
-                    f"none for text {number}. Pass an empty prefix where a "
+                    f"`{name}` must have one entry for each text. Received: "
+                    f"none for text {number}. Leave an entry empty where a "
                     "translation is free."
                 )
         yield Window(window, start, window_prefixes)
         start += len(window)
     if prefixes is not None and next(prefixes, None) is not None:
         raise UserError(
-            "`prefixes` must have one entry for each text. Received: more "
+            f"`{name}` must have one entry for each text. Received: more "
             "prefixes than texts. Leave the others out."
         )
 

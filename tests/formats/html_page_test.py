@@ -17,6 +17,7 @@ from small_translators import make_kana_vocabulary
 from small_translators import make_run
 from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
+from watched_pages import watch_pages
 
 from keras_transformer import load
 from keras_transformer.bin import exporter
@@ -154,36 +155,18 @@ def test_it_reads_every_kind_of_vocabulary(tmp_path, kind):
 
 @pytest.fixture
 def visit(chromium):
-    """Returns a function that opens a page from the disk, without a network.
+    """Returns a function that opens a page from the disk, without a network."""
+    with watch_pages(chromium) as make_page:
 
-    No page may have an error, open a dialog or ask for another address.
-    """
-    contexts, faults = [], []
+        def visit(path, script="", status="Ready", **options):
+            address = pathlib.Path(path).as_uri()
+            page = make_page(address, offline=True, **options)
+            page.add_init_script(script)
+            page.goto(address)
+            wait(page, status)
+            return page
 
-    def visit(path, script="", status="Ready", **options):
-        context = chromium.new_context(offline=True, **options)
-        context.add_init_script(script)
-        contexts.append(context)
-        page = context.new_page()
-        address = pathlib.Path(path).as_uri()
-        page.on("console", lambda message: faults.append(message.text))
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("dialog", lambda dialog: faults.append(dialog.message))
-        page.on(
-            "request",
-            lambda request: (
-                request.url.startswith((address, "data:", "blob:"))
-                or faults.append(request.url)
-            ),
-        )
-        page.goto(address)
-        wait(page, status)
-        return page
-
-    yield visit
-    for context in contexts:
-        context.close()
-    assert not faults
+        yield visit
 
 
 def wait(page, status):

@@ -7,6 +7,7 @@ from studio_runs import TEXT
 from studio_runs import VIEWS
 from studio_runs import make_parsing_run
 from studio_runs import make_translation_runs
+from watched_pages import watch_pages
 
 from keras_transformer.serving.http_server import HttpServer
 from keras_transformer.studio.app import StudioApp
@@ -63,41 +64,22 @@ def parser_address(serve, parsing_run):
 
 @pytest.fixture
 def visit(chromium, address):
-    """Returns a function that opens a view and waits for its answer.
+    """Returns a function that opens a view and waits for its answer."""
 
-    No page may have an error, open a dialog or ask another server. The browser
-    reports a refused request, too.
-    """
+    def is_expected(message):
+        # The browser reports a refused request.
+        endings = ("(Bad Request)", "(Not Found)")
+        return message.type != "error" or message.text.endswith(endings)
 
-    def note(message):
-        expected = ("(Bad Request)", "(Not Found)")
-        if message.type == "error" and not message.text.endswith(expected):
-            faults.append(message.text)
+    with watch_pages(chromium, is_expected) as make_page:
 
-    contexts, faults = [], []
+        def visit(name, text=TEXT, at=address, waits=True, **options):
+            page = make_page(at, **options)
+            page.goto(f"{at}#{name}?text={urllib.parse.quote(text)}")
+            page.wait_for_selector("nav a")
+            if waits:
+                answer = VIEWS.get(name, "#view svg")
+                page.wait_for_selector(answer, timeout=60_000)
+            return page
 
-    def visit(name, text=TEXT, at=address, waits=True, **options):
-        context = chromium.new_context(**options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", note)
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("dialog", lambda dialog: faults.append(dialog.message))
-        page.on(
-            "request",
-            lambda request: (
-                request.url.startswith((at, "data:", "blob:"))
-                or faults.append(request.url)
-            ),
-        )
-        page.goto(f"{at}#{name}?text={urllib.parse.quote(text)}")
-        page.wait_for_selector("nav a")
-        if waits:
-            answer = VIEWS.get(name, "#view svg")
-            page.wait_for_selector(answer, timeout=60_000)
-        return page
-
-    yield visit
-    for context in contexts:
-        context.close()
-    assert not faults
+        yield visit

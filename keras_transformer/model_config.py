@@ -97,7 +97,9 @@ class ModelConfig:
         values = dataclasses.asdict(self)
         for name in TRAINING_ONLY:
             del values[name]
+        # The numbers that a 0 stands for, since another run may state them.
         values["num_decoder_layers"] = self.decoder_depth
+        values["d_k"], values["d_v"] = self.head_widths
         if self.positional_encoding != "learned":
             del values["max_length"]  # sinusoids have no weights
         return values

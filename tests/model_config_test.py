@@ -107,8 +107,11 @@ class ArchitectureTest:
         }
         assert "max_length" not in TINY.architecture
 
-    def test_a_depth_that_is_the_default_is_the_same_when_stated(self):
-        stated = dataclasses.replace(TINY, num_decoder_layers=1)
+    def test_a_size_that_is_the_default_is_the_same_when_stated(self):
+        d_k, d_v = TINY.head_widths
+        stated = dataclasses.replace(
+            TINY, num_decoder_layers=1, d_k=d_k, d_v=d_v
+        )
         assert stated.architecture == TINY.architecture
 
     def test_a_later_field_belongs_to_it(self):

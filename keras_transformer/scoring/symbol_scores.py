@@ -10,8 +10,8 @@ from keras_transformer.scoring.report import Report
 def make_metric(name):
     """Returns the metric that one of `SYMBOL_MEASURES` names.
 
-    Case and every symbol count, and runs of spaces are one space. Symbols are
-    what spaces separate: phones, or the words of a sentence.
+    Case counts. Symbols are what spaces separate: phones, or the words of a
+    sentence. The number of spaces counts for characters alone.
     """
     # Imported here because the import takes 0.5 s and few callers score.
     from keras_transformer.scoring.share_metric import ShareMetric

@@ -74,4 +74,6 @@ class GradientsTest:
             # The gradient of a bias of keys is 0, since the softmax ignores it.
             size = max(np.linalg.norm(values), 1e-2)
             off[path] = np.linalg.norm(gradients[path] - values) / size
-        assert {path: x for path, x in off.items() if not x < 0.03} == {}
+        # Processors without bfloat16 of their own round the products, too, and
+        # are off by up to 0.037. A sum of normal numbers in bfloat16 by 0.15.
+        assert {path: x for path, x in off.items() if not x < 0.05} == {}

@@ -66,7 +66,7 @@ MAY_IMPORT = {
     "token_ids": "",
     "training": "data decoding decoding.engines files formats hparam "
     "layers losses masks metrics model_config optimizers registry runs "
-    "runs.model_card scoring search visualization",
+    "runs.model_card scoring visualization",
     "visualization": "data files parsing runs scoring token_ids",
 }
 EVERYONE_MAY_IMPORT = {"errors"}

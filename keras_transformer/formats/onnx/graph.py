@@ -5,10 +5,13 @@ import onnx
 from onnx import helper
 from onnx import numpy_helper
 
+from keras_transformer.formats.exported import quantize
+
 # Old enough for the runtimes of browsers and phones. It has normalisations.
 OPSET = 17
 IR_VERSION = 8
 ZERO = 128  # the unsigned byte that stands for the weight 0
+FLOAT = onnx.TensorProto.FLOAT
 
 
 class Graph:
@@ -24,6 +27,17 @@ class Graph:
         self.arrays = arrays
         self.quantizes = quantizes
         self._nodes, self._constants = [], {}
+        self._inputs, self._outputs = [], []
+
+    def add_input(self, name, kind, axes):
+        """Adds an input; returns its name. An axis of any length is a text."""
+        self._inputs.append(helper.make_tensor_value_info(name, kind, axes))
+        return name
+
+    def add_output(self, name, tensor, axes):
+        """Makes a tensor of float32 an output of the graph."""
+        self._nodes.append(helper.make_node("Identity", [tensor], [name]))
+        self._outputs.append(helper.make_tensor_value_info(name, FLOAT, axes))
 
     def add(self, operation, *inputs, outputs=1, **attributes):
         """Adds an operation; returns its output, or a list of several.
@@ -39,10 +53,6 @@ class Graph:
         self._nodes.append(node)
         return results[0] if outputs == 1 else results
 
-    def name(self, tensor, name):
-        """Gives a tensor the name of an output of the graph."""
-        self._nodes.append(helper.make_node("Identity", [tensor], [name]))
-
     def weight(self, name):
         """Returns a weight in float32."""
         return self._store(name, self.arrays[name].astype("float32"))
@@ -52,9 +62,8 @@ class Graph:
         if not self.quantizes:
             return self.add("Gather", self.weight(name), ids)
         matrix, scales = self._quantize(name, transposed=False)
-        rows = self.add("Gather", matrix, ids)
-        rows = self.add("Cast", rows, to=onnx.TensorProto.FLOAT)
-        rows = self.add("Sub", rows, np.float32(ZERO))
+        rows = self.add("Cast", self.add("Gather", matrix, ids), to=FLOAT)
+        rows = self.add("Sub", rows, float(ZERO))
         scales = self.add("Unsqueeze", self.add("Gather", scales, ids), [-1])
         return self.add("Mul", rows, scales)
 
@@ -76,18 +85,17 @@ class Graph:
         matrix = self.add("Transpose", matrix, perm=[1, 0])
         x, scale, zero = self.add("DynamicQuantizeLinear", x, outputs=3)
         product = self.add("MatMulInteger", x, matrix, zero, np.uint8(ZERO))
-        product = self.add("Cast", product, to=onnx.TensorProto.FLOAT)
+        product = self.add("Cast", product, to=FLOAT)
         return self.add("Mul", product, self.add("Mul", scale, scales))
 
     def _quantize(self, name, transposed):
         """Stores a matrix in 8 bits; returns its bytes and its scales."""
         array = self.arrays[name].astype("float32")
-        array = array.T if transposed else array  # (outputs, inputs)
-        scales = np.abs(array).max(axis=1) / 127
-        scales[scales == 0] = 1
-        rows = np.rint(array / scales[:, None]) + ZERO
-        matrix = self._store(f"{name}/bytes", rows.astype("uint8"))
-        return matrix, self._store(f"{name}/scales", scales)
+        # (outputs, inputs)
+        rows, scales = quantize(array.T if transposed else array)
+        rows = (rows.astype("int16") + ZERO).astype("uint8")
+        matrix = self._store(f"{name}/bytes", rows)
+        return matrix, self._store(f"{name}/scales", scales[:, 0])
 
     def _store(self, name, array):
         if name not in self._constants:
@@ -96,31 +104,23 @@ class Graph:
         return name
 
     def _add_constant(self, value):
-        # Sizes, axes and ids are integers of 64 bits in ONNX.
         array = np.asarray(value)
-        if array.dtype.kind in "iu" and array.dtype != np.uint8:
-            array = array.astype("int64")
+        if array.dtype == "float64":
+            array = array.astype("float32")
         name = f"c{array.dtype}{list(array.shape)}{array.tobytes().hex()}"
         return self._store(name, array)
 
-    def make_model(self, inputs, outputs):
-        """Returns the `ModelProto`.
-
-        Inputs and outputs are dictionaries of the type and the shape of each,
-        where a text stands for an axis of any length.
-        """
-        infos = [
-            [helper.make_tensor_value_info(name, *of) for name, of in d.items()]
-            for d in (inputs, outputs)
-        ]
+    def make_model(self):
+        """Returns the `ModelProto`."""
         graph = helper.make_graph(
-            self._nodes, "model", *infos, list(self._constants.values())
+            *(self._nodes, "model", self._inputs, self._outputs),
+            list(self._constants.values()),
         )
         model = helper.make_model(
             graph,
             opset_imports=[helper.make_opsetid("", OPSET)],
             producer_name="keras_transformer",
+            ir_version=IR_VERSION,
         )
-        model.ir_version = IR_VERSION
         onnx.checker.check_model(model)
         return model

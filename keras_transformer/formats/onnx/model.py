@@ -11,11 +11,12 @@ not use to a length of 0, so no weight stands in the file twice.
 import numpy as np
 from onnx import TensorProto
 
+from keras_transformer.formats.onnx.graph import FLOAT
 from keras_transformer.formats.onnx.graph import Graph
 from keras_transformer.token_ids import UNKNOWN_ID
 
-MASKED_SCORE = np.float32(-1e9)  # as in `layers.attention`
-INT, FLOAT = TensorProto.INT64, TensorProto.FLOAT
+MASKED_SCORE = -1e9  # as in `layers.attention`
+INT, BOOL = TensorProto.INT64, TensorProto.BOOL
 PARTS = ("key", "value")
 FAR = 2**31 - 1  # the end of every axis
 
@@ -34,15 +35,12 @@ class _Stack(Graph):
         x = self.gather(name, ids)
         if not self.config.scale_embeddings:
             return x
-        return self.add("Mul", x, np.float32(self.config.d_model**0.5))
+        return self.add("Mul", x, self.config.d_model**0.5)
 
-    def measure(self, x):
-        """Returns the length of `(batch, length, d_model)`, a scalar."""
-        return self.add("Squeeze", self.add("Shape", x, start=1, end=2))
-
-    def count(self, x):
-        """Returns the numbers from 0 to the length of `x`."""
-        return self.add("Range", 0, self.measure(x), 1)
+    def measure(self, x, axis=1):
+        """Returns the length of an axis, a scalar."""
+        shape = self.add("Shape", x, start=axis, end=axis + 1)
+        return self.add("Squeeze", shape)
 
     def add_positions(self, x, side, positions):
         kind = self.config.positional_encoding
@@ -52,30 +50,31 @@ class _Stack(Graph):
             last = self.config.max_length - 1
             positions = self.add("Min", positions, last)
             table = self.weight(f"model/{side}_positions/positions")
-            vectors = self.add("Gather", table, positions)
-            return self.add("Add", x, vectors)
-        # As in `SinusoidalPositionalEncoding`: sines and cosines alternate, or
-        # all sines come first.
-        width, is_other = self.config.d_model, kind == "tensor2tensor"
-        divisor = np.float32(max(1, width - 2) if is_other else width)
+            return self.add("Add", x, self.add("Gather", table, positions))
+        # The same as in `SinusoidalPositionalEncoding`.
+        width, is_split = self.config.d_model, kind == "tensor2tensor"
         pairs = np.arange(0, width, 2, dtype="float32")
+        divisor = np.float32(max(1, width - 2) if is_split else width)
         scale = np.power(np.float32(10000), -pairs / divisor)
-        scale = np.tile(scale, 2) if is_other else np.repeat(scale, 2)
-        places = np.arange(width)
-        is_sine = places < width // 2 if is_other else places % 2 == 0
         numbers = self.add("Cast", positions, to=FLOAT)
-        numbers = self.add("Unsqueeze", numbers, [1])
-        angles = self.add("Mul", numbers, scale)
-        waves = self.add("Sin", angles), self.add("Cos", angles)
-        return self.add("Add", x, self.add("Where", is_sine, *waves))
+        angles = self.add("Mul", self.add("Unsqueeze", numbers, [1]), scale)
+        axis = 1 if is_split else 2
+        waves = [
+            self.add("Unsqueeze", self.add(wave, angles), [axis])
+            for wave in ("Sin", "Cos")
+        ]
+        # (length, d_model / 2, 2), or (length, 2, d_model / 2)
+        table = self.add("Concat", *waves, axis=axis)
+        table = self.add("Reshape", table, [0, width])  # (length, d_model)
+        return self.add("Add", x, table)
 
-    def hide(self, mask):
+    def hide_padding(self, mask):
         """Returns scores of a padding mask, `(batch, 1, 1, key_len)`."""
-        mask = self.add("Cast", mask, to=TensorProto.BOOL)
-        return self.score_hidden(self.add("Unsqueeze", mask, [1, 2]))
+        mask = self.add("Cast", mask, to=BOOL)
+        return self.hide(self.add("Unsqueeze", mask, [1, 2]))
 
-    def score_hidden(self, visible):
-        return self.add("Where", visible, np.float32(0), MASKED_SCORE)
+    def hide(self, visible):
+        return self.add("Where", visible, 0.0, MASKED_SCORE)
 
     def subtract(self, queries, keys):
         """Returns the distances from queries to keys, `(queries, keys)`."""
@@ -115,14 +114,11 @@ class _Stack(Graph):
         if activation == "relu":
             hidden = self.add("Relu", hidden)
         elif activation == "silu":
-            gate = self.add("Sigmoid", hidden)
-            hidden = self.add("Mul", hidden, gate)
+            hidden = self.add("Mul", hidden, self.add("Sigmoid", hidden))
         else:  # gelu; this opset has no operation for it
-            share = self.add("Mul", hidden, np.float32(0.5**0.5))
-            share = self.add("Erf", share)
-            share = self.add("Add", share, np.float32(1))
-            half = self.add("Mul", hidden, np.float32(0.5))
-            hidden = self.add("Mul", half, share)
+            share = self.add("Erf", self.add("Mul", hidden, 0.5**0.5))
+            half = self.add("Mul", hidden, 0.5)
+            hidden = self.add("Mul", half, self.add("Add", share, 1.0))
         return self.project(hidden, f"{name}/outer")
 
     def project(self, x, name):
@@ -136,13 +132,9 @@ class _Stack(Graph):
     def split(self, x, name, part):
         """Projects vectors to heads, `(batch, num_heads, length, width)`."""
         x = self.project(x, f"{name}/{part}")
-        index = 1 if part == "value" else 0
-        width = self.config.head_widths[index]
-        shape = self.add("Shape", x, start=0, end=2)
-        heads = [self.config.num_heads, width]
-        shape = self.add("Concat", shape, heads, axis=0)
-        # A length of 0 is meant as it is.
-        x = self.add("Reshape", x, shape, allowzero=1)
+        width = self.config.head_widths[part == "value"]
+        # The first two sizes stay.
+        x = self.add("Reshape", x, [0, 0, self.config.num_heads, width])
         return self.add("Transpose", x, perm=[0, 2, 1, 3])
 
     def attend(self, query, name, keys, values, hidden, positions=None):
@@ -153,15 +145,12 @@ class _Stack(Graph):
         """
         config = self.config
         queries = self.split(query, name, "query")
-        scale = np.float32(config.head_widths[0] ** -0.5)
-        queries = self.add("Mul", queries, scale)
+        queries = self.add("Mul", queries, config.head_widths[0] ** -0.5)
         transposed = self.add("Transpose", keys, perm=[0, 1, 3, 2])
         scores = self.add("MatMul", queries, transposed)
-        is_relative = config.max_relative_position and positions
-        if is_relative:
-            limit = config.max_relative_position
-            rows = self.subtract(*positions)
-            rows = self.add("Max", rows, -limit)
+        limit = config.max_relative_position if positions else 0
+        if limit:
+            rows = self.add("Max", self.subtract(*positions), -limit)
             rows = self.add("Add", self.add("Min", rows, limit), limit)
             tables = [
                 self.add("Gather", self.weight(f"{name}/relative_{p}"), rows)
@@ -174,7 +163,7 @@ class _Stack(Graph):
         scores = self.add("Add", scores, hidden)
         weights = self.add("Softmax", scores, axis=-1)
         heads = self.add("MatMul", weights, values)
-        if is_relative:
+        if limit:
             sums = self.add(
                 "Einsum", weights, tables[1], equation="bhqk,qkd->bhqd"
             )
@@ -192,18 +181,20 @@ def make_encoder(config, arrays, sizes, quantizes=False):
     `sizes` those of the vocabularies of targets and of inputs.
     """
     stack = _Stack(config, arrays, "encoder", quantizes)
+    axes = ["batch", "source"]
+    ids = stack.add_input("input_ids", INT, axes)
+    hidden = stack.hide_padding(stack.add_input("attention_mask", INT, axes))
+    # A tokenizer may have pieces that the model lacks.
+    is_known = stack.add("Less", ids, sizes[1])
+    ids = stack.add("Where", is_known, ids, UNKNOWN_ID)
     is_shared = config.tied_embeddings == "all"
     matrix = "embeddings" if is_shared else "input_embeddings"
-    # A tokenizer may have pieces that the model lacks.
-    is_known = stack.add("Less", "input_ids", sizes[1])
-    ids = stack.add("Where", is_known, "input_ids", UNKNOWN_ID)
     x = stack.embed(f"model/embedding/{matrix}", ids)
-    positions = stack.count(x)
+    positions = stack.add("Range", 0, stack.measure(x), 1)
     x = stack.add_positions(x, "input", positions)
-    hidden = stack.hide("attention_mask")
     if config.neighbourhood_size:
         near = stack.find_near(positions, positions)
-        hidden = stack.add("Add", hidden, stack.score_hidden(near))
+        hidden = stack.add("Add", hidden, stack.hide(near))
 
     def attend(query, name):
         memory = (stack.split(query, name, part) for part in PARTS)
@@ -212,12 +203,9 @@ def make_encoder(config, arrays, sizes, quantizes=False):
     for place in stack.places:
         x = stack.residual(x, f"{place}/self_attention", attend)
         x = stack.residual(x, f"{place}/feed_forward", stack.feed_forward)
-    stack.name(stack.finish(x), "last_hidden_state")
-    axes = ["batch", "source"]
-    return stack.make_model(
-        {"input_ids": (INT, axes), "attention_mask": (INT, axes)},
-        {"last_hidden_state": (FLOAT, [*axes, config.d_model])},
-    )
+    x = stack.finish(x)
+    stack.add_output("last_hidden_state", x, [*axes, config.d_model])
+    return stack.make_model()
 
 
 def make_decoder(config, arrays, quantizes=False):
@@ -225,110 +213,93 @@ def make_decoder(config, arrays, quantizes=False):
 
     The first token of a target follows an id that is ignored.
     """
-    decoder = _Decoder(config, arrays, "decoder", quantizes)
-    decoder.add_all()
-    heads = ["batch", config.num_heads]
-    pasts, presents = (
-        {
-            f"{prefix}.{name}": (
-                FLOAT,
-                [*heads, f"{prefix} {name.split('.')[1]}", "width"],
-            )
-            for name in decoder.cache
-        }
-        for prefix in ("past_key_values", "present")
-    )
-    return decoder.make_model(
-        {
-            "encoder_attention_mask": (INT, ["batch", "source"]),
-            "input_ids": (INT, ["batch", "target"]),
-            "encoder_hidden_states": (
-                FLOAT,
-                ["batch", "source", config.d_model],
-            ),
-            **pasts,
-            "use_cache_branch": (TensorProto.BOOL, [1]),
-        },
-        {"logits": (FLOAT, ["batch", "target", "vocabulary"]), **presents},
-    )
+    return _Decoder(config, arrays, "decoder", quantizes).make()
 
 
 class _Decoder(_Stack):
-    """Adds a decoder, which reads a cache and writes the next one."""
+    """Makes a decoder, which reads a cache and writes the next one."""
 
-    def add_all(self):
-        config = self.config
-        self._read_cache()
-        embeddings = "model/embedding/embeddings"
-        x = self.embed(embeddings, "input_ids")
-        queries = self.add("Add", self.count(x), self.past_length)
-        start = np.zeros((1, 1), "float32")
+    def make(self):
+        config, embeddings = self.config, "model/embedding/embeddings"
+        source = ["batch", "source"]
+        mask = self.add_input("encoder_attention_mask", INT, source)
+        x = self.embed(
+            embeddings, self.add_input("input_ids", INT, ["batch", "target"])
+        )
+        encoded = self.add_input(
+            "encoder_hidden_states", FLOAT, [*source, config.d_model]
+        )
+        self._read_cache(encoded)
+        start = self.measure(self.cache["0.decoder.key"], 2)
+        length = self.add("Add", start, self.measure(x))
+        self.positions = [
+            self.add("Range", first, length, 1) for first in (start, 0)
+        ]
+        first = np.zeros((1, 1), "float32")
         if config.decoder_start == "padding":
-            start = self.embed(embeddings, [[0]])
-        is_first = self.add("Equal", self.add("Unsqueeze", queries, [1]), 0)
-        x = self.add("Where", is_first, start, x)
-        x = self.add_positions(x, "target", queries)
-        length = self.add("Add", self.past_length, self.measure(x))
-        self.positions = queries, self.add("Range", 0, length, 1)
-        distances = self.subtract(*self.positions)
-        visible = self.add("LessOrEqual", distances, 0)
+            first = self.embed(embeddings, [[0]])
+        numbers = self.add("Unsqueeze", self.positions[0], [1])
+        x = self.add("Where", self.add("Equal", numbers, 0), first, x)
+        x = self.add_positions(x, "target", self.positions[0])
+        visible = self.add("LessOrEqual", self.subtract(*self.positions), 0)
         if config.neighbourhood_size:
             near = self.find_near(*self.positions)
             visible = self.add("And", visible, near)
-        self.hidden = {
-            "decoder": self.score_hidden(visible),
-            "encoder": self.hide("encoder_attention_mask"),
-        }
+        self.hidden = self.hide(visible), self.hide_padding(mask)
         for number, place in enumerate(self.places):
-            x = self.residual(
-                x, f"{place}/self_attention", self.remember, number
-            )
-            x = self.residual(
-                x, f"{place}/cross_attention", self.consult, number
-            )
+            for kind, attend in (
+                ("self_attention", self.remember),
+                ("cross_attention", self.consult),
+            ):
+                x = self.residual(x, f"{place}/{kind}", attend, number)
             x = self.residual(x, f"{place}/feed_forward", self.feed_forward)
         is_tied = config.tied_embeddings != "none"
         matrix = embeddings if is_tied else "model/embedding/softmax_weights"
         logits = self.multiply(self.finish(x), matrix, transposed=False)
         logits = self.add_bias(logits, "model/embedding/output_bias")
-        self.name(logits, "logits")
+        self.add_output("logits", logits, ["batch", "target", "vocabulary"])
+        for name, present in self.cache.items():
+            axes = self._list_axes("present", name)
+            self.add_output(f"present.{name}", present, axes)
+        return self.make_model()
 
-    def _read_cache(self):
+    def _list_axes(self, prefix, name):
+        kind = name.split(".")[1]
+        return ["batch", self.config.num_heads, f"{prefix} {kind}", "width"]
+
+    def _read_cache(self, encoded):
         """Cuts what the first step, or any other one, does not use."""
-        is_cached = self.add("Cast", "use_cache_branch", to=INT)
-        length = self.add("Mul", is_cached, FAR)
-        self.cache = {}
+        self.cache = {}  # of names such as 0.decoder.key
+        uses_cache = self.add_input("use_cache_branch", BOOL, [1])
+        length = self.add("Mul", self.add("Cast", uses_cache, to=INT), FAR)
         for number in range(self.config.decoder_depth):
             for kind in ("decoder", "encoder"):
                 for part, width in zip(PARTS, self.config.head_widths):
                     name = f"{number}.{kind}.{part}"
-                    ends = self.add("Concat", length, [width], axis=0)
+                    axes = self._list_axes("past_key_values", name)
                     past = f"past_key_values.{name}"
+                    past = self.add_input(past, FLOAT, axes)
+                    ends = self.add("Concat", length, [width], axis=0)
                     past = self.add("Slice", past, [0, 0], ends, [2, 3])
                     self.cache[name] = past
         length = self.add("Sub", [FAR], length)
-        self.encoded = self.add(
-            "Slice", "encoder_hidden_states", [0], length, [1]
-        )
-        shape = self.add("Shape", self.cache["0.decoder.key"], start=2, end=3)
-        self.past_length = self.add("Squeeze", shape)
+        self.encoded = self.add("Slice", encoded, [0], length, [1])
 
     def remember(self, query, name, number):
         """Attends to all earlier tokens."""
         memory = self._extend(query, name, f"{number}.decoder")
-        hidden = self.hidden["decoder"]
-        return self.attend(query, name, *memory, hidden, self.positions)
+        return self.attend(query, name, *memory, self.hidden[0], self.positions)
 
     def consult(self, query, name, number):
         """Attends to the output of the encoder."""
         memory = self._extend(self.encoded, name, f"{number}.encoder")
-        return self.attend(query, name, *memory, self.hidden["encoder"])
+        return self.attend(query, name, *memory, self.hidden[1])
 
     def _extend(self, vectors, name, place):
-        """Returns keys and values of a cache with those of vectors."""
+        """Adds keys and values of vectors to a cache; returns both."""
         for part in PARTS:
             past = self.cache[f"{place}.{part}"]
             new = self.split(vectors, name, part)
-            joined = self.add("Concat", past, new, axis=2)
-            self.name(joined, f"present.{place}.{part}")
-            yield joined
+            present = self.add("Concat", past, new, axis=2)
+            self.cache[f"{place}.{part}"] = present
+            yield present

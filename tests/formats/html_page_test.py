@@ -21,6 +21,7 @@ from watched_pages import watch_pages
 
 from keras_transformer import load
 from keras_transformer.bin import exporter
+from keras_transformer.data.vocabulary.bpe_symbols import write_symbols
 from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.errors import UserError
 from keras_transformer.files.array_files import write_arrays
@@ -94,6 +95,11 @@ class WriterTest:
         parser = make_run(tmp_path / "parser", vocabulary)
         with pytest.raises(UserError, match="A page must translate"):
             export(parser, tmp_path / "page")
+        path = str(tmp_path / "symbols")
+        symbols = write_symbols(["Res@@", "um@@", "ption"], path)
+        run = make_run(tmp_path / "symbols_run", symbols)
+        with pytest.raises(UserError, match="one of these, of symbols"):
+            export(run, tmp_path / "page")
         run = make_rounded_run(tmp_path, neighbourhood_size=3)
         with pytest.raises(UserError, match="`neighbourhood_size` must be 0"):
             export(run, tmp_path / "page")

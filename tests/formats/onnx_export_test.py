@@ -152,10 +152,15 @@ class TokenizerTest:
         rows = make_tokenizer(vocabulary).encode_batch(TEXTS)
         assert [row.ids for row in rows] == vocabulary.encode(TEXTS)
 
-    def test_words_are_refused(self, tmp_path):
+    @pytest.mark.parametrize(
+        "text, kind", [(TEXTS[0], "words"), ("한국어 말", "characters")]
+    )
+    def test_words_and_letters_of_hangul_are_refused(
+        self, text, kind, tmp_path
+    ):
         vocabulary = train_subwords(
-            *(TEXTS * 20, 60, str(tmp_path / "vocab.model")),
-            vocabulary_type="words",
+            *([text] * 20, 60, str(tmp_path / "vocab.model")),
+            vocabulary_type=kind,
         )
         with pytest.raises(UserError, match="subwords or characters"):
             tokenizer.make_tokenizer(vocabulary)

@@ -189,6 +189,13 @@ class Subwords:
                 spans.append(tuple(len(place.decode()) for place in places))
         return spans
 
+    def parse_model(self):
+        """Returns the model of SentencePiece, a message of protobuf."""
+        # Imported here because few commands need protobuf.
+        from sentencepiece import sentencepiece_model_pb2
+
+        return sentencepiece_model_pb2.ModelProto.FromString(self.model_bytes)
+
     @property
     def sha256(self):
         """SHA-256 of the model file, in hexadecimal."""

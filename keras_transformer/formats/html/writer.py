@@ -78,12 +78,15 @@ def check_model(run, options):
         run.hparams.model, UNDERSTOOD, "in a page", _ADVICE
     )
     exported.check_translates(run, "A page", _ADVICE)
-    both = run.vocabularies.sources, run.vocabularies.targets
-    if any(vocabulary.is_imported for vocabulary in both):
-        raise UserError(
-            "A page needs a vocabulary of kt-datagen. Received: "
-            f"{run.path} with one of Marian or Tensor2Tensor. {_ADVICE}"
-        )
+    for vocabulary in run.vocabularies:
+        model = vocabulary.parse_model()
+        joins_letters = model.denormalizer_spec.precompiled_charsmap
+        if vocabulary.is_imported or joins_letters:
+            raise UserError(
+                "A page needs a vocabulary of kt-datagen, and not of the "
+                f"letters of Hangul. Received: {run.path} with one of these, "
+                f"of symbols, Marian or Tensor2Tensor. {_ADVICE}"
+            )
     exported.check_search(options, "in a page")
 
 
@@ -138,11 +141,10 @@ def _pack(run, step, options):
         described.append(
             {"name": name, "shape": array.shape, "transposed": transposed}
         )
-    vocabularies = [
-        _describe_vocabulary(content)
-        for content in run.vocabularies.model_bytes
-    ]
-    parts += [normalizer for _, normalizer in vocabularies]
+    # That of the target comes first.
+    vocabularies = dict.fromkeys((run.vocabulary, run.source_vocabulary))
+    models = [vocabulary.parse_model() for vocabulary in vocabularies]
+    tables = [each.normalizer_spec.precompiled_charsmap for each in models]
     # The names under which the page looks for some weights.
     tied = ("none", "target", "all").index(config["tied_embeddings"])
     uses = ("embedding/softmax_weights", "embedding/input_embeddings")[:tied]
@@ -153,10 +155,10 @@ def _pack(run, step, options):
         "options": dataclasses.asdict(options),
         "weights": described,
         "shared": shared,
-        "vocabularies": [description for description, _ in vocabularies],
+        "vocabularies": [_describe_vocabulary(model) for model in models],
     }
     text = json.dumps(header).encode()
-    content = b"".join([len(text).to_bytes(4, "little"), text, *parts])
+    content = b"".join([len(text).to_bytes(4, "little"), text, *parts, *tables])
     # These settings make the smallest result. It has no header, as browsers
     # expect of deflate-raw.
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
@@ -166,19 +168,13 @@ def _pack(run, step, options):
     return len(packed).to_bytes(4, "little") + packed
 
 
-def _describe_vocabulary(model_bytes):
-    """Returns what tokenizer.js reads, and the table of replacements."""
-    # Imported here because few commands need protobuf.
-    from sentencepiece import sentencepiece_model_pb2
-
-    model = sentencepiece_model_pb2.ModelProto.FromString(model_bytes)
-    normalizer = model.normalizer_spec.precompiled_charsmap
-    types = model.trainer_spec.ModelType
-    description = {
+def _describe_vocabulary(model):
+    """Returns what tokenizer.js reads, except the table of replacements."""
+    kind = model.trainer_spec.model_type
+    return {
         "pieces": [piece.piece for piece in model.pieces],
         "types": [piece.type for piece in model.pieces],
         "scores": [piece.score for piece in model.pieces],
-        "normalizer": len(normalizer),
-        "kind": types.Name(model.trainer_spec.model_type),
+        "kind": model.trainer_spec.ModelType.Name(kind),
+        "normalizer": len(model.normalizer_spec.precompiled_charsmap),
     }
-    return description, normalizer

@@ -21,19 +21,14 @@ TARGET = "target"  # the folder of the tokenizer of a separate target
 
 def check_vocabulary(vocabulary):
     """Returns the model of SentencePiece, unless tokenizers lack its kind."""
-    # Imported here because few commands need protobuf.
-    from sentencepiece import sentencepiece_model_pb2
-
-    model = sentencepiece_model_pb2.ModelProto.FromString(
-        vocabulary.model_bytes
-    )
-    kind, words = model.trainer_spec.model_type, model.trainer_spec.WORD
-    if vocabulary.is_tensor2tensor or kind == words:
+    model = vocabulary.parse_model()
+    is_of_words = model.trainer_spec.model_type == model.trainer_spec.WORD
+    joins_letters = model.denormalizer_spec.precompiled_charsmap
+    if is_of_words or joins_letters or vocabulary.is_tensor2tensor:
         raise UserError(
             "A vocabulary must be one of subwords or characters in "
-            f"{FILE}. "
-            "Received: one of words or of Tensor2Tensor. Use "
-            "--format=saved_model."
+            f"{FILE}. Received: one of words, of the letters of Hangul or of "
+            "Tensor2Tensor. Use --format=saved_model."
         )
     return model
 

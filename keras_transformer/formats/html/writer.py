@@ -15,6 +15,7 @@ from keras_transformer.files import directories
 from keras_transformer.files.reading import begins_with
 from keras_transformer.formats import exported
 from keras_transformer.formats.ctranslate2 import conversion
+from keras_transformer.formats.onnx.tokenizer import find_symbols
 from keras_transformer.runs.data_record import list_language_codes
 from keras_transformer.runs.model_card.card import LANGUAGES
 from keras_transformer.runs.model_card.card import make_model_card
@@ -155,7 +156,10 @@ def _pack(run, step, options):
         "options": dataclasses.asdict(options),
         "weights": described,
         "shared": shared,
-        "vocabularies": [_describe_vocabulary(model) for model in models],
+        "vocabularies": [
+            _describe_vocabulary(vocabulary, model)
+            for vocabulary, model in zip(vocabularies, models)
+        ],
     }
     text = json.dumps(header).encode()
     content = b"".join([len(text).to_bytes(4, "little"), text, *parts, *tables])
@@ -168,13 +172,15 @@ def _pack(run, step, options):
     return len(packed).to_bytes(4, "little") + packed
 
 
-def _describe_vocabulary(model):
+def _describe_vocabulary(vocabulary, model):
     """Returns what tokenizer.js reads, except the table of replacements."""
     kind = model.trainer_spec.model_type
     return {
         "pieces": [piece.piece for piece in model.pieces],
         "types": [piece.type for piece in model.pieces],
         "scores": [piece.score for piece in model.pieces],
+        "symbols": find_symbols(model),
         "kind": model.trainer_spec.ModelType.Name(kind),
+        "hasCapitals": vocabulary.has_capitals,
         "normalizer": len(model.normalizer_spec.precompiled_charsmap),
     }

@@ -41,14 +41,20 @@ def make_tokenizer(vocabulary):
     be joined in the other way.
     """
     model = check_vocabulary(vocabulary)
-    pieces = list(model.pieces)
-    texts = [piece.piece for piece in pieces]
-    symbols = [p.piece for p in pieces if p.type == p.USER_DEFINED]
+    texts = [piece.piece for piece in model.pieces]
+    symbols = find_symbols(model)
     return {
         "version": "1.0",
         "added_tokens": _list_special(texts),
         "normalizer": _sequence("normalizers", _list_steps(vocabulary, model)),
-        "pre_tokenizer": _isolate(symbols),
+        "pre_tokenizer": {
+            "type": "Split",
+            "pattern": {"Regex": symbols},
+            "behavior": "Isolated",
+            "invert": False,
+        }
+        if symbols
+        else None,
         "post_processor": _end_text(texts[END_ID]),
         "decoder": _sequence(
             "decoders",
@@ -65,11 +71,25 @@ def make_tokenizer(vocabulary):
 
 def write_tokenizers(vocabularies, directory):
     """Writes the tokenizer of the source, and that of a separate target."""
-    _write_files(vocabularies.sources, directory)
+    folders = {directory: vocabularies.sources}
     if not vocabularies.is_shared:
-        folder = os.path.join(directory, TARGET)
-        os.mkdir(folder)
-        _write_files(vocabularies.targets, folder)
+        folders[os.path.join(directory, TARGET)] = vocabularies.targets
+    for folder, vocabulary in folders.items():
+        os.makedirs(folder, exist_ok=True)
+        pad, end, unknown = vocabulary.pieces((PAD_ID, END_ID, UNKNOWN_ID))
+        settings = {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "pad_token": pad,
+            "eos_token": end,
+            "unk_token": unknown,
+            "clean_up_tokenization_spaces": vocabulary.cleans_up,
+        }
+        for name, content in (
+            (FILE, make_tokenizer(vocabulary)),
+            ("tokenizer_config.json", settings),
+        ):
+            path = os.path.join(folder, name)
+            write_record(path, content, ensure_ascii=False)
 
 
 def read_tokenizers(directory):
@@ -83,23 +103,6 @@ def read_tokenizers(directory):
         for path in filter(os.path.exists, paths)
     )
     return source, *(targets or [source])
-
-
-def _write_files(vocabulary, directory):
-    pad, end, unknown = vocabulary.pieces((PAD_ID, END_ID, UNKNOWN_ID))
-    settings = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "pad_token": pad,
-        "eos_token": end,
-        "unk_token": unknown,
-        "clean_up_tokenization_spaces": vocabulary.cleans_up,
-    }
-    contents = {
-        FILE: make_tokenizer(vocabulary),
-        "tokenizer_config.json": settings,
-    }
-    for name, content in contents.items():
-        write_record(os.path.join(directory, name), content, ensure_ascii=False)
 
 
 def _list_special(texts):
@@ -131,16 +134,15 @@ def _make_model(vocabulary, model, texts):
     has_bytes = vocabulary.has_bytes
     if model.trainer_spec.model_type == model.trainer_spec.UNIGRAM:
         unused = model.SentencePiece.UNUSED
-        vocab = [
-            [p.piece, UNUSED_SCORE if p.type == unused else p.score]
-            for p in model.pieces
+        scores = [
+            UNUSED_SCORE if piece.type == unused else piece.score
+            for piece in model.pieces
         ]
-        for id_ in range(FIRST_SYMBOL_ID):
-            vocab[id_][1] = 0.0
+        scores[:FIRST_SYMBOL_ID] = [0.0] * FIRST_SYMBOL_ID
         return {
             "type": "Unigram",
             "unk_id": UNKNOWN_ID,
-            "vocab": vocab,
+            "vocab": list(zip(texts, scores)),
             "byte_fallback": has_bytes,
         }
     normal = {
@@ -168,18 +170,14 @@ def _make_model(vocabulary, model, texts):
     }
 
 
-def _isolate(symbols):
-    """Returns the step that cuts symbols out of a text, or None."""
-    if not symbols:
-        return None
-    symbols = sorted(symbols, key=len, reverse=True)
-    pattern = "|".join(_escape(each, r"\^$.*+?()[]{}|") for each in symbols)
-    return {
-        "type": "Split",
-        "pattern": {"Regex": pattern},
-        "behavior": "Isolated",
-        "invert": False,
-    }
+def find_symbols(model):
+    """Returns a regular expression of the symbols that are cut out of a text.
+
+    It is empty without any, and the longest one comes first.
+    """
+    symbols = [p.piece for p in model.pieces if p.type == p.USER_DEFINED]
+    symbols.sort(key=len, reverse=True)
+    return "|".join(_escape(each, r"\^$.*+?()[]{}|") for each in symbols)
 
 
 def _list_steps(vocabulary, model):

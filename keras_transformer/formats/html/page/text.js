@@ -23,17 +23,9 @@ const endsSentence = (text) => /[.!?\u2026]["')\u00bb\u201d\u2019]{0,2}$/u.test(
 const spellings = (word) => [word, lower(word), capitalize(lower(word))].map(
   (one) => one.length === word.length ? one : word);
 
-const hasCapitals = (tokenizer) => {
-  tokenizer.hasCapitals ??= tokenizer.pieces.some((piece) => {
-    const word = piece.replace(/^\u2581+/u, "");
-    return /^\p{L}+$/u.test(word) && isUpper(word);
-  });
-  return tokenizer.hasCapitals;
-};
-
 // Restores the usual case of a text in capitals, title case or small letters.
 function restoreCase(text, tokenizer) {
-  const hasAny = hasCapitals(tokenizer);
+  const {hasCapitals: hasAny} = tokenizer;
   const isSentence = hasAny && endsSentence(text.trimEnd());
   const words = [...text.matchAll(/\S+/gu)].map((match) => match[0]).filter(
     (word) => CORE.test(word) && word.toUpperCase() !== lower(word)

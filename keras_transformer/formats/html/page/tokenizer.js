@@ -10,26 +10,18 @@ const decoder = new TextDecoder();
 class Tokenizer {
   // The `normalizer` is a table of replacements: the length of a trie, the
   // trie, and texts that end in zeros.
-  constructor({pieces, types, scores, kind}, normalizer) {
-    this.pieces = pieces;
-    this.types = types;
-    this.scores = scores;
-    this.kind = kind;
+  constructor(vocabulary, normalizer) {
+    const {pieces, types, symbols} = vocabulary;
+    Object.assign(this, vocabulary);
     this.ids = new Map();
     this.byteIds = [];
-    const symbols = [];
     types.forEach((type, id) => {
       if (type === BYTE) this.byteIds.push(id);
       else if (type === NORMAL || type === USER_DEFINED) {
         this.ids.set(pieces[id], id);
       }
-      if (type === USER_DEFINED) symbols.push(pieces[id]);
     });
-    symbols.sort((a, b) => b.length - a.length);
-    const choices = symbols.map((one) => one.replace(/[^\p{L}\p{N}]/gu,
-      (character) => `\\u{${character.codePointAt(0).toString(16)}}`));
-    this.symbols = symbols.length ? new RegExp(`(${choices.join("|")})`, "u")
-      : null;
+    this.divider = symbols && new RegExp(`(${symbols})`, "u");
     if (!normalizer.byteLength) return;
     const [size] = new Uint32Array(normalizer, 0, 1);
     this.trie = new Uint32Array(normalizer, 4, size / 4);
@@ -38,7 +30,7 @@ class Tokenizer {
 
   // Divides a text at symbols; parts with odd numbers are symbols.
   divide(text) {
-    return this.symbols ? text.split(this.symbols) : [text];
+    return this.divider ? text.split(this.divider) : [text];
   }
 
   // Returns a text with replacements and single spaces, which are marked.

@@ -151,6 +151,7 @@ def plan_decoding():
     from keras_transformer.decoding.plan import plan_model
     from keras_transformer.decoding.preparation import Call
     from keras_transformer.memory.store import TranslationMemory
+    from keras_transformer.runs.run_directory import RunDirectory
 
     changes = decode_changes(FLAGS)
     constraints = _read_constraints()
@@ -174,8 +175,10 @@ def plan_decoding():
     )
     check_capabilities(plan.capabilities, changed_flags, "--")
     if FLAGS.rerank_by:
-        reverse = plan_model(directories(FLAGS.rerank_by), engine="keras")
-        if reverse.format:
+        paths = directories(FLAGS.rerank_by)
+        is_run = all(map(RunDirectory.exists, paths))
+        reverse = is_run and plan_model(paths, engine="keras")
+        if not reverse or reverse.format:
             rule = "must be the directory of a run, not an exported model"
             flags.refuse(FLAGS, ["rerank_by"], rule, "Name the run.")
         plan = dataclasses.replace(

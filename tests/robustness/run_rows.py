@@ -65,7 +65,7 @@ ROWS = [
         "kt-attention --output_dir={run},{averaged} --text=a --picture=a.png",
         says="one run to look into",
     ),
-    row(RUN + " --rerank_by={box}/gone", says="gone"),
+    row(RUN + " --rerank_by={box}/gone", says=("`--rerank_by`", "gone")),
     row(RUN + " --target_language=fr", says="<fr> has no id"),
     row(RUN + " --target_language=f/r", says="must be at most 32 letters"),
     row(
@@ -77,7 +77,7 @@ ROWS = [
         says="<fr> has no id",
         apart=True,
     ),
-    row(RUN + " --rerank_by={data}", says="run.json"),
+    row(RUN + " --rerank_by={data}", says="`--rerank_by`"),
     row(RUN + " --rerank_by={run},{parser}", says="same vocabulary"),
     row(RUN + " --rerank_by={saved_model}", says="an exported model"),
     row(RUN + " --rerank_by={ctranslate2}", says="an exported model"),

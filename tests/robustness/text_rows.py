@@ -140,7 +140,7 @@ ROWS = [
         STDIN + f" {PREFIX}",
         writes("{box}/prefixes.txt", b"a\n"),
         stdin=b"a\nb\n",
-        says="prefix",
+        says="`--prefix_file`",
         cpu_seconds=30,
     ),
     row(SCORE, says="in.txt"),

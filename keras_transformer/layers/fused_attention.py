@@ -15,8 +15,9 @@ class FusedAttention(MultiHeadAttention):
     with TensorFlow it is slower than `MultiHeadAttention`. Weights, arguments
     and results are the same, up to rounding in the precision of the layer.
 
-    The kernel supports no dropout of weights, no bias, no neighbourhood and no
-    relative positions, so with these `MultiHeadAttention` does the work itself.
+    The kernel supports no dropout of weights, no bias, no neighbourhood, no
+    relative positions, and on JAX no values of another width than the keys.
+    With these, `MultiHeadAttention` does the work itself.
     """
 
     def compute_attention(
@@ -36,7 +37,8 @@ class FusedAttention(MultiHeadAttention):
         drops = training and self.attention_dropout
         has_bias = options.get("bias") is not None
         has_bias = has_bias or self.max_relative_position
-        if drops or has_bias or len(queries.shape) > 4:
+        is_even = self.d_k == self.d_v
+        if drops or has_bias or not is_even or len(queries.shape) > 4:
             return heads, weights
         if attention_mask is not None:
             # (batch or 1, 1, query_len, key_len), the same for all heads

@@ -81,10 +81,11 @@ class FusedAttentionTest:
         "options, arguments",
         [
             ({"neighbourhood_size": 3}, {}),
+            ({"d_k": 3, "d_v": 5}, {}),
             ({"attention_dropout": 0.5}, {"training": False}),
             ({}, {"return_weights": True}),
         ],
-        ids=["neighbours", "dropout", "weights"],
+        ids=["neighbours", "widths", "dropout", "weights"],
     )
     def test_what_the_kernel_lacks_is_the_same(self, options, arguments):
         fused, plain = make_pair(**options)

@@ -60,11 +60,11 @@ def generate(
             extra_length, temperature, top_k and top_p, with its defaults.
 
     Returns:
-        Int32 sequences of shape `(batch, num_hypotheses, prompt_len +
-        extra_length)`, which start with their prompts and are padded with 0,
-        best first. Their scores of shape `(batch, num_hypotheses)`: the
-        log-probability of all ids after the first, divided by `((5 + length) /
-        6) ** alpha`.
+        Int32 sequences of shape `(batch, num_hypotheses, length)`, which start
+        with their prompts and are padded with 0, best first. The length is that
+        of the longest prompt plus `extra_length`. Their scores of shape
+        `(batch, num_hypotheses)`: the log-probability of all ids after the
+        first, divided by `((5 + length) / 6) ** alpha`.
 
     Example: see the language model of `docs/layers.md`.
     """
@@ -76,6 +76,7 @@ def generate(
     options = DecodeOptions().replace(**options)
     prompts = np.asarray(prompts)
     lengths = _count_ids(prompts)
+    prompts = prompts[:, : lengths.max()]  # a prefix must fit into the limits
     # The search writes the ids after the first one of a prompt. At the last
     # position of its limit a sequence ends, without another id.
     limits = (lengths + options.extra_length).astype("int32")

@@ -127,6 +127,14 @@ class GenerateTest:
         alone, _ = language_model.generate([[5, 2]], **options)
         np.testing.assert_array_equal(together[:1], alone)
 
+    def test_columns_of_padding_change_nothing(self, language_model):
+        prompts = np.pad(PROMPTS, [(0, 0), (0, 3)])
+        padded = language_model.generate(prompts, extra_length=1)
+        for ours, expected in zip(
+            padded, language_model.generate(extra_length=1)
+        ):
+            np.testing.assert_array_equal(ours, expected)
+
     def test_a_negative_seed_is_an_error(self, language_model):
         with pytest.raises(ValueError, match="`seed` must be .*seed=-1"):
             language_model.generate(temperature=1.0, seed=-1)

@@ -134,15 +134,16 @@ def check_metrics(problem, measure, early_stopping_metric):
     # Every text has all scores of its problem, so the first one is enough.
     text = references[:1]
     names = list(problem.dev_scores(text, text, measure))
-    metrics = {
-        "measure": measure,
-        "early_stopping_metric": early_stopping_metric,
-    }
-    for flag, metric in metrics.items():
-        usual = ["none", "measure", "loss"]
+    flags = {
         # The scores of a problem may lack its measure.
-        usual += [problem.measure] if flag == "measure" else []
-        if metric not in usual + names:
+        "measure": (measure, ["loss", problem.measure]),
+        "early_stopping_metric": (
+            early_stopping_metric,
+            ["none", "measure", "loss"],
+        ),
+    }
+    for flag, (metric, others) in flags.items():
+        if metric not in [*others, *names]:
             raise UserError(
                 f"`{flag}` must be a metric of the problem. Received: "
                 f"{flag}={metric}, problem={problem.name}, which has "

@@ -63,6 +63,7 @@ class TrainTest:
             ({"xla": "yes"}, "`xla` must be 'auto', 'on' or 'off'"),
             ({"overrides": "d_modell=8"}, "Did you mean: d_model"),
             ({"measure": "f1"}, "`measure` must be a metric"),
+            ({"measure": "measure"}, "`measure` must be a metric"),
             ({"hparams": "transformer_tinny"}, "Unknown hparams_set"),
         ],
     )

@@ -45,8 +45,8 @@ Getting started:
   data_dir
   output_dir
   hparams_set (text): Name of the hparams set, which fixes the model and its
-    training. Default: the set of the run in output_dir, or the values of the
-    run in warm_start_from.
+    training. Default: the values of the run in output_dir or in
+    warm_start_from.
   hparams
   train_steps (count): Total number of updates, which includes those before a
     resume. Default: train_steps of the hparams set.

@@ -60,7 +60,8 @@ def train(
     Args:
         problem: A `Problem` or its name. None is the problem of the run.
         hparams: An `HParams` or the name of an hparams set. None is for the
-            hyper-parameters of the run, or of `warm_start_from`.
+            hyper-parameters of the run, or of `warm_start_from`, which the
+            option `overrides` then changes.
         output_dir: Directory of the run.
         load_backend: Function that imports Keras when all checks are passed.
             Defaults to None, for a plain import.
@@ -164,9 +165,8 @@ def _merge_settings(problem, hparams, options, earlier_run):
 
 def _make_hparams(hparams, settings, options, earlier_run, is_new):
     hparams_set = settings["hparams_set"]
-    # The registered set may have changed since the run began.
-    is_unchanged = not hparams and not options.overrides
-    if earlier_run and (is_unchanged or not (hparams or hparams_set)):
+    if earlier_run and not hparams:
+        # They may differ from the set, which may also have changed since.
         hparams = earlier_run.hparams
     elif not hparams and not hparams_set:
         # The weights that the run starts with include any adapters.

@@ -1,5 +1,6 @@
 """What kt-trainer refuses at its start, and what a failed start leaves."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -320,6 +321,20 @@ class FailedStartTest:
             for is_new in (True, False)
         ]
         assert sizes == [MAX_TOKENS, 20_000]
+
+    @pytest.mark.parametrize("is_new", [True, False])
+    def test_changes_without_a_set_are_of_the_hparams_of_the_run(
+        self, make_run, is_new
+    ):
+        run = make_run(d_ff=48)
+        hparams = _make_hparams(
+            None,
+            {"hparams_set": "transformer_tiny"},
+            StartOptions(overrides="train_steps=7"),
+            run,
+            is_new,
+        )
+        assert hparams == dataclasses.replace(run.hparams, train_steps=7)
 
     def test_a_resumed_run_needs_its_warm_start_no_more(
         self, trained_run, capsys

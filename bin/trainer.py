@@ -124,11 +124,11 @@ def main(argv):
         print(json.dumps({"step": trainer.step, **trainer.results}))
     if not trainer.stop_signal:
         return 0
-    print(
-        f"kt-trainer: stopped. The checkpoint of step {trainer.step} is kept. "
-        "The same command resumes the run.",
-        file=sys.stderr,
-    )
+    kept = "No update was done. The same command begins the run."
+    if trainer.step:
+        kept = f"The checkpoint of step {trainer.step} is kept. "
+        kept += "The same command resumes the run."
+    print(f"kt-trainer: stopped. {kept}", file=sys.stderr)
     # A shell uses the same number for a process that a signal ended.
     return 128 + trainer.stop_signal
 

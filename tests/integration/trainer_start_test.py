@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import shutil
+import signal
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from keras_transformer.runs.building import build_transformer
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training import start
 from keras_transformer.training.backends import largest_batch
+from keras_transformer.training.epochs import Epochs
 from keras_transformer.training.options import StartOptions
 from keras_transformer.training.start import count_minimum_bytes
 from keras_transformer.training.train import MAX_TOKENS
@@ -335,6 +337,22 @@ class FailedStartTest:
             is_new,
         )
         assert hparams == dataclasses.replace(run.hparams, train_steps=7)
+
+    def test_a_signal_before_the_first_update_promises_no_checkpoint(
+        self, copy_data, tmp_path, capsys, monkeypatch
+    ):
+        plan = Epochs.plan
+
+        def stop_and_plan(epochs, number):
+            signal.raise_signal(signal.SIGTERM)
+            return plan(epochs, number)
+
+        monkeypatch.setattr(Epochs, "plan", stop_and_plan)
+        flags = flags_of(tmp_path / "run", copy_data, f"--hparams={TINY}")
+        assert call(trainer, *flags) == 128 + signal.SIGTERM
+        message = "No update was done. The same command begins the run."
+        assert message in capsys.readouterr().err
+        assert not RunDirectory(tmp_path / "run").checkpoints.steps
 
     def test_a_resumed_run_needs_its_warm_start_no_more(
         self, trained_run, capsys

@@ -157,7 +157,8 @@ def has_stalled(scores, patience):
 def get_score(metric, results):
     """Returns the figure of an evaluation that decides which one is best.
 
-    The metric is "loss", or the name of a score. A greater result is better.
+    The metric is "loss", or the name of a score. A greater result is better,
+    and that of NaN is minus infinity.
     """
     name, sign = f"dev_{metric}", -1 if metric in LOWER_IS_BETTER else 1
     if name not in results:
@@ -166,7 +167,9 @@ def get_score(metric, results):
             f"Received: early_stopping_metric={metric}, while evaluations give "
             f"{', '.join(results)}. Use loss."
         )
-    return sign * float(results[name])
+    score = sign * float(results[name])
+    # NaN would count as better or as worse, depending on its place in a list.
+    return -math.inf if math.isnan(score) else score
 
 
 def report_average(problem, run, num_averaged, averaged, warn=True):

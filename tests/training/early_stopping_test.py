@@ -34,6 +34,11 @@ class ScoreOfTest:
         assert get_score("ter", self.RESULTS) == -48.0
         assert get_score("bleu", self.RESULTS) == 31.4
 
+    def test_training_that_evaluates_to_nan_ends(self):
+        losses = ["2.5", "nan", "nan", "nan"]
+        scores = [get_score("loss", {"dev_loss": loss}) for loss in losses]
+        assert [has_stalled(scores[:n], 2) for n in (2, 3, 4)] == [0, 1, 1]
+
     def test_error_of_a_missing_figure_lists_the_figures(self):
         with pytest.raises(ValueError, match="dev_loss, dev_f1. Use loss"):
             get_score("bleu", {"dev_loss": 1.0, "dev_f1": 2.0})

@@ -103,13 +103,10 @@ class TranslateTest:
         assert "alternatives" not in translate(address, "I love you.")
 
     def test_the_text_itself_is_no_alternative(self, tmp_path):
-        server = Server(
-            # Three equal samples are one hypothesis.
-            export_demo(tmp_path, temperature=0.001),
-            rest_api_port=0,
-            open_model=open_model,
-            routes={PAIR: "translate"},
-        )
+        # Three equal samples are one hypothesis.
+        path = export_demo(tmp_path, temperature=0.001)
+        options = {"open_model": open_model, "routes": {PAIR: "translate"}}
+        server = Server(path, rest_api_port=0, **options)
         server.start()
         address = f"http://localhost:{server.rest_api_port}"
         response = translate(address, "I love you.", alternatives=2)

@@ -7,6 +7,7 @@ import ast
 import doctest
 import importlib
 import importlib.util
+import re
 
 from source_files import FILES
 from source_files import MODULES
@@ -18,6 +19,7 @@ from source_files import walk
 
 MAX_LINES_OF_FILE = 400
 MAX_LINES_OF_FUNCTION = 50
+REFERENCE = re.compile(r"[Ss]ee\s+(?:# )?`([a-z][\w.]*)\.(\w+)`")
 IMPERATIVES = {
     "Add",
     "Build",
@@ -116,6 +118,23 @@ class SourceTest:
             if not ast.get_docstring(parse(path))
         ]
         assert not bare
+
+    def test_what_a_text_refers_to_exists(self):
+        """A reference is a module, or a module and a name in it."""
+        texts = {m: p.read_text(encoding="utf-8") for m, p in MODULES.items()}
+        missing = [
+            f"{module}: {name}"
+            for module, text in texts.items()
+            for stem, last in REFERENCE.findall(text)
+            for name in [f"{stem}.{last}"]
+            if not any(
+                f".{other}".endswith(f".{name}")
+                or f".{other}".endswith(f".{stem}")
+                and re.search(rf"\b{last}\b", texts[other])
+                for other in texts
+            )
+        ]
+        assert not missing
 
     def test_docstrings_are_in_the_third_person(self):
         imperative = [

@@ -55,7 +55,7 @@ class Translation(typing.NamedTuple):
     hypotheses: list[Hypothesis]  # best first
     warnings: Sequence[str] = ()  # the constants above, and `alarms.REASONS`
     links: WordLinks | None = None  # of the best hypothesis
-    quality: float | None = None  # of the best one, see `evaluation.quality`
+    quality: float | None = None  # of the best one, see `scoring.quality`
     matches: Sequence[Match] = ()  # what a memory gave for the best one
 
 

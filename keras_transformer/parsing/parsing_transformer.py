@@ -10,7 +10,7 @@ class ParsingTransformer(Transformer):
     """A `Transformer` whose encoder also classifies the spans of the inputs.
 
     Both parts learn from the same trees, the decoder to write them and the
-    classifier to find their constituents. `trees.consensus` joins what they
+    classifier to find their constituents. `parsing.consensus` joins what they
     find.
 
     Args:

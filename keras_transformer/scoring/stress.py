@@ -8,7 +8,7 @@ from keras_transformer.scoring.report import tabulate_scores
 
 
 def measure_stress(texts, outputs, translator, decode, report):
-    """Scores a text under each disturbance; see `data.disturbances`.
+    """Scores a text under each disturbance; see `data.text.disturbances`.
 
     A source that would become too long is not disturbed.
 

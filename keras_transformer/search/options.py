@@ -30,7 +30,7 @@ class DecodeOptions:
     With `mbr_samples`, that many translations are drawn in the same way, from
     the unchanged distribution if no temperature is set. Those that agree best
     with all the others are returned; see `decoding.selection`. A
-    `Parser` joins all of them into one tree; see `trees.consensus`.
+    `Parser` joins all of them into one tree; see `parsing.consensus`.
 
     With `constrained`, a parsing run finds only well-formed trees over the
     words of the input; see `TreeConstraint`. A run that translates ignores it.

@@ -24,7 +24,7 @@ def parse(studio, text: str, run: int = 0, step: int = 0):
 
 
 def draw_tree(studio, brackets: str):
-    """Returns the `steps` through a tree in brackets; see `trees.tree.walk`."""
+    """Returns the `steps` through a tree in brackets; see `tree.walk`."""
     if not brackets.strip():
         return {"brackets": "", "steps": []}
     # Before the tree is built, which takes long for a hostile text.

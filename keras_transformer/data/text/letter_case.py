@@ -47,7 +47,7 @@ def restore_case(texts, vocabulary):
     was, whichever takes the fewest subwords and, among these, the most frequent
     ones. This gives "the", "Tom" and "USA"; a vocabulary that was trained on
     capitals keeps them. A sentence begins with a capital if the vocabulary has
-    any. Words that look like code stay as they are; see `data.disturbances`.
+    any. Words that look like code stay as they are; see `disturbances`.
     `vocabulary` is the `Subwords` of the sources. Its more frequent subwords
     have smaller ids.
     """

@@ -27,7 +27,7 @@ def disturb_sources(token_pairs, vocabulary, share, seed, epoch, longest):
 
     The text of a source is read from its ids by the `Subwords` of the sources,
     disturbed, and encoded as it would be for decoding, where most capitals
-    become small letters again; see `data.letter_case`. Its target stays. The
+    become small letters again; see `letter_case`. Its target stays. The
     result is a pure function of the arguments. A source stays as it is if it
     would exceed `longest` tokens.
     """

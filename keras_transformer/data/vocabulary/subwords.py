@@ -24,11 +24,12 @@ from keras_transformer.token_ids import WORD_START
 VOCABULARY_FILE = "vocab.model"  # of both sides, or only of the target
 SOURCE_VOCABULARY_FILE = "vocab.source.model"  # of the source, if separate
 # The piece after the ids of a vocabulary that comes from Marian's files, and
-# the next one if the decoded text is cleaned up; see `marian_files`.
+# the next one if the decoded text is cleaned up; see
+# `formats.marian.vocabulary_files`.
 MARIAN = "<marian>"
 CLEAN_UP = "<clean_up>"
 # The piece after the ids of a vocabulary of Tensor2Tensor; see
-# `tensor2tensor_vocabulary`.
+# `formats.tensor2tensor.vocabulary`.
 TENSOR2TENSOR = "<tensor2tensor>"
 # SentencePiece's names of the types in `VOCABULARY_TYPES`.
 _MODEL_TYPES = dict(zip(VOCABULARY_TYPES, ("bpe", "char", "word")))
@@ -46,7 +47,8 @@ class Subwords:
     earlier versions. In a vocabulary of characters or words, whatever else
     occurs is unknown, and decoding leaves it out. A vocabulary of given symbols
     differs, see `bpe_symbols.write_symbols`, and so do the vocabularies of
-    Marian and Tensor2Tensor; see `marian_files` and `tensor2tensor_vocabulary`.
+    Marian and Tensor2Tensor; see `formats.marian.vocabulary_files` and
+    `formats.tensor2tensor.vocabulary`.
 
     `model_path` leads to a SentencePiece model with these ids, such as
     `train_subwords` writes. Raises a `UserError` for any other file, and for

@@ -92,7 +92,7 @@ class Codec:
     """Encodes texts with the vocabularies of a model, and decodes ids.
 
     Sources in capitals, in title case or in small letters are encoded in the
-    usual case; see `data.letter_case`.
+    usual case; see `data.text.letter_case`.
 
     Each engine has a codec. `SavedModelCodec` has the same methods, but its
     vocabularies are inside the model. The length of an encoded sentence is its

@@ -86,7 +86,7 @@ class CTranslate2Engine(AttentiveEngine):
 
     It needs neither TensorFlow nor Keras. It gives the translations and scores
     of the run, apart from rounding and the rare sentence whose search ends
-    differently; see `ctranslate2_search`. The same seed draws other samples.
+    differently; see `ctranslate2.search`. The same seed draws other samples.
 
     With a shortlist, a translation consists of the subwords that it lists for
     the sources of the batch, and its score is normalised over these.

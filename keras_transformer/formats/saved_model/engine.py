@@ -114,9 +114,8 @@ class SavedModelEngine(engine.Engine):
 class SavedModelCodec:
     """Counts the tokens of texts by the vocabularies inside a SavedModel.
 
-    It has the methods of `texts.Codec`. An encoded sentence is a `CountedText`,
-    and hypotheses come with their texts. `record` is the content of
-    `export.json`.
+    It has the methods of `Codec`. An encoded sentence is a `CountedText`, and
+    hypotheses come with their texts. `record` is the content of `export.json`.
     """
 
     def __init__(self, signatures, record):

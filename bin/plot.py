@@ -31,7 +31,7 @@ POSITIONAL = "output_dir"
 
 
 def main(argv):
-    flags.require(FLAGS, "output_dir")
+    flags.require(FLAGS, "output_dir", "metric")
     path = FLAGS.picture or f"{FLAGS.metric}.png"
     check_picture_path(path, "`--picture`")
     plot_comparison(FLAGS.output_dir, FLAGS.metric, FLAGS.x_axis, path)

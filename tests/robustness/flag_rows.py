@@ -135,6 +135,7 @@ ROWS = [
     ),
     row("kt-plot", says="`--output_dir` must be given"),
     row("kt-plot --output_dir= --picture={box}/a.png", says="output_dir"),
+    row("kt-plot --output_dir={run} --metric=", says="`--metric`"),
     row("kt-attention", says="`--output_dir` must be given"),
     row("kt-studio", says="`--output_dir` must be given"),
     row("kt-attention --output_dir={run}", says="`--text` must be given"),

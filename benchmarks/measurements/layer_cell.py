@@ -74,12 +74,12 @@ def _without_projections():
     from keras_transformer.layers.projection import split_heads
 
     class BareAttention(MultiHeadAttention):
-        def _project_all(self, query):
+        def _project_all(self, query, training=None):
             length = ops.shape(query)[1]
             heads = split_heads(query, length, self.num_heads)
             return heads, heads, heads
 
-        def _project_heads(self, heads):
+        def _project_heads(self, heads, training=None):
             heads = ops.transpose(heads, (0, 2, 1, 3))
             # (batch, length, num_heads, width)
             batch, length = ops.shape(heads)[:2]

@@ -188,18 +188,21 @@ class MultiHeadAttention(SequenceLayer):
         )
         size, positions = 0, None
         if memory is None:
-            projected = self._project_all(query)
+            projected = self._project_all(query, training)
             size = self.neighbourhood_size
             positions = ops.expand_dims(ops.arange(ops.shape(query)[1]), 0)
         else:
-            projected = self._project_query(query), *self.project_memory(memory)
+            projected = (
+                self._project_query(query, training),
+                *self.project_memory(memory, training),
+            )
         masks = padding_mask, segments, causal
         if size and attention_mask is None and not return_weights:
             attend = functools.partial(
                 self.compute_attention, training=training
             )
             heads = attend_to_neighbours(attend, *projected, size, *masks)
-            return self._project_heads(heads)
+            return self._project_heads(heads, training)
         visible = self_attention_mask(ops.shape(query)[1], *masks, size)
         visible = combine_masks(attention_mask, visible)
         heads, weights = self.compute_attention(
@@ -209,7 +212,7 @@ class MultiHeadAttention(SequenceLayer):
             query_positions=positions,
             key_positions=positions,
         )
-        output = self._project_heads(heads)
+        output = self._project_heads(heads, training)
         return (output, weights) if return_weights else output
 
     def compute_attention(
@@ -284,13 +287,13 @@ class MultiHeadAttention(SequenceLayer):
             heads = heads + distances.sum(dropped, value_table)
         return heads, weights
 
-    def project_memory(self, memory):
+    def project_memory(self, memory, training=None):
         """Computes keys and values once, to be attended to many times.
 
         `memory` is `(batch, key_len, d_model)`. Returns keys `(batch,
         num_heads, key_len, d_k)` and values `(batch, num_heads, key_len, d_v)`.
         """
-        return self._project(memory, "key", "value")
+        return self._project(memory, "key", "value", training=training)
 
     def attend(self, query, keys, values, attention_mask=None):
         """Attends to keys and values from `project_memory`.
@@ -354,15 +357,16 @@ class MultiHeadAttention(SequenceLayer):
         )
         return self._project_heads(heads), cache
 
-    def _project_query(self, query):
-        (queries,) = self._project(query, "query")
+    def _project_query(self, query, training=None):
+        (queries,) = self._project(query, "query", training=training)
         return queries
 
-    def _project_all(self, query):
+    def _project_all(self, query, training=None):
         # A subclass of the benchmark leaves out these matrices.
-        return self._project(query, "query", "key", "value")
+        names = "query", "key", "value"
+        return self._project(query, *names, training=training)
 
-    def _project(self, x, *names):
+    def _project(self, x, *names, training=None):
         check_vectors(x, self.d_model)
         kernels = [
             self._cast(self.merge(getattr(self, f"{name}_kernel")))
@@ -371,14 +375,16 @@ class MultiHeadAttention(SequenceLayer):
         biases = [
             self._cast(self.biases[name]) for name in names if self.biases
         ]
-        return projection.project_to_heads(x, kernels, self.num_heads, biases)
+        return projection.project_to_heads(
+            x, kernels, self.num_heads, biases, training
+        )
 
-    def _project_heads(self, heads):
+    def _project_heads(self, heads, training=None):
         bias = self._cast(self.biases["output"]) if self.biases else None
         kernel = self._cast(self.merge(self.output_kernel))
         # (batch, query_len, num_heads, d_v)
         heads = ops.transpose(heads, (0, 2, 1, 3))
-        return projection.project(heads, kernel, bias)
+        return projection.project(heads, kernel, bias, training=training)
 
     def _cast(self, weight):
         # `step` runs outside `__call__`, where Keras does not cast weights.

@@ -86,12 +86,13 @@ class SharedEmbedding(SequenceLayer):
             return vectors
         return vectors * ops.cast(math.sqrt(self.d_model), self.compute_dtype)
 
-    def project(self, matrix, x, num_ids=None, bias=None):
+    def project(self, matrix, x, num_ids=None, bias=None, training=None):
         """Projects vectors to one logit for each of the first rows of a matrix.
 
         `matrix` is `(vocab_size, d_model)`, and `x` is `(batch, length,
-        d_model)`. The `bias` is a vector, `(vocab_size,)`. Returns `(batch,
-        length, num_ids)`, by default for all rows.
+        d_model)`. The `bias` is a vector, `(vocab_size,)`, and `training` as in
+        `projection.add_bias`. Returns `(batch, length, num_ids)`, by default
+        for all rows.
         """
         check_vectors(x, self.d_model)
         kernel = ops.convert_to_tensor(self.merge(matrix))[:num_ids]
@@ -101,7 +102,8 @@ class SharedEmbedding(SequenceLayer):
         kernel = ops.cast(kernel, self.compute_dtype)
         if bias is not None:
             bias = ops.convert_to_tensor(bias)[:num_ids]
-        return project(ops.cast(x, self.compute_dtype), kernel, bias)
+        x = ops.cast(x, self.compute_dtype)
+        return project(x, kernel, bias, training=training)
 
 
 TIED_EMBEDDINGS = ("all", "target", "none")
@@ -194,13 +196,15 @@ class TokenEmbeddings(SharedEmbedding):
         """Embeds the ids of targets; see `embed_inputs`."""
         return _only(kept, self.look_up(self.embeddings, ids))
 
-    def logits(self, states, num_ids=None):
+    def logits(self, states, num_ids=None, training=None):
         """Projects states `(batch, length, d_model)` to logits of target ids.
 
         Returns those of the first `num_ids` ids, or of all, as a tensor of
-        shape `(batch, length, num_ids)`.
+        shape `(batch, length, num_ids)`. `training` is as in
+        `projection.add_bias`.
         """
-        return self.project(self.softmax_weights, states, num_ids, self.bias)
+        matrix = self.softmax_weights
+        return self.project(matrix, states, num_ids, self.bias, training)
 
     def factors(self, states):
         """Returns two factors of the logits of states, bias included.

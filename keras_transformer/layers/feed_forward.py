@@ -93,6 +93,10 @@ class FeedForward(SequenceLayer):
         )
         # (batch, length, d_ff)
         activation = ACTIVATIONS[self.activation]
-        hidden = projection.project(x, inner, self.inner_bias, activation)
+        hidden = projection.project(
+            x, inner, self.inner_bias, activation, training
+        )
         hidden = self.dropout_layer(hidden, training=training)
-        return projection.project(hidden, outer, self.outer_bias)
+        return projection.project(
+            hidden, outer, self.outer_bias, training=training
+        )

@@ -91,7 +91,8 @@ class SpanClassifier(SequenceLayer):
         summed = first[:, :, None] + last[:, None]
         hidden = ops.relu(self.norm_layer(summed, training=training))
         rows = ops.reshape(hidden, (-1, self.width))
-        logits = add_bias(ops.matmul(rows, self.labels), self.labels_bias)
+        products = ops.matmul(rows, self.labels)
+        logits = add_bias(products, self.labels_bias, training)
         return ops.reshape(
             ops.cast(logits, "float32"), (-1, length, length, self.num_labels)
         )

@@ -211,7 +211,7 @@ class Transformer(Quantizable, keras.Model):
         decoded, weights, _ = self._decode(
             features, return_weights=return_weights, training=training
         )
-        logits = self.logits(decoded)
+        logits = self.logits(decoded, training)
         return (logits, weights) if return_weights else logits
 
     def decode(self, features, training=None, kept=None, return_weights=False):
@@ -232,9 +232,9 @@ class Transformer(Quantizable, keras.Model):
         )
         return (decoded, weights) if return_weights else decoded
 
-    def logits(self, states):
+    def logits(self, states, training=None):
         """Projects states `(batch, length, d_model)` to logits over all ids."""
-        return self.embedding.logits(states)
+        return self.embedding.logits(states, training=training)
 
     def _decode(self, features, kept=None, return_weights=False, training=None):
         inputs, targets = get_ids(features)

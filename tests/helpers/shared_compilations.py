@@ -151,8 +151,8 @@ class EngineSharing:
         """Lets the memory of graphs be freed that no test uses any more.
 
         TensorFlow keeps the gradient of each custom gradient that it traces
-        until the process ends, and with it the graph, of 40 MiB for a search.
-        A graph that was differentiated needs it no longer.
+        until the process ends, and with it the graph of an update. A graph that
+        was differentiated needs it no longer.
         """
         from tensorflow.python.framework import ops
 

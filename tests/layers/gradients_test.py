@@ -1,4 +1,7 @@
-"""Gradients in half precision, where sums over many positions lose digits."""
+"""Gradients in half precision, and what compiled gradients leave behind."""
+
+import gc
+import weakref
 
 import keras
 import numpy as np
@@ -77,3 +80,27 @@ class GradientsTest:
         # Processors without bfloat16 of their own round the products, too, and
         # are off by up to 0.037. A sum of normal numbers in bfloat16 by 0.15.
         assert {path: x for path, x in off.items() if not x < 0.05} == {}
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="needs TensorFlow"
+)
+class GraphsTest:
+    @pytest.mark.parametrize("precision", PRECISIONS)
+    def test_a_search_leaves_no_graph_behind(self, precision):
+        import tensorflow as tf
+
+        model = make_transformer(**MARIAN, num_layers=1, dtype=precision)
+
+        def step(ids):
+            encoded, padding_mask = model.encode(ids)
+            cache = model.init_cache(encoded, padding_mask, beam_size=2)
+            logits, _ = model.decode_step(ids, 0, cache)
+            return logits, model({"inputs": ids, "targets": ids})
+
+        signature = [tf.TensorSpec([None, 2], tf.int32)]
+        function = tf.function(step, signature, autograph=False)
+        graph = weakref.ref(function.get_concrete_function().graph)
+        del function
+        gc.collect()
+        assert graph() is None

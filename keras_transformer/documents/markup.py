@@ -267,7 +267,8 @@ def find_marks(pieces, normalize=str):
     marks, offset = [], 0
     for number, (piece, text) in enumerate(zip(pieces, texts)):
         if piece.kind != Kind.TEXT:
-            # Markup within a word moves to its edge.
+            # Markup within a word moves to its edge, since alignments link
+            # whole words and the translated word is another one.
             if piece.kind == Kind.CLOSE:
                 place = bisect.bisect_left(starts, offset)
             else:

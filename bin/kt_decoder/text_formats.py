@@ -95,6 +95,9 @@ def report_warnings(window, translations, translator, extras):
             fate = "Its translation is empty; --split_long translates it"
             if SPLIT in warnings:
                 fate = "It is translated"
+            elif translations[number].hypotheses[0].text:
+                # A text of JSON may have other sentences.
+                fate = "A sentence is left out; --split_long translates it"
             limit = f"more than {extras.max_tokens:,}. {fate} in parts"
             reasons.insert(0, f"has {num_tokens:,} tokens, {limit}")
         count += _print_warnings(f"line {window.start + number + 1}", reasons)

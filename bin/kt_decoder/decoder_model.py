@@ -258,12 +258,7 @@ def load_model(plan):
         from keras_transformer.decoding.engines import batching
 
         precision = decode_precision(FLAGS, plan.runs[0].hparams)
-        plan = dataclasses.replace(
-            plan,
-            precision=precision,
-            reverse=plan.reverse
-            and dataclasses.replace(plan.reverse, precision=precision),
-        )
+        plan = dataclasses.replace(plan, precision=precision)
         # A single sentence is faster when one batch uses all cores.
         if not FLAGS.decode_interactive:
             batching.give_each_a_core()

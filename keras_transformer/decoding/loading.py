@@ -1,5 +1,6 @@
 """Opens a model in any directory that the commands write."""
 
+import dataclasses
 import os
 import tempfile
 
@@ -85,10 +86,12 @@ def load(
 def load_plan(plan: Plan, reranker: Reranker | None = None) -> Translator:
     """Loads what was planned, as a `Parser` if it parses.
 
-    The `reranker` defaults to one of the plan's `reverse` model.
+    The `reranker` defaults to one of the plan's `reverse` model, which computes
+    in the precision of the plan.
     """
     if plan.reverse and not reranker:
-        reranker = Reranker(load_plan(plan.reverse), plan.rerank_weight)
+        reverse = dataclasses.replace(plan.reverse, precision=plan.precision)
+        reranker = Reranker(load_plan(reverse), plan.rerank_weight)
     engine = plan.open_engine()
     steps = plan.make_steps(engine.codec)
     if plan.linearization and not reranker:

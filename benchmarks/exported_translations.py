@@ -6,14 +6,14 @@
 It exports the run as ONNX and as a page. Both translate the first 1,000 or
 NUMBER sources of the test split greedily: ONNX Runtime in float32 and in 8
 bits, transformers.js in float32 under Node.js and in Chromium, and the page in
-Chromium and, 100 of them, in Firefox. ONNX Runtime and Chromium's page also
-search with a beam of 4. Other programs search an export of ONNX greedily, so
-`beam_search` of this package takes its graphs for its steps.
+Chromium and in Firefox. ONNX Runtime and Chromium's page also search with a
+beam of 4. Other programs search an export of ONNX greedily, so `beam_search` of
+this package takes its graphs for its steps.
 
 Keras translates the same sources. Beside the page, its weights are rounded to
-the same 8 bits. The result is the number of equal texts and BLEU of Keras and
-of the other. For each translation that differs, a line has both, with their
-scores by Keras.
+the same 8 bits, and it is compared with itself in float32. The result is the
+number of equal texts and BLEU of Keras and of the other. For each translation
+that differs, a line has both, with their scores by Keras.
 """
 
 import functools
@@ -51,7 +51,6 @@ from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import NEVER_WRITTEN
 
 BEAM_SIZE, ALPHA = 4, 0.6
-NUM_IN_FIREFOX = 100
 DIST = "modules/@huggingface/transformers/dist"
 # Returns the milliseconds from the opening of a page to the first translation,
 # and all translations.
@@ -153,12 +152,11 @@ class Reference:
 
     def compare(self, name, beam_size, translations):
         """Prints what is equal, and what is not."""
-        number = len(translations)
-        ours, texts = self.translate(beam_size)[:number], self.texts[:number]
-        rows = list(zip(texts, ours, translations, strict=True))
+        ours, number = self.translate(beam_size), len(self.texts)
+        rows = list(zip(self.texts, ours, translations, strict=True))
         rows = [row for row in rows if row[1] != row[2]]
         bleu = [
-            bleu_report(each, self.references[:number]).scores["bleu"]
+            bleu_report(each, self.references).scores["bleu"]
             for each in (ours, translations)
         ]
         print(
@@ -209,7 +207,8 @@ def compare_onnx(run, reference, folder, modules):
             reference.compare(name, beam_size, found[0])
     (folder / "models").mkdir()
     (folder / "models" / "run").symlink_to(path)
-    (folder / "modules").symlink_to(pathlib.Path(modules, "node_modules"))
+    modules = pathlib.Path(modules, "node_modules").absolute()
+    (folder / "modules").symlink_to(modules)
     found = translate_in_node(folder, texts)
     reference.compare("transformers.js in Node.js", 1, found)
     handler = functools.partial(QuietHandler, directory=folder)
@@ -253,7 +252,7 @@ def compare_page(run, reference, folder):
         reference.compare("The page in Chromium", beam_size, found)
     with Firefox() as firefox:
         firefox.visit(address)
-        arguments = json.dumps([texts[:NUM_IN_FIREFOX], 1])
+        arguments = json.dumps([texts, 1])
         _, found = firefox.evaluate(f"{IN_PAGE}({arguments})")
         print(f"Its console has {len(firefox.log)} messages.")
     reference.compare("The page in Firefox", 1, found)
@@ -268,9 +267,14 @@ def main(run_path, modules, number="1000"):
         folder = pathlib.Path(folder)
         reference = Reference(run, texts, references, as_read=True)
         compare_onnx(run, reference, folder, modules)
-        rounded = round_run(run_path, folder / "run")
-        reference = Reference(rounded, texts, references, as_read=False)
-        compare_page(rounded, reference, folder)
+        exact = Reference(run, texts, references, as_read=False)
+        run = round_run(run_path, folder / "run")
+        reference = Reference(run, texts, references, as_read=False)
+        for beam_size in (1, BEAM_SIZE):
+            exact.compare(
+                "Keras in 8 bits", beam_size, reference.translate(beam_size)
+            )
+        compare_page(run, reference, folder)
 
 
 if __name__ == "__main__":

@@ -1,103 +1,123 @@
 """Measures an ONNX export beside CTranslate2 and a Marian model of its size.
 
     npm install --prefix=MODULES @huggingface/transformers
-    pip install optimum-onnx    # in an environment of its own
-    python benchmarks/onnx_costs.py EXPORT/1 EXPORT_CTRANSLATE2/1 MODULES TEXTS
+    pip install '.[onnx]' optimum-onnx    # in an environment of its own
+    python benchmarks/onnx_costs.py EXPORT/1 EXPORT_CTRANSLATE2/1 MODULES
 
 transformers makes a Marian model of random weights with the config of the
-export, and optimum writes it as ONNX. In transformers.js under Node.js, both
-models then write 20 tokens for a source of 20, in turn. The result is
-milliseconds: the median of each, and the median of the ratios of neighbours
-with its quartiles.
+export, and optimum writes it as ONNX. Each program writes 20 tokens for a
+source of 20 greedily, 25 times in a process of its own: CTranslate2, ONNX
+Runtime, and transformers.js under Node.js with the export and with Marian.
 
-Memory is the growth of a process from the end of its imports to its peak, in
-MB. Either one model writes these tokens in Node.js, or ONNX Runtime or
-CTranslate2 translates the first 50 lines of TEXTS greedily in Python.
+Memory is the growth of the process from the end of its imports to its peak.
+Time is the processor's for one source, by one thread, because threads that wait
+for others would seem to work: the median of the last 20.
+All processes run by turns, in 3 rounds. The result is the medians of the
+rounds, and those of the ratio of a round's time to CTranslate2's.
 """
 
 import json
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 
+import numpy as np
 import optimum.exporters.onnx
 import transformers
 
-NUM_TOKENS, NUM_TIMES, NUM_TEXTS = 20, 41, 50
+NUM_TOKENS, NUM_TIMES, NUM_IGNORED, NUM_ROUNDS = 20, 25, 5, 3
 TASK = "text2text-generation-with-past"
-MODELS = ("export", "marian")
-MEASURE = """
+# What each of the programs calls a precision.
+PRECISIONS = {
+    "float32": ("float32", "", "fp32", "fp32"),
+    "8 bits": ("int8", "_quantized", "q8", "q8"),
+}
+# The programs print megabytes, and seconds of each search.
+IN_NODE = """
+const [library, path, dtype, numbers, times] = process.argv.slice(1);
 const {readFileSync} = await import("node:fs");
-const {env, AutoModelForSeq2SeqLM, Tensor} = await import(LIBRARY);
+const {basename, dirname} = await import("node:path");
+const {env, AutoModelForSeq2SeqLM, Tensor} = await import(library);
 env.allowRemoteModels = false;
-env.localModelPath = FOLDER;
+env.localModelPath = `${dirname(path)}/`;
 const megabytes = (name) => Number(readFileSync("/proc/self/status", "utf8")
   .match(new RegExp(`${name}:[^0-9]*([0-9]+)`, "u"))[1]) / 1024;
-const begun = megabytes("VmRSS");
-const ids = BigInt64Array.from({length: NUM}, (_, i) => BigInt(
-  i + 1 < NUM ? 100 + 37 * i : END));
-const ones = new BigInt64Array(NUM).fill(1n);
-const inputs = new Tensor("int64", ids, [1, NUM]);
-const attention_mask = new Tensor("int64", ones, [1, NUM]);
-const median = (values, q = 0.5) => values.toSorted((a, b) => a - b)[
-  Math.floor(q * (values.length - 1))];
-const models = [];
-for (const name of NAMES) {
-  models.push(await AutoModelForSeq2SeqLM.from_pretrained(name, {dtype: TYPE}));
+const before = megabytes("VmRSS");
+const makeTensor = (values) => new Tensor(
+  "int64", BigInt64Array.from(values, BigInt), [1, values.length]);
+const ids = JSON.parse(numbers);
+const inputs = makeTensor(ids);
+const attention_mask = makeTensor(ids.map(() => 1));
+const model = await AutoModelForSeq2SeqLM.from_pretrained(
+  basename(path), {dtype, session_options: {intraOpNumThreads: 1}});
+const seconds = [];
+for (let turn = 0; turn < times; turn += 1) {
+  const begun = process.cpuUsage();
+  const output = await model.generate({inputs, attention_mask,
+    min_new_tokens: ids.length, max_new_tokens: ids.length});
+  const {user, system} = process.cpuUsage(begun);
+  seconds.push((user + system) / 1e6);
+  if (output.dims[1] !== ids.length + 1) throw new Error(`${output.dims}`);
 }
-const times = NAMES.map(() => []);
-for (let turn = 0; turn < TIMES + 5; turn += 1) {
-  for (const [number, model] of models.entries()) {
-    const begun = performance.now();
-    const output = await model.generate({inputs, attention_mask,
-      min_new_tokens: NUM, max_new_tokens: NUM});
-    const time = performance.now() - begun;
-    if (output.dims[1] !== NUM + 1) throw new Error(`${output.dims}`);
-    if (turn >= 5) times[number].push(time);
-  }
-}
-const ratios = times[0].map((time, i) => time / times.at(-1)[i]);
-console.log(TYPE, ...NAMES, NAMES.length === 1
-  ? `${Math.round(megabytes("VmHWM") - begun)} MB`
-  : JSON.stringify({milliseconds: times.map((each) => median(each)),
-    ratio: [0.25, 0.5, 0.75].map((q) => median(ratios, q))}));
+console.log(JSON.stringify([megabytes("VmHWM") - before, seconds]));
 """
-# Prints the memory that a program takes between two of its lines.
 IN_PYTHON = """
-import pathlib, sys
+import json, pathlib, sys, time
 def megabytes(name):
     lines = pathlib.Path("/proc/self/status").read_text().splitlines()
     (line,) = (one for one in lines if one.startswith(name))
     return int(line.split()[1]) / 1024
-path, kind, *texts = sys.argv[1:]
+path, kind, ids, times = sys.argv[1:]
+ids, times = json.loads(ids), int(times)
 {imports}
-begun = megabytes("VmRSS")
-{work}
-print(f"{{megabytes('VmHWM') - begun:.0f}} MB")
+before = megabytes("VmRSS")
+{load}
+seconds = []
+for _ in range(times):
+    begun = time.process_time()
+    {search}
+    seconds.append(time.process_time() - begun)
+print(json.dumps([megabytes("VmHWM") - before, seconds]))
 """
 ONNX_RUNTIME = IN_PYTHON.format(
     imports="""
-import onnxruntime, tokenizers
+import functools, numpy, onnxruntime, tokenizers
 from keras_transformer.formats.onnx.session import OnnxSession
 """,
-    work="OnnxSession(path, kind).translate(texts, 50)",
+    load="""
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = 1
+onnxruntime.InferenceSession = functools.partial(
+    onnxruntime.InferenceSession, sess_options=options)
+session = OnnxSession(path, kind)
+""",
+    search="""
+    features, last = session.encode(ids[:-1]), 0
+    for _ in ids:
+        logits = session.decode_step(features, numpy.array([[last]]))
+        last = int(logits.argmax())
+""",
 )
 CTRANSLATE2 = IN_PYTHON.format(
     imports="import ctranslate2, sentencepiece",
-    work="""
+    load="""
 subwords = sentencepiece.SentencePieceProcessor(path + "/vocab.model")
-translator = ctranslate2.Translator(path, compute_type=kind)
-for text in texts:
-    pieces = [subwords.encode(text, out_type=str) + ["</s>"]]
-    translator.translate_batch(pieces, beam_size=1)
+pieces = [*map(subwords.id_to_piece, ids[:-1]), "</s>"]
+translator = ctranslate2.Translator(path, compute_type=kind, intra_threads=1)
+""",
+    search="""
+    (result,) = translator.translate_batch([pieces], beam_size=1,
+        min_decoding_length=len(ids), max_decoding_length=len(ids))
+    assert len(result.hypotheses[0]) == len(ids)
 """,
 )
 
 
 def make_marian(export, folder):
-    """Writes a Marian model of random weights, by optimum."""
+    """Writes a Marian model of random weights by optimum; returns its path."""
     config = transformers.MarianConfig.from_pretrained(export)
     source = folder / "source"
     transformers.MarianMTModel(config).save_pretrained(source)
@@ -110,6 +130,7 @@ def make_marian(export, folder):
     quantize_all(folder / "marian", graphs)
     for path in folder.glob("marian/*.onnx"):
         path.rename(graphs / path.name)
+    return folder / "marian"
 
 
 def quantize_all(source, target):
@@ -127,43 +148,48 @@ def quantize_all(source, target):
         )
 
 
-def measure_in_node(values):
-    """Runs MEASURE with values for its names in capitals."""
-    script = "".join(
-        f"const {name} = {json.dumps(value)};\n"
-        for name, value in values.items()
+def measure(command):
+    """Returns the megabytes and the milliseconds that a program prints."""
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=True
     )
-    command = [shutil.which("node"), "--input-type=module", "-"]
-    subprocess.run(command, input=script + MEASURE, text=True, check=True)
+    megabytes, seconds = json.loads(done.stdout)
+    return megabytes, 1000 * statistics.median(seconds[NUM_IGNORED:])
 
 
-def main(export, export_ctranslate2, modules, texts):
-    export, modules = pathlib.Path(export), pathlib.Path(modules).absolute()
-    texts = pathlib.Path(texts).read_text().splitlines()[:NUM_TEXTS]
-    for name, script, path, kinds in (
-        ("ONNX Runtime", ONNX_RUNTIME, export, ["", "_quantized"]),
-        ("CTranslate2", CTRANSLATE2, export_ctranslate2, ["float32", "int8"]),
-    ):
-        for kind, precision in zip(kinds, ("float32", "8 bits")):
-            print(f"{name}, {precision}:", end=" ", flush=True)
-            command = [sys.executable, "-c", script, path, kind, *texts]
-            subprocess.run(command, check=True)
+def main(export, export_ctranslate2, modules):
+    config = json.loads(pathlib.Path(export, "config.json").read_text())
+    ids = [100 + 37 * i for i in range(NUM_TOKENS - 1)]
+    searches = [json.dumps([*ids, config["eos_token_id"]]), str(NUM_TIMES)]
+    dist = "node_modules/@huggingface/transformers/dist"
+    library = pathlib.Path(modules, dist, "transformers.node.mjs").absolute()
+    python = [sys.executable, "-c"]
+    node = [shutil.which("node"), "--input-type=module", "--eval", IN_NODE]
     with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        (folder / "export").symlink_to(export.absolute())
-        make_marian(export, folder)
-        library = "node_modules/@huggingface/transformers/dist/"
-        config = json.loads((export / "config.json").read_text())
-        values = {
-            "LIBRARY": (modules / library / "transformers.node.mjs").as_uri(),
-            "FOLDER": f"{folder}/",
-            "NUM": NUM_TOKENS,
-            "TIMES": NUM_TIMES,
-            "END": config["eos_token_id"],
+        marian = make_marian(export, pathlib.Path(folder))
+        programs = {
+            "CTranslate2": [*python, CTRANSLATE2, export_ctranslate2],
+            "ONNX Runtime": [*python, ONNX_RUNTIME, export],
+            "transformers.js": [*node, library.as_uri(), export],
+            "transformers.js, Marian": [*node, library.as_uri(), marian],
         }
-        for precision in ("fp32", "q8"):
-            for names in (MODELS, MODELS[:1], MODELS[1:]):
-                measure_in_node({**values, "TYPE": precision, "NAMES": names})
+        for precision, kinds in PRECISIONS.items():
+            commands = [
+                [*command, kind, *searches]
+                for command, kind in zip(programs.values(), kinds)
+            ]
+            rounds = np.array(
+                [list(map(measure, commands)) for _ in range(NUM_ROUNDS)]
+            )  # (rounds, programs, 2)
+            ratios = rounds[:, :, 1] / rounds[:, :1, 1]
+            for name, (megabytes, time), ratio in zip(
+                programs, np.median(rounds, axis=0), np.median(ratios, axis=0)
+            ):
+                print(
+                    f"{name}, {precision}: {megabytes:.0f} MB, {time:.1f} ms "
+                    f"of processor time, {ratio:.2f} times CTranslate2's",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

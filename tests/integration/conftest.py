@@ -32,12 +32,10 @@ HPARAMS = hparam.HParams(
 def copy_data(tmp_path_factory):
     """Path of a data directory that holds the problem `copy`.
 
-    Its dev split is small, because every training translates it. Its shortest
-    texts are those of the tests, which would otherwise be translated by luck.
+    Its dev split is small, because every training translates it.
     """
     data_dir = str(tmp_path_factory.mktemp("data"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(toy, "MIN_SYMBOLS", 1)
         patch.setitem(toy.NUM_PAIRS, "dev", 60)
         registry.get_problem("copy", data_dir).generate(None)
     return data_dir

@@ -22,6 +22,7 @@ from keras_transformer.registry import register_problem
 from keras_transformer.token_ids import FIRST_SYMBOL_ID
 
 NUM_PAIRS = {"train": 10_000, "dev": 200, "test": 200}
+MIN_SYMBOLS = 3
 MAX_SYMBOLS = 12
 
 
@@ -43,7 +44,7 @@ class Copy(Problem):
         generator = random.Random(0)
         lines, num_lines = {}, sum(NUM_PAIRS.values())
         while len(lines) < num_lines:
-            length = generator.randint(3, MAX_SYMBOLS)
+            length = generator.randint(MIN_SYMBOLS, MAX_SYMBOLS)
             letters = generator.choices(string.ascii_lowercase, k=length)
             lines[tuple(letters)] = None
         ends = dict(zip(NUM_PAIRS, itertools.accumulate(NUM_PAIRS.values())))

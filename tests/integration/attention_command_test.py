@@ -210,9 +210,9 @@ class CardTest:
     def test_training_writes_a_card_with_counts_and_time(self, trained_run):
         card = self.read(trained_run)
         assert "| train | 10,000 |" in card
-        assert "| Updates | 600 |" in card
+        assert "| Updates | 1,000 |" in card
         assert "| Training time |" in card
-        assert "at update 600," in card
+        assert "at update 1,000," in card
 
     def test_evaluation_adds_its_scores(self, trained_run, capsys):
         assert call(evaluate, f"--output_dir={trained_run}") == 0

@@ -39,7 +39,7 @@ class AverageCheckpointsTest:
         assert status == 0
         output = capsys.readouterr()
         assert output.out == f"{path}\n"
-        assert "updates 400, 600, which are 200 apart" in output.err
+        assert "updates 750, 1000, which are 250 apart" in output.err
         assert Translator.load(path)(LINES) == COPIED
 
     def test_the_weights_are_the_mean_of_the_last(
@@ -84,7 +84,7 @@ class AverageCheckpointsTest:
     ):
         assert_fails(
             capsys,
-            ["num_last_checkpoints=50", "3 checkpoints"],
+            ["num_last_checkpoints=50", "4 checkpoints"],
             avg_checkpoints,
             f"--output_dir={trained_run}",
             "--num_last_checkpoints=50",
@@ -131,11 +131,11 @@ class EvaluateTest:
         assert output.out == f"{path}\n"
         last = evaluations(RunDirectory(trained_run))[-1]
         rows = rows_of(output.err)
-        loss, bleu = rows["newest, 600"]
+        loss, bleu = rows["newest, 1000"]
         assert abs(loss - float(last["dev_loss"])) < 1e-3
         assert abs(bleu - float(last["dev_bleu"])) < 0.01
         record = json.loads((path / "run.json").read_text())
-        assert record["training"]["dev_step"] == 600
+        assert record["training"]["dev_step"] == 1000
         dev = record["training"]["dev"]
         assert rows["average of 2"] == (
             round(dev["loss"], 4),
@@ -152,17 +152,17 @@ class EvaluateTest:
     ):
         path = shutil.copytree(trained_run, tmp_path / "run")
         checkpoints = RunDirectory(str(path)).checkpoints
-        good = checkpoints.load(600)
+        good = checkpoints.load(1000)
         # As if the training had gone wrong and stopped between evaluations.
         bad = {n: a * (0.5 if "model/" in n else 1) for n, a in good.items()}
-        checkpoints.save(610, bad)
+        checkpoints.save(1010, bad)
         flags = (f"--output_dir={path}", "--num_last_checkpoints=2")
         assert call(avg_checkpoints, *flags, "--evaluate") == 0
         messages = capsys.readouterr().err
         best = f"best, {checkpoints.best_step}"
-        names = {"newest, 610", best, "average of 2"}
+        names = {"newest, 1010", best, "average of 2"}
         assert rows_of(messages).keys() == names
-        assert "updates 600, 610, which are 10 apart" in messages
+        assert "updates 1000, 1010, which are 10 apart" in messages
         assert "worse than the best checkpoint: bleu" in messages
 
     def test_absent_data_leave_the_average_unmeasured(self, tmp_path, capsys):

@@ -74,7 +74,7 @@ class LoraRunTest:
         own = os.path.getsize(run.checkpoints.path(60))
         base = os.path.join(run.checkpoints.directory, adapters.BASE_FILE)
         assert own < 0.25 * os.path.getsize(base)
-        assert 9 * own < os.path.getsize(parent.checkpoints.path(200))
+        assert 9 * own < os.path.getsize(parent.checkpoints.path(250))
 
     def test_resumed_run_equals_an_uninterrupted_one(
         self, run, make_run, parent
@@ -108,7 +108,7 @@ class LoraRunTest:
         for name, array in mean.items():
             expected = (of_each[0][name] + of_each[1][name]) / 2
             np.testing.assert_allclose(array, expected, atol=1e-6)
-        sources = ["3 1 4 1 5", "9 2 6"]
+        sources = ["c a d b e", "i g f"]
         expected = load(run.path, engine="keras")(sources)
         pytest.importorskip("ctranslate2")
         assert load(run.path, engine="ctranslate2")(sources) == expected

@@ -357,9 +357,9 @@ class FailedStartTest:
     def test_a_resumed_run_needs_its_warm_start_no_more(
         self, trained_run, capsys
     ):
-        flags = (f"--output_dir={trained_run}", "--train_steps=600")
+        flags = (f"--output_dir={trained_run}", "--train_steps=1000")
         assert call(trainer, *flags, "--warm_start_from=removed") == 0
-        assert '{"step": 600' in capsys.readouterr().out
+        assert '{"step": 1000' in capsys.readouterr().out
 
     def test_a_failed_start_keeps_its_warm_start(
         self, make_run, copy_data, capsys

@@ -76,12 +76,12 @@ class TrainerTest:
 
     def test_each_evaluation_has_a_checkpoint(self, trained_run):
         steps = RunDirectory(trained_run).checkpoints.steps
-        assert steps == [200, 400, 600]
+        assert steps == [250, 500, 750, 1000]
 
     def test_leaves_curve_samples_and_tensorboard(self, trained_run):
         names = os.listdir(trained_run)
         assert {"learning_curve.png", "samples", "tensorboard"} <= set(names)
-        path = os.path.join(trained_run, "samples", "step-600.txt")
+        path = os.path.join(trained_run, "samples", "step-1000.txt")
         with open(path, encoding="utf-8") as file:
             assert file.read().count("translation ") == 5
 
@@ -242,7 +242,7 @@ class WarmStartTest:
     ):
         run = make_run()
         trainer, _ = train(run, 0, warm_start_from=trained_run)
-        assert f"of step 600 of {trained_run}." in capsys.readouterr().err
+        assert f"of step 1000 of {trained_run}." in capsys.readouterr().err
         assert trainer.step == int(trainer.backend.optimizer.iterations) == 0
         theirs = load_model(RunDirectory(trained_run))
         for name, value in weights_of(theirs).items():
@@ -313,11 +313,11 @@ class TrainerCommandTest:
     ):
         path = shutil.copytree(trained_run, tmp_path / "run")
         status, out, messages = run_trainer(
-            f"--output_dir={path}", "--train_steps=602"
+            f"--output_dir={path}", "--train_steps=1002"
         )
         assert status == 0, messages
-        assert "Resuming from step 600" in messages
-        assert json.loads(out)["step"] == 602
+        assert "Resuming from step 1000" in messages
+        assert json.loads(out)["step"] == 1002
 
     @pytest.mark.slow
     def test_run_keeps_the_batch_that_auto_chose(self, copy_data, tmp_path):

@@ -176,13 +176,13 @@ def plan_decoding():
     check_capabilities(plan.capabilities, changed_flags, "--")
     if FLAGS.rerank_by:
         paths = directories(FLAGS.rerank_by)
-        is_run = all(map(RunDirectory.exists, paths))
-        reverse = is_run and plan_model(paths, engine="keras")
-        if not reverse or reverse.format:
+        if not all(map(RunDirectory.exists, paths)):
             rule = "must be the directory of a run, not an exported model"
             flags.refuse(FLAGS, ["rerank_by"], rule, "Name the run.")
         plan = dataclasses.replace(
-            plan, reverse=reverse, rerank_weight=FLAGS.rerank_weight
+            plan,
+            reverse=plan_model(paths, engine="keras"),
+            rerank_weight=FLAGS.rerank_weight,
         )
     if plan.linearization:
         rule = "needs a model that translates, not a parsing run"

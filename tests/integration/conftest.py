@@ -32,8 +32,9 @@ HPARAMS = hparam.HParams(
 def copy_data(tmp_path_factory):
     """Path of a data directory that holds the problem `copy`.
 
-    Its dev split is small, because every training translates it. Its shortest
-    texts are those of the tests, which would otherwise be translated by luck.
+    Its dev split is small, because every training translates it. Some
+    lines are as short as those of the tests, which a run copies only by luck
+    if it has never seen such lines.
     """
     data_dir = str(tmp_path_factory.mktemp("data"))
     with pytest.MonkeyPatch.context() as patch:

@@ -66,11 +66,11 @@ def generate(problem, tmp_dir):
     Does nothing if they were generated before from the same files. Everything
     is written to a temporary directory and then moved into place, the manifest
     last, so a later process never takes the remains of a killed one for
-    complete data. The files of splits that a problem no longer has disappear.
+    complete data. The files of splits that a problem no longer has are removed.
     Other files in the folder stay, and are an error if they have the names of
-    data. Processes that generate at the same time wait for each
-    other. Returns the manifest, a dictionary. It depends only on the text and
-    the problem, so the same text gives the same bytes.
+    data. Processes that generate at the same time wait for each other. Returns
+    the manifest, a dictionary. It depends only on the text and the problem, so
+    the same text gives the same bytes.
     """
     directories.check_directory(problem.directory, "The folder of the data")
     check_attributes(problem, tmp_dir)

@@ -84,9 +84,10 @@ def check_model(run, options):
         joins_letters = model.denormalizer_spec.precompiled_charsmap
         if vocabulary.is_imported or joins_letters:
             raise UserError(
-                "A page needs a vocabulary of kt-datagen, and not of the "
-                f"letters of Hangul. Received: {run.path} with one of these, "
-                f"of symbols, Marian or Tensor2Tensor. {_ADVICE}"
+                "A page needs a vocabulary of kt-datagen that does not divide "
+                f"Hangul into letters. Received: {run.path}, whose vocabulary "
+                "does, or is of given symbols, of Marian or of Tensor2Tensor. "
+                f"{_ADVICE}"
             )
     exported.check_search(options, "in a page")
 

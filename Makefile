@@ -118,7 +118,7 @@ test: lint
 	$(BIN)/python $(PYTEST) tests/integration/[m-s]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/t*_test.py
 	$(BIN)/python $(PYTEST) tests/training
-	$(BIN)/python $(PYTEST) $(addprefix tests/,layers losses parsing transformer)
+	$(BIN)/python $(PYTEST) $(addprefix tests/,layers losses parsing)
 	$(BIN)/python $(PYTEST) $(addprefix tests/,benchmark formats scoring serving \
 		studio visualization)
 	$(BIN)/python $(PYTEST) $(addprefix --ignore=tests/,$(GROUPED))

@@ -1,6 +1,7 @@
 """The scripts of a release, and the workflows that call make."""
 
 import collections
+import glob
 import gzip
 import io
 import re
@@ -157,6 +158,19 @@ class WorkflowsTest:
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
         explained = set(re.findall(r"^# make (\S+)", makefile, re.MULTILINE))
         assert explained == make_targets()
+
+    def test_the_tests_that_the_makefile_names_exist(self):
+        targets = ["check", "test", "test-jax", "test-oldest"]
+        commands = subprocess.run(
+            ["make", "-n", *targets],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        ).stdout
+        paths = set(re.findall(r"\btests/[^\s\\]+", commands))
+        assert "tests/jax_backend_test.py" in paths
+        assert [p for p in paths if not glob.glob(p, root_dir=ROOT)] == []
 
     def test_commits_are_checked_by_the_tools_of_the_tests(self):
         text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")

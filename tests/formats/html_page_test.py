@@ -98,7 +98,7 @@ class WriterTest:
         path = str(tmp_path / "symbols")
         symbols = write_symbols(["Res@@", "um@@", "ption"], path)
         run = make_run(tmp_path / "symbols_run", symbols)
-        with pytest.raises(UserError, match="one of these, of symbols"):
+        with pytest.raises(UserError, match="or is of given symbols"):
             export(run, tmp_path / "page")
         run = make_rounded_run(tmp_path, neighbourhood_size=3)
         with pytest.raises(UserError, match="`neighbourhood_size` must be 0"):

@@ -1,6 +1,7 @@
 """Drives Firefox without a network, by WebDriver BiDi and tornado alone."""
 
 import asyncio
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -43,7 +44,8 @@ class Firefox:
         port = json.loads(path.read_text())["ws_port"]
         self.log, self._number = [], 0
         self._loop = asyncio.new_event_loop()
-        self._socket = self._loop.run_until_complete(
+        self._thread = concurrent.futures.ThreadPoolExecutor(max_workers=1)
+        self._socket = self._run(
             self._connect(f"ws://127.0.0.1:{port}/session")
         )
         self._call("session.new", capabilities={})
@@ -60,6 +62,7 @@ class Firefox:
     def __exit__(self, *_):
         self._call("browser.close")
         self._process.wait()
+        self._thread.shutdown()
         self._loop.close()
         self._folder.cleanup()
 
@@ -84,13 +87,18 @@ class Firefox:
             raise RuntimeError(answer["exceptionDetails"]["text"])
         return json.loads(answer["result"]["value"])
 
+    def _run(self, coroutine):
+        # Playwright may run a loop of its own in the thread of the caller.
+        run = self._loop.run_until_complete
+        return self._thread.submit(run, coroutine).result()
+
     async def _connect(self, address):
         return await websocket_connect(address)
 
     def _call(self, method, **params):
         self._number += 1
         message = {"id": self._number, "method": method, "params": params}
-        return self._loop.run_until_complete(self._send(message))
+        return self._run(self._send(message))
 
     async def _send(self, message):
         await self._socket.write_message(json.dumps(message))

@@ -59,11 +59,12 @@ JAX_TESTS = jax_backend_test.py training/jax_backend_updates_test.py \
 	test-browser coverage mutation benchmark speedrun tables fuzz docs \
 	tutorials pictures lint dist release licences venv clean
 
+TOY_HPARAMS = batch_tokens=1024,dropout=0.05,warmup_steps=200,decay_steps=1000
 demo: .venv/installed
 	$(BIN)/kt-trainer --problem=translate_ende_toy --generate_data \
 		--data_dir=demo/data --output_dir=demo/run \
-		--hparams_set=transformer_tiny_fast --train_steps=1000 \
-		--hparams=dropout=0.1,warmup_steps=200,decay_steps=1000 --eval_frequency=250
+		--hparams_set=transformer_tiny_fast --train_steps=1000 --hparams=$(TOY_HPARAMS) \
+		--eval_frequency=250
 	@echo "Five sentences of the test set, and their translations:"
 	@head -n 5 demo/data/translate_ende_toy/test.source.txt
 	@head -n 5 demo/data/translate_ende_toy/test.source.txt \

@@ -4,12 +4,14 @@ import dataclasses
 import os
 import tempfile
 
+from keras_transformer.decoding.engines.engine import check_capabilities
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.plan import Plan
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.remembering_translator import (
     RememberingTranslator,
 )
+from keras_transformer.decoding.steps import check_translates
 from keras_transformer.decoding.translation_model import Reranker
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.formats import exported
@@ -78,8 +80,12 @@ def load(
         tokenized=tokenized,
         target_language=target_language,
         temporary=temporary,
-        memory=None if memory is None else TranslationMemory(memory),
     )
+    check_capabilities(plan.capabilities, {"step": step})
+    if memory is not None:
+        # Only now, since a file that does not exist is made.
+        check_translates("memory", plan.linearization)
+        plan = dataclasses.replace(plan, memory=TranslationMemory(memory))
     return load_plan(plan, reranker)
 
 

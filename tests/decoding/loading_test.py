@@ -21,6 +21,7 @@ from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.plan import plan_model
 from keras_transformer.decoding.preparation import Preparation
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.errors import UserError
 from keras_transformer.formats.ctranslate2.engine import CTranslate2Engine
 from keras_transformer.formats.saved_model.engine import SavedModelEngine
 from keras_transformer.runs.run_directory import RunDirectory
@@ -90,6 +91,22 @@ class TranslatorTest:
     def test_no_model_is_an_error(self, tmp_path):
         with pytest.raises(ValueError, match="run.json"):
             load(str(tmp_path))
+
+    @pytest.mark.parametrize(
+        "name",
+        ["ctranslate2", pytest.param("saved_model", marks=only_tensorflow)],
+    )
+    def test_an_exported_model_has_no_steps(self, name):
+        with pytest.raises(UserError, match="does not support `step`"):
+            load(str(FIXTURES / name), step=5)
+
+    def test_a_failed_load_makes_no_memory(self, parser_run, tmp_path):
+        memory = tmp_path / "memory"
+        with pytest.raises(UserError):
+            load(tmp_path / "missing", memory=memory)
+        with pytest.raises(UserError, match="`memory` needs a model that tr"):
+            load(parser_run.path, memory=memory)
+        assert not memory.exists()
 
     def test_tokenized_text_is_for_parsers(self):
         with pytest.raises(ValueError, match="model that parses"):

@@ -27,7 +27,7 @@ from keras_transformer.search.options import DecodeOptions
 # The arguments of a translator and the flags that need a capability.
 _NEEDED_BY = {
     "attention": "return_attention",
-    "checkpoints": "checkpoint_step precision",
+    "checkpoints": "checkpoint_step step precision",
     "choice_of_samples": "mbr_samples",
     "glossary": "glossary",
     "placeholders": "protect protected_patterns unknown",

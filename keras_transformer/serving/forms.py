@@ -45,7 +45,7 @@ def read_fields(content_type, body):
     # Many clients do not say that they send JSON.
     has_bracket = body.lstrip()[:1] in (b"{", b"[")
     if not is_multipart and (has_bracket or "json" in kind):
-        return read_object(body)
+        return read_object(body, limits.MAX_TOOL_VALUES)
     try:
         if is_multipart:
             return _read_parts(content_type, body)

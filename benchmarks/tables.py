@@ -36,6 +36,7 @@ POSITIONS = {
 TASK_1 = "SIGMORPHON 2021, baseline, an ensemble"
 CSORDAS = "Csordás et al. (2021), best of their models"
 G2P_SEQ2SEQ = "g2p-seq2seq, the Transformer of Tensor2Tensor"
+FIVE = tuple(range(5))  # seeds
 QUICK = {"peak_learning_rate": 0.004}
 SHORT = {"dropout": 0.1, "train_steps": 1000, **QUICK}
 LONG = {"dropout": 0.1, "train_steps": 5000, **QUICK}
@@ -133,9 +134,10 @@ def make_trainings():
                 "translate_files",
                 {**POSITIONS[positions], **LONG},
                 minutes=12,
+                seeds=FIVE,
                 make_data=tables_data.write_scan_files(split, cutoff),
                 source=CSORDAS if cutoff else "",
-                differs="5,000 updates, one seed",
+                differs="5,000 updates",
                 beam_size=1,
             )
     for function, positions in itertools.product(
@@ -144,8 +146,12 @@ def make_trainings():
         yield Training(
             f"lengths: {function}: {positions}",
             f"algorithmic_{function}_decimal40",
-            {"max_length": 512, **POSITIONS[positions], **SHORT},
-            minutes=3,
+            {
+                "max_length": 512,
+                **POSITIONS[positions],
+                **(LONG if function == "addition" else SHORT),
+            },
+            minutes=15 if function == "addition" else 3,
             group=tables_data.find_lengths,
             num_lines=1000,
             beam_size=1,
@@ -192,7 +198,7 @@ def train(training, data_dir, work):
         for side in ("source", "target")
     ]
     ensembles = [[run] for run in runs]
-    if len(runs) > 1:
+    if len(runs) > 1 and training.measure == "WER":
         ensembles.append(runs)
     scores = [
         score(
@@ -207,7 +213,7 @@ def train(training, data_dir, work):
         "hparams": training.hparams,
         "seeds": list(training.seeds),
         "scores": scores[: len(runs)],
-        "ensemble": scores[len(runs)] if len(runs) > 1 else None,
+        "ensemble": scores[-1] if len(scores) > len(runs) else None,
         "minutes": round(sum(map(read_minutes, runs)), 1),
         "machine": history.describe_machine(),
         "commit": history.find_commit(),

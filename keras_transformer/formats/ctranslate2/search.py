@@ -246,7 +246,8 @@ class CTranslate2Search:
         # CTranslate2's threads has work.
         started = []
         for batch in batches:
-            results = self._start(batch, options, scored, suppress)
+            arguments = self._arguments(batch, options, scored, suppress)
+            results = self.engine.translate_batch(**arguments)
             started.append((batch, results))
         for batch, results in started:
             for request, result in zip(batch, results):
@@ -255,8 +256,8 @@ class CTranslate2Search:
                     # CTranslate2 gives a prefix the probability 1.
                     request.log_probs = dict.fromkeys(request.log_probs)
 
-    def _start(self, batch, options, scored, suppress):
-        """Starts to translate a batch, up to its maximum limit."""
+    def _arguments(self, batch, options, scored, suppress):
+        """Returns the arguments that translate a batch up to its limit."""
         # Our limit counts the end, which `end_at_limit` adds to cut hypotheses.
         limit = max(1, max(request.limit for request in batch) - 1)
         arguments = {
@@ -284,20 +285,20 @@ class CTranslate2Search:
         # CTranslate2 4.8 takes wrong ids from prefixes if it has a shortlist,
         # and samples are drawn from the distribution of the model.
         is_free = not (prefixes or options.temperature)
-        return self.engine.translate_batch(
-            [self._source(request.source) for request in batch],
-            prefixes,
-            length_penalty=options.alpha,
-            max_input_length=0,
-            max_decoding_length=limit,
-            min_decoding_length=min(options.min_length, limit),
-            no_repeat_ngram_size=options.no_repeat_ngram_size,
-            return_scores=scored,
-            return_end_token=True,
-            use_vmap=self.has_shortlist and is_free,
-            asynchronous=True,
+        return {
+            "source": [self._source(request.source) for request in batch],
+            "target_prefix": prefixes,
+            "length_penalty": options.alpha,
+            "max_input_length": 0,
+            "max_decoding_length": limit,
+            "min_decoding_length": min(options.min_length, limit),
+            "no_repeat_ngram_size": options.no_repeat_ngram_size,
+            "return_scores": scored,
+            "return_end_token": True,
+            "use_vmap": self.has_shortlist and is_free,
+            "asynchronous": True,
             **arguments,
-        )
+        }
 
     def _log_probs(self, result, options):
         # Each use of these attributes makes new lists.

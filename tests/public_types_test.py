@@ -113,6 +113,7 @@ class AnnotationsTest:
 
 
 class TypeCheckerTest:
+    @pytest.mark.slow  # tests/wheel_test.py has the same for the wheel
     def test_mypy_agrees_with_a_program_that_uses_the_names(self, tmp_path):
         assert "Success" in check_program(tmp_path, ROOT)
 

@@ -42,7 +42,9 @@ def text(tmp_path):
 
 
 class TimeDecodingTest:
-    @pytest.mark.parametrize("by_length", [True, False])
+    @pytest.mark.parametrize(
+        "by_length", [True, pytest.param(False, marks=pytest.mark.slow)]
+    )
     def test_every_translation_has_the_forced_length(
         self, vocabulary_path, by_length
     ):

@@ -228,7 +228,14 @@ class HelpTest:
         assert "No temporary directory can be written. Set TMPDIR" in err
         assert err.count("\n") == 1
 
-    @pytest.mark.parametrize("name", ["decoder", "evaluate", "avg_checkpoints"])
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "decoder",
+            pytest.param("evaluate", marks=pytest.mark.slow),
+            pytest.param("avg_checkpoints", marks=pytest.mark.slow),
+        ],
+    )
     def test_help_of_a_process_is_the_manual_and_nothing_else(self, name):
         result = call_apart(name, "--help", text=True)
         assert result.returncode == 0

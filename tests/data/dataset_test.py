@@ -313,11 +313,13 @@ class StreamingDatasetTest:
             timeout=300,
         )
 
+    @pytest.mark.slow
     def test_several_devices_fit_it_without_a_further_update(self, process):
         losses = json.loads(process.stdout.splitlines()[0])
         assert losses[-1] < losses[0]
         assert process.stdout.splitlines()[1] == "15 updates"
 
+    @pytest.mark.slow
     def test_iterators_in_use_let_the_process_end(self, process):
         assert process.stdout.splitlines()[2] == "8 batches"
         assert process.returncode == 0

@@ -151,10 +151,11 @@ class CertificateTest:
         "damage",
         [
             damage_weight,
-            shift_positions,
-            show_padding,
-            shift_vocabulary,
             forget_penalty,
+            *(
+                pytest.param(damage, marks=pytest.mark.slow)
+                for damage in (shift_positions, show_padding, shift_vocabulary)
+            ),
         ],
     )
     def test_a_fault_is_found_and_nothing_is_written(

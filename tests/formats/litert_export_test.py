@@ -75,7 +75,9 @@ def shared(tmp_path_factory):
 
 
 class LitertExportTest:
-    @pytest.mark.parametrize("is_shared", [True, False])
+    @pytest.mark.parametrize(
+        "is_shared", [True, pytest.param(False, marks=pytest.mark.slow)]
+    )
     def test_texts_are_those_of_keras(self, is_shared, shared, tmp_path):
         run, path, _ = shared
         if not is_shared:

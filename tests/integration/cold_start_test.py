@@ -83,7 +83,11 @@ class ColdStartTest:
     def test_decoding_imports_nothing_heavy(self, script):
         assert output_of(script) == "a b c\n[]\n"
 
-    @pytest.mark.parametrize("script", [DECODE, LOAD], ids=["decoder", "load"])
+    @pytest.mark.parametrize(
+        "script",
+        [DECODE, pytest.param(LOAD, marks=pytest.mark.slow)],
+        ids=["decoder", "load"],
+    )
     def test_converting_and_decoding_a_run_imports_nothing_heavy(
         self, script, tmp_path
     ):

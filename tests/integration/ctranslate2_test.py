@@ -25,7 +25,9 @@ def texts(trained_run):
 
 
 class TrainedRunTest:
-    @pytest.mark.parametrize("beam_size", [1, 4])
+    @pytest.mark.parametrize(
+        "beam_size", [pytest.param(1, marks=pytest.mark.slow), 4]
+    )
     def test_translations_and_scores_are_ours(
         self, beam_size, trained_run, texts, tmp_path
     ):

@@ -11,11 +11,13 @@ import types
 
 import numpy as np
 import pytest
+from commands import call
 from runs import evaluations
 from runs import metrics
 from runs import run_trainer
 from runs import train
 
+from keras_transformer.bin import trainer
 from keras_transformer.optimizers import find_peak
 from keras_transformer.runs import variables
 from keras_transformer.runs.run_directory import RunDirectory
@@ -309,13 +311,12 @@ class FirstUpdateTest:
 
 class TrainerCommandTest:
     def test_same_command_resumes_and_output_dir_suffices(
-        self, trained_run, tmp_path
+        self, trained_run, tmp_path, capsys
     ):
         path = shutil.copytree(trained_run, tmp_path / "run")
-        status, out, messages = run_trainer(
-            f"--output_dir={path}", "--train_steps=1002"
-        )
-        assert status == 0, messages
+        flags = f"--output_dir={path}", "--train_steps=1002"
+        assert call(trainer, *flags) == 0
+        out, messages = capsys.readouterr()
         assert "Resuming from step 1000" in messages
         assert json.loads(out)["step"] == 1002
 

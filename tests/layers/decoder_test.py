@@ -36,6 +36,12 @@ def make_stack(**options):
     return Decoder(num_layers=2, **options)
 
 
+# A stack also shows a fault of its layers, so a layer alone is slow.
+MAKERS = pytest.mark.parametrize(
+    "make", [make_stack, pytest.param(make_layer, marks=pytest.mark.slow)]
+)
+
+
 class DecoderFormulaTest:
     @pytest.mark.parametrize("norm", NORMS)
     @pytest.mark.parametrize(
@@ -55,7 +61,7 @@ class DecoderFormulaTest:
         np.testing.assert_allclose(output, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("make", [make_layer, make_stack])
+@MAKERS
 class DecoderTest:
     def test_config_round_trip(self, make):
         layer = make(
@@ -70,7 +76,9 @@ class DecoderTest:
         )
         check_config_round_trip(layer, X, ENCODED, REAL)
 
-    @pytest.mark.parametrize("norm", NORMS)
+    @pytest.mark.parametrize(
+        "norm", [pytest.param("post", marks=pytest.mark.slow), "pre"]
+    )
     def test_in_a_functional_model(self, make, norm, tmp_path):
         layer = make(norm=norm)
         check_functional_model(layer, tmp_path, X, ENCODED, padding_mask=REAL)
@@ -96,18 +104,6 @@ class DecoderTest:
         before = to_numpy(layer(X, ENCODED, REAL))
         after = to_numpy(layer(X, changed, REAL))
         np.testing.assert_array_equal(before, after)
-
-    def test_no_gradient_reaches_the_future(self, make):
-        layer = make()
-        layer(X, ENCODED)
-
-        def sum_of_first_two(x):
-            output = layer(x, ENCODED)[:, :2]
-            return ops.sum(ops.square(output) * X[:, :2])
-
-        slopes = gradient(sum_of_first_two, X)
-        assert np.all(slopes[:, 2:] == 0.0)
-        assert np.all(np.abs(slopes[:, :2]).max(-1) > 0.0)
 
     def test_no_mask_means_that_all_are_real(self, make):
         layer = make()
@@ -172,6 +168,21 @@ class DecoderTest:
             to_numpy(layer(X, ENCODED, attention_mask=everywhere)),
             to_numpy(layer(X, ENCODED)),
         )
+
+
+@pytest.mark.parametrize("make", [make_layer, make_stack])
+class DecoderGradientTest:
+    def test_no_gradient_reaches_the_future(self, make):
+        layer = make()
+        layer(X, ENCODED)
+
+        def sum_of_first_two(x):
+            output = layer(x, ENCODED)[:, :2]
+            return ops.sum(ops.square(output) * X[:, :2])
+
+        slopes = gradient(sum_of_first_two, X)
+        assert np.all(slopes[:, 2:] == 0.0)
+        assert np.all(np.abs(slopes[:, :2]).max(-1) > 0.0)
 
 
 class DecoderWeightsTest:

@@ -35,6 +35,12 @@ def make_stack(**options):
     return Encoder(num_layers=2, **options)
 
 
+# A stack also shows a fault of its layers, so a layer alone is slow.
+MAKERS = pytest.mark.parametrize(
+    "make", [make_stack, pytest.param(make_layer, marks=pytest.mark.slow)]
+)
+
+
 class EncoderFormulaTest:
     @pytest.mark.parametrize("norm", NORMS)
     @pytest.mark.parametrize(
@@ -54,7 +60,7 @@ class EncoderFormulaTest:
         np.testing.assert_allclose(output, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("make", [make_layer, make_stack])
+@MAKERS
 class EncoderTest:
     def test_config_round_trip(self, make):
         layer = make(
@@ -68,7 +74,9 @@ class EncoderTest:
         )
         check_config_round_trip(layer, X, REAL)
 
-    @pytest.mark.parametrize("norm", NORMS)
+    @pytest.mark.parametrize(
+        "norm", [pytest.param("post", marks=pytest.mark.slow), "pre"]
+    )
     def test_in_a_functional_model(self, make, norm, tmp_path):
         layer = make(norm=norm)
         check_functional_model(layer, tmp_path, X, padding_mask=REAL)
@@ -85,6 +93,40 @@ class EncoderTest:
         np.testing.assert_array_equal(before[REAL], after[REAL])
         assert not np.array_equal(to_numpy(layer(X)), to_numpy(layer(changed)))
 
+    def test_no_mask_means_that_all_are_real(self, make):
+        layer = make()
+        np.testing.assert_array_equal(
+            to_numpy(layer(X)), to_numpy(layer(X, np.ones_like(REAL)))
+        )
+
+    @pytest.mark.parametrize("precision", ["float32", *PRECISIONS])
+    def test_a_row_of_nothing_but_padding_stays_finite(self, make, precision):
+        output = make(dtype=precision)(X, np.zeros_like(REAL))
+        assert np.all(np.isfinite(to_numpy(output)))
+
+    def test_dropout_changes_training_only(self, make):
+        layer = make(dropout=0.5)
+        still = to_numpy(layer(X))
+        np.testing.assert_array_equal(to_numpy(layer(X, training=False)), still)
+        assert np.abs(to_numpy(layer(X, training=True)) - still).max() > 1e-3
+
+    @pytest.mark.parametrize(
+        "option", ["dropout", "attention_dropout", "activation_dropout"]
+    )
+    def test_each_dropout_can_be_the_only_one(self, make, option):
+        layer = make(**{"dropout": 0.0, option: 0.5})
+        still = to_numpy(layer(X))
+        assert np.abs(to_numpy(layer(X, training=True)) - still).max() > 1e-3
+
+    def test_without_dropout_training_changes_only_rounding(self, make):
+        layer = make(dropout=0.0)
+        np.testing.assert_allclose(
+            to_numpy(layer(X, training=True)), to_numpy(layer(X)), atol=1e-5
+        )
+
+
+@pytest.mark.parametrize("make", [make_layer, make_stack])
+class EncoderGradientTest:
     def test_pure_dtypes_learn_what_float32_learns(self, make):
         dtypes = ("float32", "bfloat16", "float16", "float64")
         losses, outputs = [], []
@@ -120,37 +162,6 @@ class EncoderTest:
         slopes = gradient(sum_of_real, X)
         assert np.all(slopes[~REAL] == 0.0)
         assert np.all(np.abs(slopes[REAL]).max(-1) > 0.0)
-
-    def test_no_mask_means_that_all_are_real(self, make):
-        layer = make()
-        np.testing.assert_array_equal(
-            to_numpy(layer(X)), to_numpy(layer(X, np.ones_like(REAL)))
-        )
-
-    @pytest.mark.parametrize("precision", ["float32", *PRECISIONS])
-    def test_a_row_of_nothing_but_padding_stays_finite(self, make, precision):
-        output = make(dtype=precision)(X, np.zeros_like(REAL))
-        assert np.all(np.isfinite(to_numpy(output)))
-
-    def test_dropout_changes_training_only(self, make):
-        layer = make(dropout=0.5)
-        still = to_numpy(layer(X))
-        np.testing.assert_array_equal(to_numpy(layer(X, training=False)), still)
-        assert np.abs(to_numpy(layer(X, training=True)) - still).max() > 1e-3
-
-    @pytest.mark.parametrize(
-        "option", ["dropout", "attention_dropout", "activation_dropout"]
-    )
-    def test_each_dropout_can_be_the_only_one(self, make, option):
-        layer = make(**{"dropout": 0.0, option: 0.5})
-        still = to_numpy(layer(X))
-        assert np.abs(to_numpy(layer(X, training=True)) - still).max() > 1e-3
-
-    def test_without_dropout_training_changes_only_rounding(self, make):
-        layer = make(dropout=0.0)
-        np.testing.assert_allclose(
-            to_numpy(layer(X, training=True)), to_numpy(layer(X)), atol=1e-5
-        )
 
 
 class EncoderWeightsTest:
@@ -190,7 +201,7 @@ class EncoderWeightsTest:
             assert np.all((used > 0) == (distances <= 1))
 
 
-@pytest.mark.parametrize("make", [make_layer, make_stack])
+@MAKERS
 class EncoderMaskTest:
     @pytest.mark.parametrize("precision", ["float32", *PRECISIONS])
     def test_causal_layers_do_not_see_the_future(self, make, precision):

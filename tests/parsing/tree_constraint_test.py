@@ -128,7 +128,7 @@ class SearchTest:
     @pytest.mark.parametrize(
         "vocabulary,num_words,limit,alpha",
         [
-            (ONE_LEAF, 1, 9, 0.6),
+            pytest.param(ONE_LEAF, 1, 9, 0.6, marks=pytest.mark.slow),
             (ONE_LEAF, 3, 10, 0.0),
             (TWO_LEAVES, 4, 9, 0.3),
         ],

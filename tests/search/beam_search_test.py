@@ -14,6 +14,7 @@ from keras_transformer.search.beam_search import beam_search
 from keras_transformer.token_ids import END_ID as END
 
 TENSORFLOW = keras.backend.backend() == "tensorflow"
+SEEDS = [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))]
 
 
 def cycling_sampler(logits, position, rows):
@@ -128,7 +129,7 @@ class BeamSearchTest:
             assert alone[0] == together[sentence]
             np.testing.assert_array_equal(score[0], scores[sentence])
 
-    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("seed", SEEDS)
     def test_stopping_early_never_loses_a_better_hypothesis(self, seed):
         language = TreeLanguage(3, 6, seed=seed, end=3.0)
         for number in (1, 2, 5):
@@ -256,7 +257,7 @@ class BeamSearchTest:
             )
 
     @pytest.mark.parametrize("sampler", [None, "first"])
-    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("seed", SEEDS)
     @pytest.mark.skipif(not TENSORFLOW, reason="loops of fixed shapes")
     def test_shrinking_changes_no_result(self, seed, sampler):
         language = TreeLanguage(4, 7, num_sentences=9, seed=seed, end=1.0)

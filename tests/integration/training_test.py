@@ -170,10 +170,12 @@ class TrainerTest:
     def test_infinite_gradient_reaches_no_checkpoint(self, make_run):
         run = make_run(**TINY)
         trainer, _ = train(run, 0, save_checkpoints_secs=0.0)
-        # A float32 holds the logits of such weights, but not their squares.
-        weights = trainer.backend.model.embedding.embeddings
-        weights.assign(3e18 * weights)
-        expected = "gradient_norm=nan at step 1,.*batch 0. Run the command"
+        # A float32 holds the logits of such vectors, and gradients of their
+        # size, but not the sum of the squares of these gradients.
+        *_, scale, _ = trainer.backend.model.trainable_variables
+        assert scale.path.endswith("feed_forward_residual/norm/gamma")
+        scale.assign(1e20 * scale)
+        expected = "gradient_norm=inf at step 1,.*batch 0. Run the command"
         with pytest.raises(ValueError, match=expected):
             trainer.train(10)
         assert run.checkpoints.steps == []

@@ -123,7 +123,7 @@ class _Responder(grpc.GenericRpcHandler):
         return b"\x08\x01"  # SERVING
 
     def _predict(self, content, context):
-        with self._parsing:
+        with self._service.monitor.take_turn(self._parsing):
             spec, version, model, names, arrays, options = self._read(content)
         name = spec.signature_name
         call = self._service.submit(model, name, arrays, options)
@@ -173,7 +173,7 @@ class _Responder(grpc.GenericRpcHandler):
         return copy, version, model, names, arrays, options
 
     def _get_metadata(self, content, context):
-        with self._parsing:
+        with self._service.monitor.take_turn(self._parsing):
             request = _parse(messages.GetModelMetadataRequest, content)
         # TF Serving knows no other field either.
         fields = list(request.metadata_field)
@@ -192,7 +192,7 @@ class _Responder(grpc.GenericRpcHandler):
         return response
 
     def _get_status(self, content, context):
-        with self._parsing:
+        with self._service.monitor.take_turn(self._parsing):
             request = _parse(messages.GetModelStatusRequest, content)
         return self._service.get_status(
             *_get_requested_model(request.model_spec)

@@ -13,6 +13,7 @@ import time
 from keras_transformer.errors import require_package
 from keras_transformer.serving.asgi import Response
 from keras_transformer.serving.errors import InvalidRequest
+from keras_transformer.serving.errors import RequestError
 
 MAX_WAITING_LINES = 10_000  # further ones are lost
 SECONDS_TO_END = 2  # for the lines that wait when the server stops
@@ -43,17 +44,17 @@ class Request:
 
     def __post_init__(self):
         self._calls = []
-        self._is_over = False
+        self.is_over = False
 
     def add(self, call):
         """Lets the `Call` of a batcher end with the request."""
         self._calls.append(call)
-        if self._is_over:
+        if self.is_over:
             call.cancel()
 
     def end(self):
         """Drops what still waits, since there is no client any more."""
-        self._is_over = True
+        self.is_over = True
         for call in list(self._calls):
             call.cancel()
 
@@ -136,6 +137,14 @@ class Monitor:
         begin = time.monotonic()
         yield
         self.observe(stage, time.monotonic() - begin)
+
+    @contextlib.contextmanager
+    def take_turn(self, semaphore):
+        """Waits for a semaphore, unless the client leaves meanwhile."""
+        with semaphore:
+            if (request := _request.get()) and request.is_over:
+                raise RequestError("CANCELLED", "The client has left.")
+            yield
 
     def watch_queue(self, count_waiting):
         """Lets a function tell how many sentences wait."""

@@ -73,6 +73,7 @@ class RestApp:
         self._threads = concurrent.futures.ThreadPoolExecutor(
             limits.MAX_CONNECTIONS, "rest"
         )
+        self._running = set()  # those of clients that have left, too
         self._parsing = threading.Semaphore(limits.MAX_PARSED_AT_ONCE)
 
     async def __call__(self, scope, receive, send):
@@ -119,11 +120,19 @@ class RestApp:
         status, body, error = 200, b"", None
         try:
             body = await asgi.read_body(scope, receive)
+            if len(self._running) == limits.MAX_CONNECTIONS:
+                raise RequestError(
+                    "UNAVAILABLE",
+                    "The server is busy with requests whose clients have left. "
+                    "Try again later.",
+                )
             run = contextvars.copy_context().run  # with the current request
             loop = asyncio.get_running_loop()
             work = loop.run_in_executor(
                 self._threads, run, self._respond, endpoint, scope, body
             )
+            self._running.add(work)
+            work.add_done_callback(self._running.discard)
             content = await asgi.wait_for(work, receive)
         except ConnectionAbortedError:
             return  # there is no client left to answer
@@ -191,7 +200,9 @@ class RestApp:
     def _limit_parsing(self, body):
         """Returns a context in which few large bodies are read at a time."""
         is_large = len(body) > limits.MAX_SMALL_BYTES
-        return self._parsing if is_large else contextlib.nullcontext()
+        if not is_large:
+            return contextlib.nullcontext()
+        return self._monitor.take_turn(self._parsing)
 
     def _check_ready(self):
         try:

@@ -122,8 +122,8 @@ class TextTranslator:
                 f"languages. Received: {' to '.join(languages)}, by "
                 f"{len(steps)} models. Leave them out."
             )
-        measure = self._service.monitor.measure
-        with self._dividing, measure("read"):
+        monitor = self._service.monitor
+        with monitor.take_turn(self._dividing), monitor.measure("read"):
             documents = [divide(text, format, languages[0]) for text in texts]
             sentences = [one for each in documents for one in each.sentences]
         answers = [Answer([sentence]) for sentence in sentences]
@@ -133,7 +133,7 @@ class TextTranslator:
                 half._replace(**_combine([answer, half]))
                 for answer, half in zip(answers, halves)
             ]
-        with self._dividing, measure("write"):
+        with monitor.take_turn(self._dividing), monitor.measure("write"):
             if memory := self.memories.get((languages[0], languages[-1])):
                 for place, sentence in enumerate(sentences):
                     best, *_ = found = answers[place].texts

@@ -1,7 +1,6 @@
 """The fields of a request, in a form or in JSON, and what they ask for."""
 
 import email.message
-import json
 import re
 import typing
 import urllib.parse
@@ -65,35 +64,30 @@ def read_fields(content_type, body):
 
 def _read_parts(content_type, body):
     """Returns the fields of a form with files."""
-    # The type is a header of the message that the form is.
-    header = f"Content-Type: {content_type}\r\n\r\n".encode("latin-1")
-    form = email.message_from_bytes(header + body)
-    parts = form.get_payload()
-    if not form.is_multipart() or len(parts) > MAX_FIELDS:
-        raise ValueError(f"a form needs up to {MAX_FIELDS} parts")
-    fields = {}
+    form = email.message.Message()
+    form["content-type"] = content_type
+    mark = f"\r\n--{form.get_boundary()}".encode("latin-1")
+    # Not by `email`, which builds all parts before they can be counted.
+    _, *parts, end = (b"\r\n" + body).split(mark, MAX_FIELDS + 1)
+    if not parts or not end.startswith(b"--"):
+        raise ValueError(f"a form needs up to {MAX_FIELDS} parts and an end")
+    fields: dict[str, list] = {}
     for part in parts:
-        header = _read_disposition(part)
+        lines, _, content = part.partition(b"\r\n\r\n")
+        # `email` takes quadratic time.
+        if len(lines) > MAX_HEADER_CHARACTERS:
+            raise ValueError("the header of a part is too long")
+        header = email.message_from_string(lines.decode().lstrip())
         name = header.get_param("name", header="content-disposition")
-        content = part.get_payload(decode=True) or b""
+        if not isinstance(name, str):
+            raise ValueError("a part has no name")
+        header.set_payload(content.decode("ascii", "surrogateescape"))
+        content = header.get_payload(decode=True)  # it may be in base 64
         path = header.get_filename()
         fields.setdefault(name, []).append(
             content.decode() if path is None else File(path, content)
         )
     return _join_repeated(fields)
-
-
-def _read_disposition(part):
-    """Returns a message with the header that names a part, in UTF-8."""
-    header = email.message.Message()
-    for name, value in part.raw_items():
-        if name.lower() == "content-disposition":
-            # `email` takes quadratic time.
-            if len(value) > MAX_HEADER_CHARACTERS:
-                raise ValueError("the header of a part is too long")
-            value = value.encode("ascii", "surrogateescape").decode()
-            header["content-disposition"] = value
-    return header
 
 
 def _join_repeated(fields):
@@ -134,7 +128,7 @@ def _read_glossary(value):
     maximum = limits.MAX_GLOSSARY_CHARACTERS
     try:
         is_text = isinstance(value, str) and value
-        terms = json.loads(value) if is_text else value or {}
+        terms = read_object(value.encode()) if is_text else value or {}
         words = [one for pair in terms.items() for one in pair]
         words = [one for one in words if one is not None]
         text = "".join(words)

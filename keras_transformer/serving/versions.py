@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import threading
+import time
 import typing
 
 from keras_transformer.errors import UserError
@@ -12,6 +13,7 @@ from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 
 POLL_SECONDS = 1.0
+RETRY_SECONDS = 60.0  # before a model that could not be loaded is tried again
 _WRITE_ONE = "Write one with kt-exporter."
 _log = logging.getLogger(__name__)
 
@@ -201,12 +203,15 @@ class LazyVersions:
         self._memory = memory
         self._size = 0
         self._versions = None  # `Versions`, once the model is loaded
+        self._retry_at = 0.0  # before this, it is not loaded again
         self._lock = threading.Lock()
 
     def get(self, number=None):
         """Returns a version as `Versions.get` does, after it is loaded."""
         with self._lock:
             if self._versions is None:
+                if time.monotonic() < self._retry_at:
+                    raise _make_loading_error()
                 stamps = read_file_stamps(self.directory)
                 self._size = sum(size for _, _, size, _ in stamps)
                 self._memory.note_use(self, self._size)
@@ -244,13 +249,19 @@ class LazyVersions:
             versions.start()
         except UserError as error:
             self._memory.forget(self)
+            # Each attempt takes the room of others.
+            self._retry_at = time.monotonic() + RETRY_SECONDS
             _log.warning("%s", error)
-            raise RequestError(
-                "UNAVAILABLE",
-                "The model cannot be loaded. The log of the server says why.",
-            ) from error
+            raise _make_loading_error() from error
         versions.watch()
         return versions
+
+
+def _make_loading_error():
+    return RequestError(
+        "UNAVAILABLE",
+        "The model cannot be loaded. The log of the server says why.",
+    )
 
 
 def find_versions(directory):

@@ -1,6 +1,7 @@
 """A server of several models, each for a pair of languages."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -12,8 +13,11 @@ from tool_client import translate
 from keras_transformer.bin import serve
 from keras_transformer.decoding.served_model import open_model
 from keras_transformer.serving.errors import InvalidRequest
+from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.server import Server
 from keras_transformer.serving.text_translator import Pairs
+from keras_transformer.serving.versions import LazyVersions
+from keras_transformer.serving.versions import Memory
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +154,28 @@ class SeveralModelsTest:
         assert status == 503
         assert "The model cannot be loaded" in response["error"]
         assert best == "Te amo."
+
+    def test_a_model_that_breaks_takes_no_room_for_a_while(self, tmp_path):
+        memory, loaded = Memory(max_bytes=1), []
+
+        def load(path):
+            loaded.append(os.path.relpath(path, tmp_path))
+            if "broken" in path:
+                raise ValueError
+            return path
+
+        models = []
+        for name in ("good", "broken"):
+            (tmp_path / name / "1").mkdir(parents=True)
+            (tmp_path / name / "1" / "saved_model.pb").write_text("{}")
+            models.append(LazyVersions(str(tmp_path / name), load, memory))
+        good, broken = models
+        for _ in range(3):
+            good.get()
+            with pytest.raises(RequestError, match="cannot be loaded"):
+                broken.get()
+        good.stop()
+        assert loaded == ["good/1", "broken/1", "good/1"]
 
 
 class RoutesTest:

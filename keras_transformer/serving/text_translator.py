@@ -15,6 +15,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.memory.fitting import recall
 from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
+from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.forms import Options
 
 # Chinese of these places is written in other characters than that of zh.
@@ -38,9 +39,7 @@ class Pairs:
         self.sources = list(dict.fromkeys(source for source, _ in routes))
         self.targets = {
             source: [
-                target
-                for target in self.languages
-                if target != source and self.find(source, target)
+                target for target in self.languages if self.find(source, target)
             ]
             for source in self.languages
         }
@@ -135,14 +134,8 @@ class TextTranslator:
             ]
         with monitor.take_turn(self._dividing), monitor.measure("write"):
             if memory := self.memories.get((languages[0], languages[-1])):
-                for place, sentence in enumerate(sentences):
-                    best, *_ = found = answers[place].texts
-                    if one := recall(memory, sentence, best):
-                        others = [each for each in found if each != one.target]
-                        # A correction has no quality, warnings or alignments.
-                        answers[place] = Answer(
-                            [one.target, *others][: len(found)]
-                        )
+                pairs = zip(sentences, answers)
+                answers = [_correct(memory, *pair) for pair in pairs]
             left = iter(answers)
             return [_join(document, left, number) for document in documents]
 
@@ -204,6 +197,19 @@ def divide(text, format, language):
         return Document(text, format, language)
     except UserError as error:
         raise InvalidRequest(str(error)) from error
+
+
+def _correct(memory, sentence, answer):
+    """Returns an answer that begins with the correction of its sentence."""
+    try:
+        recalled = recall(memory, sentence, answer.texts[0])
+    except UserError as error:  # such as a file that another program locks
+        raise RequestError("UNAVAILABLE", str(error)) from error
+    if not recalled:
+        return answer
+    others = [each for each in answer.texts if each != recalled.target]
+    # A correction has no quality, warnings or alignments.
+    return Answer([recalled.target, *others][: len(answer.texts)])
 
 
 def _join(document, answers, number):

@@ -10,10 +10,12 @@ from tool_client import translate
 
 from keras_transformer.decoding.served_model import open_model
 from keras_transformer.memory.store import TranslationMemory
+from keras_transformer.serving import text_translator
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.keys import Keys
 from keras_transformer.serving.libretranslate import LibreTranslate
 from keras_transformer.serving.server import Server
+from keras_transformer.serving.text_translator import Answer
 from keras_transformer.serving.text_translator import Pairs
 from keras_transformer.serving.text_translator import TextTranslator
 
@@ -100,6 +102,13 @@ class CorrectionsTest:
         memory._connection.execute("PRAGMA max_page_count = 1")
         with pytest.raises(RequestError, match="disk is full") as caught:
             read_correction({PAIR: memory}, True, "Uno" * 10_000)
+        assert caught.value.http_status == 503
+
+    def test_a_memory_that_breaks_is_no_bug_of_the_server(self, tmp_path):
+        memory = TranslationMemory(tmp_path / "memory")
+        memory.close()
+        with pytest.raises(RequestError, match="cannot be used") as caught:
+            text_translator._correct(memory, "One.", Answer(["Uno."]))
         assert caught.value.http_status == 503
 
     def test_a_wrong_key_is_refused(self, corrected):

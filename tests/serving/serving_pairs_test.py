@@ -193,6 +193,11 @@ class RoutesTest:
 
 
 class PairsTest:
+    def test_a_model_may_write_the_language_that_it_reads(self):
+        pairs = Pairs({("en", "en"): "simplify", ("en", "de"): "en-de"})
+        assert pairs.targets == {"en": ["en", "de"], "de": []}
+        assert pairs.find("de", "de") is None
+
     @pytest.mark.parametrize(
         "code, found",
         [

@@ -16,12 +16,13 @@ export function open(context) {
   const samples = make("div", {class: "grid"});
   context.root.append(legend, charts, make("h2", {}, "Samples"), samples);
   let timer = null;
+  let isOpen = true;
   let shown = "";
 
   async function update() {
     clearTimeout(timer);
     const results = await context.work(ask("training"));
-    timer = setTimeout(update, PAUSE);
+    if (isOpen) timer = setTimeout(update, PAUSE);
     // The page stays as it is, selections included, until something is new.
     if (!results || JSON.stringify(results) === shown) return;
     shown = JSON.stringify(results);
@@ -47,7 +48,12 @@ export function open(context) {
     }));
   }
 
-  return {update, close: () => clearTimeout(timer)};
+  function close() {
+    isOpen = false;  // an answer may still be on its way
+    clearTimeout(timer);
+  }
+
+  return {update, close};
 }
 
 // The losses share a chart, and every other figure has one of its own.

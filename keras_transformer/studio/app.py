@@ -158,7 +158,7 @@ class StudioApp:
         if is_read and path == "/":
             folder, name = "page", "index.html"
         if is_read and folder == "page" and name in self._files:
-            kind = mimetypes.guess_type(name)[0]
+            kind = mimetypes.MimeTypes().guess_type(name)[0]
             return self._files[name].read_bytes(), kind, PAGE_POLICY
         if is_read and folder == "frame":
             place = name.partition("/")[::2]

@@ -90,7 +90,7 @@ class Studio:
 
     def get_memory(self, run):
         """Returns the memory of a run's languages, or None."""
-        sides = [list_language_codes(self.runs[one]) for one in (0, run)]
+        sides = [list_language_codes(self.get_run(n)) for n in (0, run)]
         fits = sides[0] == sides[1] and not self.parses[run]
         return self._memory if fits else None
 

@@ -98,7 +98,6 @@ def translate(
 
 def correct(studio, text: str, translation: str, run: int = 0):
     """Keeps the correction of a sentence, which the next translation uses."""
-    studio.get_run(run)
     memory = studio.get_memory(run)
     if memory is None:
         raise UserError(

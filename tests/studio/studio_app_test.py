@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import http.client
 import json
+import mimetypes
 import re
 import socket
 import threading
@@ -84,6 +85,13 @@ class PageTest:
             for word in ("innerHTML", "insertAdjacentHTML", "document.write"):
                 assert word not in text
 
+    def test_the_types_of_this_machine_do_not_matter(self, ask, monkeypatch):
+        # A browser would run no script of the type that Windows may state.
+        mimetypes.init()
+        monkeypatch.setitem(mimetypes.types_map, ".js", "text/plain")
+        headers = ask("GET", "/page/studio.js", headers={})[1]
+        assert "javascript" in headers["Content-Type"]
+
     @pytest.mark.parametrize(
         "path",
         [
@@ -158,6 +166,14 @@ class RequestTest:
         status, message = error_of(ask("POST", "/api/translate", body))
         assert status == 400
         assert words in message
+
+    @pytest.mark.parametrize("run", [-1, 2])
+    @pytest.mark.parametrize("name", ["correct", "origins"])
+    def test_an_unknown_run_is_refused(self, ask, name, run):
+        body = {"text": "a", "translation": "b", "run": run}
+        status, message = error_of(ask("POST", f"/api/{name}", body))
+        assert status == 400
+        assert "`run` must be a number" in message
 
     @pytest.mark.parametrize(
         "alpha", ["NaN", "Infinity", "-1", "99", "9" * 400], ids=len

@@ -111,7 +111,7 @@ export function open(context) {
         context.say(`${model.name}: ${decoded[side]} of ${total} sentences`);
         const results = await context.work(ask("decode",
           {name, of: models[first].run, run: model.run, step: model.step}));
-        if (!results) break;
+        if (!results) return offerTexts();  // it was stopped
         decoded[side] = results.decoded;
       }
     }

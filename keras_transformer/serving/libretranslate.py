@@ -5,6 +5,7 @@ https://docs.libretranslate.com states the protocol.
 """
 
 import collections
+import functools
 import importlib.util
 import itertools
 import os
@@ -45,26 +46,20 @@ class LibreTranslate:
         self._memories = translator.memories
         self._needs_key = needs_key
         self._files = TranslatedFiles()
-        posted = {
-            "/translate": self._translate,
-            "/translate_file": self._translate_file,
-            "/detect": self._detect,
-            "/correct": self._correct,
-            "/suggest": self._correct,  # LibreTranslate's name
-        }
-        pages = {
-            "/languages": self._list_languages,
-            "/frontend/settings": self._describe_settings,
-            DOWNLOAD: self._files.find,  # nobody can guess the rest of the path
-        }
-        face = "libretranslate"
+        post = functools.partial(Endpoint, "libretranslate", "POST")
+        # They tell nothing about texts and clients.
+        get = functools.partial(
+            Endpoint, "libretranslate", "GET", needs_key=False
+        )
         self.endpoints = {
-            **{path: Endpoint(face, "POST", posted[path]) for path in posted},
-            # They tell nothing about texts and clients.
-            **{
-                path: Endpoint(face, "GET", pages[path], False)
-                for path in pages
-            },
+            "/translate": post(self._translate),
+            "/translate_file": post(self._translate_file),
+            "/detect": post(self._detect),
+            "/correct": post(self._correct),
+            "/suggest": post(self._correct),  # LibreTranslate's name
+            "/languages": get(self._list_languages),
+            "/frontend/settings": get(self._describe_settings),
+            DOWNLOAD: get(self._files.find),  # nobody can guess the rest of it
         }
 
     def _list_languages(self):

@@ -69,11 +69,10 @@ class Monitor:
     def __init__(self, metrics=False, access_log=None):
         self._metrics = {}
         if metrics:
-            package = "prometheus-client"
             require_package(
                 "prometheus_client",
-                f"`metrics` needs {package}, which",
-                package,
+                "`metrics` needs prometheus-client, which",
+                "prometheus-client",
             )
             import prometheus_client
 
@@ -88,7 +87,7 @@ class Monitor:
 
     @contextlib.contextmanager
     def follow(self, *facts):
-        """Yields the `Request` of these facts, and reports it at its end."""
+        """Yields the `Request` of these facts; ends and reports it."""
         request = Request(*facts)
         token = _request.set(request)
         begin = time.monotonic()
@@ -96,6 +95,7 @@ class Monitor:
             yield request
         finally:
             _request.reset(token)
+            request.end()
             seconds = time.monotonic() - begin
             self.count("requests", 1, request.face, request.status)
             self.observe("whole", seconds)

@@ -23,7 +23,6 @@ from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.json_tensors import dump
 from keras_transformer.serving.libretranslate import DOWNLOAD
 from keras_transformer.serving.libretranslate import LibreTranslate
-from keras_transformer.serving.openai import OpenAI
 from keras_transformer.serving.service import list_outputs
 from keras_transformer.serving.text_translator import Pairs
 from keras_transformer.serving.text_translator import TextTranslator
@@ -68,7 +67,7 @@ class RestApp:
         if routes:
             translator = TextTranslator(service, Pairs(routes), memories)
             self._endpoints |= LibreTranslate(translator, bool(keys)).endpoints
-            self._endpoints |= OpenAI(translator).endpoints
+            self._endpoints |= openai.OpenAI(translator).endpoints
         # Each request has a thread, which also waits for the model.
         self._threads = concurrent.futures.ThreadPoolExecutor(
             limits.MAX_CONNECTIONS, "rest"
@@ -84,10 +83,7 @@ class RestApp:
         client = scope["client"] and scope["client"][0]
         facts = endpoint.face, scope["method"], shown_path, client
         with self._monitor.follow(*facts) as request:
-            try:
-                await self._answer(request, endpoint, scope, receive, send)
-            finally:
-                request.end()
+            await self._answer(request, endpoint, scope, receive, send)
 
     def _find_endpoint(self, path):
         """Returns the endpoint of a path, and the path for the log."""
@@ -110,9 +106,8 @@ class RestApp:
         if match["metadata"]:
             function = self._get_metadata
         elif match["method"]:
-            function, method = self._predict, "POST"
-            if match["method"].lower() != "predict":
-                function = functools.partial(_refuse_method, match["method"])
+            method = "POST"
+            function = functools.partial(self._predict, match["method"])
         function = functools.partial(function, requested_model)
         return asgi.Endpoint("tf_serving", method, function), path
 
@@ -212,8 +207,13 @@ class RestApp:
             raise
         return {"status": "ok"}
 
-    def _predict(self, requested_model, body):
+    def _predict(self, method, requested_model, body):
         """Returns the response to a request of TF Serving."""
+        if method.lower() != "predict":
+            raise RequestError(
+                "UNIMPLEMENTED",
+                f"Only :predict is supported. Received: :{method}",
+            )
         _, model = self._service.find(*requested_model)
         with self._limit_parsing(body), self._monitor.measure("read"):
             max_values = self._service.get_max_values(model)
@@ -247,12 +247,6 @@ class RestApp:
         metadata = {"signature_def": _to_dict(signatures)}
         response = {"model_spec": spec, "metadata": metadata}
         return json.dumps(response, indent=1).encode()
-
-
-def _refuse_method(name, requested_model, body):
-    raise RequestError(
-        "UNIMPLEMENTED", f"Only :predict is supported. Received: :{name}"
-    )
 
 
 def _make_method_error(endpoint, scope):

@@ -8,7 +8,6 @@ from keras_transformer.serving.errors import format_address
 from keras_transformer.serving.http_server import HttpServer
 from keras_transformer.serving.http_server import load_tls
 from keras_transformer.serving.loaded_model import LoadedModel
-from keras_transformer.serving.monitor import Monitor
 from keras_transformer.serving.rest import RestApp
 from keras_transformer.serving.service import Service
 from keras_transformer.serving.versions import LazyVersions
@@ -62,7 +61,6 @@ class Server:
         self._open_model = open_model
         seconds = batch_timeout_micros / 1e6
         self._batcher = Batcher(max_batch_size, seconds, NUM_BATCH_THREADS)
-        self._monitor = monitor or Monitor()
         if models:
             memory = Memory(max_bytes)
             by_directory = {
@@ -73,7 +71,7 @@ class Server:
         else:
             served = {model_name: Versions(export_dir, self._load)}
         self._versions = list(dict.fromkeys(served.values()))
-        self.service = Service(served, self._batcher, self._monitor)
+        self.service = Service(served, self._batcher, monitor)
         self._rest = self._grpc = None
         # Ports are taken before the model is loaded, which may take minutes.
         if rest_api_port is not None:
@@ -125,7 +123,7 @@ class Server:
         self._batcher.close()
         for versions in self._versions:
             versions.stop()
-        self._monitor.close()
+        self.service.monitor.close()
 
     def list_addresses(self):
         """Returns the addresses of the server as text for people."""

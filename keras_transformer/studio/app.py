@@ -14,17 +14,11 @@ import mimetypes
 import re
 
 from keras_transformer.errors import UserError
+from keras_transformer.serving import asgi
+from keras_transformer.serving import json_reader
 from keras_transformer.serving import limits
-from keras_transformer.serving.asgi import format_error
-from keras_transformer.serving.asgi import get_header
-from keras_transformer.serving.asgi import read_body
-from keras_transformer.serving.asgi import send_response
-from keras_transformer.serving.asgi import wait_for
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
-from keras_transformer.serving.json_reader import encode
-from keras_transformer.serving.json_reader import quote
-from keras_transformer.serving.json_reader import read_object
 from keras_transformer.studio import attention_view
 from keras_transformer.studio import comparison_view
 from keras_transformer.studio import explanation_view
@@ -115,7 +109,7 @@ class StudioApp:
         status, headers = 200, {**HEADERS, "content-type": "application/json"}
         try:
             self._check_host(scope)
-            body = await read_body(scope, receive, MAX_BODY_BYTES)
+            body = await asgi.read_body(scope, receive, MAX_BODY_BYTES)
             content, kind, policy = await self._respond(scope, body, receive)
             headers["content-type"] = kind
             if policy:
@@ -123,19 +117,19 @@ class StudioApp:
         except ConnectionAbortedError:
             return  # there is no client left to answer
         except asyncio.CancelledError:
-            status, content = 503, format_error("The server is stopping.")
+            status, content = 503, asgi.format_error("The server is stopping.")
         except RequestError as error:
-            status, content = error.http_status, format_error(error)
+            status, content = error.http_status, asgi.format_error(error)
             if status == 413:  # reading the rest takes time, as in kt-serve
                 await asyncio.sleep(limits.REFUSAL_SECONDS)
         except (UserError, OSError) as error:
-            status, content = 400, format_error(error)
+            status, content = 400, asgi.format_error(error)
         except Exception as error:
-            status, content = 500, format_error(f"Internal: {error!r}")
-        await send_response(send, status, content, headers)
+            status, content = 500, asgi.format_error(f"Internal: {error!r}")
+        await asgi.send_response(send, status, content, headers)
 
     def _check_host(self, scope):
-        host = get_header(scope, "host")
+        host = asgi.get_header(scope, "host")
         name = re.sub(":[0-9]*$", "", host)
         if self._is_local and name.strip("[]") not in LOOPBACK:
             raise RequestError(
@@ -150,7 +144,7 @@ class StudioApp:
         folder, _, name = path[1:].partition("/")
         if method == "POST" and folder == "api":
             # Other pages cannot send this type without asking first.
-            kind = get_header(scope, "content-type").partition(";")[0]
+            kind = asgi.get_header(scope, "content-type").partition(";")[0]
             if kind != "application/json":
                 raise InvalidRequest("The body must be application/json.")
             return await self._call(name, body, receive), "application/json", ""
@@ -211,7 +205,7 @@ class StudioApp:
         work = loop.run_in_executor(executor, function, *arguments)
         self._num_waiting[thread] += 1
         try:
-            return await wait_for(work, receive)
+            return await asgi.wait_for(work, receive)
         finally:
             work.cancel()  # drops work that has not begun
             self._num_waiting[thread] -= 1
@@ -228,7 +222,7 @@ def list_files():
 
 def read_values(function, body):
     """Returns the arguments in a body; all others are errors."""
-    values = read_object(body or b"{}")
+    values = json_reader.read_object(body or b"{}")
     parameters = dict(inspect.signature(function).parameters)
     del parameters["studio"]
     for name, value in values.items():
@@ -239,10 +233,10 @@ def read_values(function, body):
         if type(value) not in ((int, float) if kind is float else (kind,)):
             raise InvalidRequest(
                 f"`{name}` must be of type {kind.__name__}. Received: "
-                f"{quote(value)}."
+                f"{json_reader.quote(value)}."
             )
         if kind is str:
-            encode(value)
+            json_reader.encode(value)
     for name, parameter in parameters.items():
         if parameter.default is parameter.empty and name not in values:
             raise InvalidRequest(f"`{name}` is missing.")

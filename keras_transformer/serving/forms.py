@@ -68,11 +68,11 @@ def _read_parts(content_type, body):
     form["content-type"] = content_type
     mark = f"\r\n--{form.get_boundary()}".encode("latin-1")
     # Not by `email`, which builds all parts before they can be counted.
-    _, *parts, end = (b"\r\n" + body).split(mark, MAX_FIELDS + 1)
-    if not parts or not end.startswith(b"--"):
+    parts = (b"\r\n" + body).split(mark, MAX_FIELDS + 1)
+    if len(parts) < 2 or not parts[-1].startswith(b"--"):
         raise ValueError(f"a form needs up to {MAX_FIELDS} parts and an end")
     fields: dict[str, list] = {}
-    for part in parts:
+    for part in parts[1:-1]:
         lines, _, content = part.partition(b"\r\n\r\n")
         # `email` takes quadratic time.
         if len(lines) > MAX_HEADER_CHARACTERS:

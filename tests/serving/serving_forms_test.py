@@ -43,6 +43,11 @@ class PartsTest:
             with pytest.raises(InvalidRequest, match="parts and an end"):
                 read_parts(f"{DISPOSITION}\r\n\r\na", end=end)
 
+    @pytest.mark.parametrize("kind", [KIND, KIND[:-1], KIND[:-11]])
+    def test_other_bytes_are_no_form(self, kind):
+        with pytest.raises(InvalidRequest, match="parts and an end"):
+            read_fields(kind, b"a")
+
     @pytest.mark.parametrize("part", ["\r\na", "Content-Type: a\r\n\r\na", ""])
     def test_a_part_without_a_name_is_refused(self, part):
         with pytest.raises(InvalidRequest, match="a part has no name"):

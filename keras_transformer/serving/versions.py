@@ -122,8 +122,7 @@ class Versions:
         # The newest first, because it is the default of all requests.
         for number in sorted(paths, reverse=True):
             status = self._statuses.get(number, Status("START"))
-            is_loaded = status.model is not None
-            if is_loaded or status.stamps == read_file_stamps(paths[number]):
+            if status.model or status.stamps == read_file_stamps(paths[number]):
                 continue
             self._load_version(number, paths[number])
             if self._statuses[number].model:

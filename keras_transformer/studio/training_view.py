@@ -11,6 +11,7 @@ from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import read_rows
 
 MAX_POINTS = 500  # of a curve; a screen has no more columns
+_SHOWN = re.compile("train_loss|learning_rate|dev_.*")  # columns
 _SAMPLES = re.compile(r"step-([0-9]{1,18})\.txt")
 
 
@@ -71,9 +72,8 @@ def _read_curves(rows):
     curves: dict[str, list] = {}
     for row in rows:
         for name, value in row.items():
-            is_shown = name in ("train_loss", "learning_rate")
-            is_shown = is_shown or name.startswith("dev_")
-            if is_shown and value and math.isfinite(float(value)):
+            is_shown = _SHOWN.fullmatch(name) and value
+            if is_shown and math.isfinite(float(value)):
                 point = [int(row["step"]), float(value)]
                 curves.setdefault(name, []).append(point)
     return {

@@ -96,19 +96,14 @@ export function open(context) {
     const node = event.target.closest(".node");
     if (!node || !event.key.startsWith("Arrow")) return;
     event.preventDefault();
-    let [step, place] = [Number(node.dataset.step), Number(node.dataset.place)];
-    if (event.key === "ArrowUp") place -= 1;
-    if (event.key === "ArrowDown") place += 1;
-    if (event.key === "ArrowLeft") {
-      place = results.steps[step][place].parent;
-      step -= 1;
-    }
-    if (event.key === "ArrowRight") {
-      place = results.steps[step + 1]?.findIndex((c) => c.parent === place);
-      step += 1;
-    }
+    const [step, place] = [Number(node.dataset.step), Number(node.dataset.place)];
+    const {parent} = results.steps[step][place];
+    const child = results.steps[step + 1]?.findIndex((c) => c.parent === place);
+    const [column, row] = {ArrowUp: [step, place - 1],
+      ArrowDown: [step, place + 1], ArrowLeft: [step - 1, parent],
+      ArrowRight: [step + 1, child]}[event.key];
     picture.querySelector(
-      `.node[data-step="${step}"][data-place="${place}"]`)?.focus();
+      `.node[data-step="${column}"][data-place="${row}"]`)?.focus();
   }
 
   return {update};

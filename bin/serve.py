@@ -173,6 +173,7 @@ def _check_flags():
 def _find_exports(path):
     """Returns the directory of exports; that of a demo is made here."""
     # Imported here because they import NumPy, which would slow --help down.
+    from keras_transformer.files.directories import find_versions
     from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
     from keras_transformer.formats.demo import find_directory
     from keras_transformer.runs.run_directory import RunDirectory
@@ -182,7 +183,8 @@ def _find_exports(path):
     if run_path == path:
         return path
     export_dir = os.path.join(run_path, "export")
-    if not os.path.isdir(export_dir):
+    # An earlier command may have been killed before it wrote a version.
+    if not find_versions(export_dir):
         run = RunDirectory(run_path)
         options = DecodeOptions.from_hparams(run.hparams)
         export_ctranslate2(run, export_dir, options, quantization="int8")

@@ -12,6 +12,7 @@ from tool_client import translate
 
 from keras_transformer.bin import serve
 from keras_transformer.decoding.served_model import open_model
+from keras_transformer.formats import demo
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.server import Server
@@ -190,6 +191,17 @@ class RoutesTest:
         serve.FLAGS(["kt-serve", f"--export_dir={tmp_path}"])
         routes = serve._find_routes({"translate": {1: str(tmp_path / "1")}})
         assert routes == {("en", "es"): "translate"}
+
+
+class DemoTest:
+    def test_an_export_that_was_killed_is_written_again(
+        self, tmp_path, monkeypatch
+    ):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        run = demo.find_directory("demo://en-es")
+        os.mkdir(os.path.join(run, "export"))
+        path = serve._find_exports("demo://en-es")
+        assert os.path.isfile(os.path.join(path, "1", "model.bin"))
 
 
 class PairsTest:

@@ -110,7 +110,7 @@ class _Responder(grpc.GenericRpcHandler):
     def _respond(self, function, content, context):
         if self._keys:
             metadata = dict(context.invocation_metadata())
-            key = metadata.get("authorization", "").removeprefix("Bearer ")
+            key = metadata.get("authorization", "")
             self._keys.check(key, self._service.monitor)
         return function(content, context).SerializeToString()
 

@@ -13,6 +13,7 @@ from keras_transformer.serving.errors import RequestError
 
 MAX_BYTES = 2**20  # of a file of keys
 _LINE = re.compile(r"([!-~]{8,256})(?:\s+([1-9][0-9]{0,5}))?\s*", re.ASCII)
+_SCHEME = re.compile("^Bearer +", re.IGNORECASE)
 _SECONDS = 60
 
 
@@ -59,10 +60,14 @@ class Keys:
         }
 
     def check(self, key, monitor):
-        """Checks the key of the request that a `Monitor` follows."""
+        """Checks the key of the request that a `Monitor` follows.
+
+        The name of the scheme may stand before it, as in a header of HTTP.
+        """
+        text = _SCHEME.sub("", key) if isinstance(key, str) else ""
         # The duration of a look-up depends on the hash alone, from which nobody
         # can find the key.
-        found = self._entries.get(_hash(key if isinstance(key, str) else ""))
+        found = self._entries.get(_hash(text))
         if not found:
             raise RequestError(
                 "UNAUTHENTICATED",

@@ -177,7 +177,7 @@ class RestApp:
 
     def _authorize(self, face, scope, kind, body):
         """Checks the key of a request."""
-        key = asgi.get_header(scope, "authorization").removeprefix("Bearer ")
+        key = asgi.get_header(scope, "authorization")
         is_libretranslate = face == "libretranslate"
         if not key and is_libretranslate:
             key = self._read_fields(kind, body).get("api_key")

@@ -107,6 +107,9 @@ class KeysTest:
         assert status == 200
         assert "Buenos días" in content
 
+    def test_the_name_of_its_scheme_is_in_any_case(self, folder):
+        Keys(str(folder / "keys")).check(f"bearer {KEY}", Monitor())
+
     @pytest.mark.parametrize("key", [KEY, KEY + "x", "", 7, None, [KEY]])
     def test_libretranslate_takes_it_in_the_body(self, server, key):
         fields = {**FIELDS, "api_key": key}

@@ -4,7 +4,6 @@ It shares models, batches and limits with TF Serving's interface.
 https://docs.libretranslate.com states the protocol.
 """
 
-import collections
 import functools
 import importlib.util
 import itertools
@@ -234,7 +233,7 @@ class TranslatedFiles:
 
     def __init__(self, clock=time.monotonic):
         self._clock = clock
-        self._files = collections.OrderedDict()  # content and time, by path
+        self._files = {}  # content and time, by path; the oldest come first
         self._lock = threading.Lock()
 
     def add(self, name, language, content):

@@ -208,14 +208,17 @@ class LazyVersions:
     def get(self, number=None):
         """Returns a version as `Versions.get` does, after it is loaded."""
         with self._lock:
-            if self._versions is None:
-                if time.monotonic() < self._retry_at:
-                    raise _make_loading_error()
+            if self._versions is None and time.monotonic() >= self._retry_at:
                 stamps = read_file_stamps(self.directory)
                 self._size = sum(size for _, _, size, _ in stamps)
                 self._memory.note_use(self, self._size)
                 self._versions = self._open()
             versions = self._versions
+        if versions is None:
+            raise RequestError(
+                "UNAVAILABLE",
+                "The model cannot be loaded. The log of the server says why.",
+            )
         self._memory.note_use(self, self._size)
         return versions.get(number)
 
@@ -243,6 +246,7 @@ class LazyVersions:
     watch = start
 
     def _open(self):
+        """Returns `Versions` that are loaded, or None."""
         try:
             versions = Versions(self.directory, self._load)
             versions.start()
@@ -251,16 +255,9 @@ class LazyVersions:
             # Each attempt takes the room of others.
             self._retry_at = time.monotonic() + RETRY_SECONDS
             _log.warning("%s", error)
-            raise _make_loading_error() from error
+            return None
         versions.watch()
         return versions
-
-
-def _make_loading_error():
-    return RequestError(
-        "UNAVAILABLE",
-        "The model cannot be loaded. The log of the server says why.",
-    )
 
 
 def find_versions(directory):

@@ -39,7 +39,7 @@ class PartsTest:
         assert read_parts(f"{head}\r\n\r\n{text}") == {"q": "é"}
 
     def test_a_form_that_was_cut_off_is_refused(self):
-        for end in ("", "--x\r\n", f"--x\r\n{DISPOSITION}\r\n\r\nGood mor"):
+        for end in ("", "--x\r\n", f"--x\r\n{DISPOSITION}\r\n\r\nGood"):
             with pytest.raises(InvalidRequest, match="parts and an end"):
                 read_parts(f"{DISPOSITION}\r\n\r\na", end=end)
 

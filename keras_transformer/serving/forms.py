@@ -71,7 +71,7 @@ def _read_parts(content_type, body):
     parts = (b"\r\n" + body).split(mark, MAX_FIELDS + 1)
     if len(parts) < 2 or not parts[-1].startswith(b"--"):
         raise ValueError(f"a form needs up to {MAX_FIELDS} parts and an end")
-    fields: dict[str, list] = {}
+    fields = {}
     for part in parts[1:-1]:
         lines, _, content = part.partition(b"\r\n\r\n")
         # `email` takes quadratic time.

@@ -69,9 +69,8 @@ class GrpcClient(Client):
             is_there = error.trailing_metadata()
             fault = "unavailable" if is_there else "unreachable"
             return self._explain(fault, details)
-        is_unmet = code is grpc.StatusCode.FAILED_PRECONDITION
-        lacks_terms = is_unmet and signature_name
-        fault = "refusal of terms" if lacks_terms else "refusal"
+        is_bad = code is grpc.StatusCode.FAILED_PRECONDITION
+        fault = "refusal of terms" if is_bad and signature_name else "refusal"
         return self._explain(fault, f"{code.name}, {details}")
 
 

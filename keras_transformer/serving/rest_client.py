@@ -51,8 +51,7 @@ class RestClient(Client):
         if status == http.HTTPStatus.SERVICE_UNAVAILABLE:
             raise self._explain("unavailable", reason)
         is_bad = status == http.HTTPStatus.BAD_REQUEST
-        lacks_terms = is_bad and signature_name
-        fault = "refusal of terms" if lacks_terms else "refusal"
+        fault = "refusal of terms" if is_bad and signature_name else "refusal"
         raise self._explain(fault, f"{status}, {reason}")
 
     def _post(self, request):

@@ -343,7 +343,7 @@ class HttpTest:
     def test_a_client_that_expects_continue_gets_it(self, server):
         body = b'{"inputs": ["x"]}'
         with socket.create_connection(("localhost", server.rest_api_port)) as s:
-            s.settimeout(20)
+            s.settimeout(60)  # the batches of the test before may still run
             s.sendall(
                 b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: x\r\n"
                 b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n"

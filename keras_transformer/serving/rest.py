@@ -72,7 +72,7 @@ class RestApp:
         self._threads = concurrent.futures.ThreadPoolExecutor(
             limits.MAX_CONNECTIONS, "rest"
         )
-        self._running = set()  # those of clients that have left, too
+        self._running = set()  # also for clients that have left
         self._parsing = threading.Semaphore(limits.MAX_PARSED_AT_ONCE)
 
     async def __call__(self, scope, receive, send):

@@ -329,3 +329,26 @@ def test_a_saved_view_works_without_the_server(visit, chromium, name, tmp_path):
     others = [url for url in requests if not url.startswith(("file:", "data:"))]
     assert not others
     saved.close()
+
+
+class LeftViewTest:
+    def test_its_polls_end_while_an_answer_is_on_its_way(self, visit):
+        page = visit("training")
+        page.evaluate(
+            """() => {
+                const {fetch} = window;
+                window.fetch = async (path, ...options) => {
+                    const answer = await fetch(path, ...options);
+                    if (path.endsWith("training")) {
+                        location.hash = "#search?text=a";
+                        await new Promise((go) => setTimeout(go, 300));
+                    }
+                    return answer;
+                };
+            }"""
+        )
+        page.wait_for_selector("body.search", timeout=60_000)
+        asked = []
+        page.on("request", lambda one: asked.append(one.url))
+        page.wait_for_timeout(4000)
+        assert not [url for url in asked if url.endswith("training")]

@@ -6,9 +6,8 @@
 It exports the run as ONNX and as a page. Both translate the first 1,000 or
 NUMBER sources of the test split greedily: ONNX Runtime in float32 and in 8
 bits, transformers.js in float32 under Node.js and in Chromium, and the page in
-Chromium and in Firefox. ONNX Runtime and Chromium's page also search with a
-beam of 4. Other programs search an export of ONNX greedily, so `beam_search` of
-this package takes its graphs for its steps.
+Chromium and in Firefox. Chromium's page also searches with a beam of 4, and so
+does `onnx_beam.py`, since other programs search an export of ONNX greedily.
 
 Keras translates the same sources. Beside the page, its weights are rounded to
 the same 8 bits, and it is compared with itself in float32. The result is the
@@ -19,17 +18,17 @@ that differs, a line has both, with their scores by Keras.
 import functools
 import http.server
 import json
+import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
-import typing
 
-import numpy as np
 from firefox import Firefox
-from keras import ops
+from onnx_beam import ALPHA
+from onnx_beam import BEAM_SIZE
 from playwright.sync_api import sync_playwright
 
 from keras_transformer.decoding.certificate import translate_ids
@@ -44,13 +43,8 @@ from keras_transformer.runs.data_record import find_problem
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.scoring.translations import bleu_report
-from keras_transformer.search.beam_search import beam_search
-from keras_transformer.search.beams import gather_beams
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.token_ids import END_ID
-from keras_transformer.token_ids import NEVER_WRITTEN
 
-BEAM_SIZE, ALPHA = 4, 0.6
 DIST = "modules/@huggingface/transformers/dist"
 # Returns the milliseconds from the opening of a page to the first translation,
 # and all translations.
@@ -80,47 +74,6 @@ IN_TRANSFORMERS_JS = """(async ([root, library, texts]) => {
   }
   return translations;
 })"""
-
-
-class Past(typing.NamedTuple):
-    """The cache of the decoder."""
-
-    arrays: dict  # by the names of its inputs, (1, beam, heads, length, width)
-
-    def reorder(self, beams):
-        return Past(gather_beams(self.arrays, beams))
-
-
-class BeamSession(OnnxSession):
-    """Searches with several hypotheses."""
-
-    def search(self, ids, extra_length):
-        """Returns the ids of the best translation, and its score."""
-        features = {
-            name: np.repeat(array, BEAM_SIZE, axis=0)
-            for name, array in self.encode(ids).items()
-        }
-        names = [name for name in features if name.startswith("past")]
-
-        def step(last_ids, position, past):
-            for name, array in past.arrays.items():
-                features[name] = np.array(array[0])
-            last_ids = np.array(last_ids, "int64").reshape(BEAM_SIZE, 1)
-            logits = self.decode_step(features, last_ids)
-            past = Past({n: ops.array(features[n][None]) for n in names})
-            return ops.array(logits[None]), past
-
-        found = beam_search(
-            step,
-            Past({n: ops.array(features[n][None]) for n in names}),
-            BEAM_SIZE,
-            np.array([len(ids) + extra_length]),
-            ALPHA,
-            num_hypotheses=1,
-            forbidden=NEVER_WRITTEN,
-        )
-        written = np.array(found.sequences)[0, 0].tolist()
-        return written[: written.index(END_ID)], float(found.scores[0, 0])
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
@@ -201,10 +154,11 @@ def compare_onnx(run, reference, folder, modules):
     path = export_onnx(run, str(folder / "onnx"), options)
     texts, extra_length = reference.texts, reference.extra_length
     for suffix, precision in {"": "float32", QUANTIZED: "8 bits"}.items():
-        for beam_size, session in {1: OnnxSession, 4: BeamSession}.items():
-            found = session(path, suffix).translate(texts, extra_length)
-            name = f"ONNX Runtime, {precision}"
-            reference.compare(name, beam_size, found[0])
+        name = f"ONNX Runtime, {precision}"
+        found = OnnxSession(path, suffix).translate(texts, extra_length)
+        reference.compare(name, 1, found[0])
+        found = search_with_beam(path, suffix, texts, extra_length)
+        reference.compare(name, BEAM_SIZE, found)
     (folder / "models").mkdir()
     (folder / "models" / "run").symlink_to(path)
     modules = pathlib.Path(modules, "node_modules").absolute()
@@ -222,6 +176,19 @@ def compare_onnx(run, reference, folder, modules):
         )
         server.shutdown()
     reference.compare("transformers.js in Chromium", 1, found)
+
+
+def search_with_beam(path, suffix, texts, extra_length):
+    program = pathlib.Path(__file__).with_name("onnx_beam.py")
+    done = subprocess.run(
+        [sys.executable, program, path, suffix, str(extra_length)],
+        input=json.dumps(texts),
+        stdout=subprocess.PIPE,
+        env={**os.environ, "KERAS_BACKEND": "numpy"},
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
 
 
 def translate_in_node(folder, texts):

@@ -37,12 +37,12 @@ def model(request):
     return model, hparams.model, arrays, sizes
 
 
-def decode(config, arrays, sizes, inputs, shifted, quantizes):
+def decode(config, arrays, inputs, shifted, quantizes):
     """Returns logits, decoded one by one and then several at once."""
     encoder, decoder = (
         onnxruntime.InferenceSession(graph.SerializeToString())
         for graph in (
-            onnx_model.make_encoder(config, arrays, sizes, quantizes),
+            onnx_model.make_encoder(config, arrays, quantizes),
             onnx_model.make_decoder(config, arrays, quantizes),
         )
     )
@@ -85,13 +85,13 @@ class OnnxModelTest:
         targets = generator.integers(3, sizes[0], (3, 13))
         shifted = np.insert(targets[:, :-1], 0, 0, axis=1)
         expected = to_numpy(model({"inputs": inputs, "targets": targets}))
-        logits = decode(config, arrays, sizes, inputs, shifted, quantizes)
+        logits = decode(config, arrays, inputs, shifted, quantizes)
         tolerance = 0.15 if quantizes else 1e-5
         np.testing.assert_allclose(logits, expected, atol=tolerance)
 
     def test_an_id_after_the_vocabulary_is_unknown(self, model):
         _, config, arrays, sizes = model
-        graph = onnx_model.make_encoder(config, arrays, sizes)
+        graph = onnx_model.make_encoder(config, arrays)
         session = onnxruntime.InferenceSession(graph.SerializeToString())
         other, unknown = (
             session.run(None, {"input_ids": ids, "attention_mask": ids})

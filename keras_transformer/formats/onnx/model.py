@@ -174,22 +174,22 @@ class _Stack(Graph):
         return self.project(heads, f"{name}/output")
 
 
-def make_encoder(config, arrays, sizes, quantizes=False):
+def make_encoder(config, arrays, quantizes=False):
     """Returns the graph from ids of a source to vectors.
 
-    `config` is a `ModelConfig`, `arrays` are the weights of a checkpoint, and
-    `sizes` those of the vocabularies of targets and of inputs.
+    `config` is a `ModelConfig`, and `arrays` are the weights of a checkpoint.
     """
     stack = _Stack(config, arrays, "encoder", quantizes)
+    is_shared = config.tied_embeddings == "all"
+    matrix = "embeddings" if is_shared else "input_embeddings"
+    matrix = f"model/embedding/{matrix}"
     axes = ["batch", "source"]
     ids = stack.add_input("input_ids", INT, axes)
     hidden = stack.hide_padding(stack.add_input("attention_mask", INT, axes))
     # A tokenizer may have pieces that the model lacks.
-    is_known = stack.add("Less", ids, sizes[1])
+    is_known = stack.add("Less", ids, len(arrays[matrix]))
     ids = stack.add("Where", is_known, ids, UNKNOWN_ID)
-    is_shared = config.tied_embeddings == "all"
-    matrix = "embeddings" if is_shared else "input_embeddings"
-    x = stack.embed(f"model/embedding/{matrix}", ids)
+    x = stack.embed(matrix, ids)
     positions = stack.add("Range", 0, stack.measure(x), 1)
     x = stack.add_positions(x, "input", positions)
     if config.neighbourhood_size:

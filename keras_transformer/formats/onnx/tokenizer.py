@@ -43,29 +43,27 @@ def make_tokenizer(vocabulary):
     model = check_vocabulary(vocabulary)
     texts = [piece.piece for piece in model.pieces]
     symbols = find_symbols(model)
+    divide = {
+        "type": "Split",
+        "pattern": {"Regex": symbols},
+        "behavior": "Isolated",
+        "invert": False,
+    }
+    steps = _list_steps(vocabulary, model)
+    steps_back = [
+        {"type": "ByteFallback"},
+        _replace({"String": WORD_START}, " "),
+        {"type": "Fuse"},
+        {"type": "Strip", "content": " ", "start": 99, "stop": 0},
+    ]
     return {
         "version": "1.0",
         "added_tokens": _list_special(texts),
-        "normalizer": _sequence("normalizers", _list_steps(vocabulary, model)),
-        "pre_tokenizer": {
-            "type": "Split",
-            "pattern": {"Regex": symbols},
-            "behavior": "Isolated",
-            "invert": False,
-        }
-        if symbols
-        else None,
+        "normalizer": {"type": "Sequence", "normalizers": steps},
+        "pre_tokenizer": divide if symbols else None,
         "post_processor": _end_text(texts[END_ID]),
-        "decoder": _sequence(
-            "decoders",
-            [
-                {"type": "ByteFallback"},
-                _replace({"String": WORD_START}, " "),
-                {"type": "Fuse"},
-                {"type": "Strip", "content": " ", "start": 99, "stop": 0},
-            ],
-        ),
-        "model": _make_model(vocabulary, model, texts),
+        "decoder": {"type": "Sequence", "decoders": steps_back},
+        "model": _make_model(model, texts, vocabulary.has_bytes),
     }
 
 
@@ -130,9 +128,9 @@ def _end_text(end):
     }
 
 
-def _make_model(vocabulary, model, texts):
-    has_bytes = vocabulary.has_bytes
-    if model.trainer_spec.model_type == model.trainer_spec.UNIGRAM:
+def _make_model(model, texts, has_bytes):
+    spec = model.trainer_spec
+    if spec.model_type == spec.UNIGRAM:
         unused = model.SentencePiece.UNUSED
         scores = [
             UNUSED_SCORE if piece.type == unused else piece.score
@@ -156,7 +154,7 @@ def _make_model(vocabulary, model, texts):
         for cut in range(1, len(text))
         if text[:cut] in normal and text[cut:] in normal
     )
-    if model.trainer_spec.model_type != model.trainer_spec.BPE:
+    if spec.model_type != spec.BPE:
         merges = []  # of characters, only symbols have several
     return {
         "type": "BPE",
@@ -203,13 +201,12 @@ def _list_replacements(vocabulary):
     wide, narrow = vocabulary.encode(["\uff0c", ","])
     table = make_replacements(wide != narrow)
     single = {old: new for old, new in table.items() if len(old) == 1}
-    dropped = {old for old, new in single.items() if not new}
-    spaces = {old for old, new in single.items() if new == " "}
+    dropped = [old for old, new in single.items() if not new]
+    spaces = [old for old, new in single.items() if new == " "]
     others = {
         old: new
         for old, new in single.items()
-        if old not in dropped | spaces
-        and new != unicodedata.normalize("NFC", old)
+        if new not in ("", " ", unicodedata.normalize("NFC", old))
     }
     joiner = "[\u200c\u200d]"
     before = {old[1] for old in table if old[0] in joiner and old[1:]}
@@ -246,7 +243,3 @@ def _escape(text, special="[]^-\\"):
 
 def _replace(pattern, content):
     return {"type": "Replace", "pattern": pattern, "content": content}
-
-
-def _sequence(name, steps):
-    return {"type": "Sequence", name: steps}

@@ -35,7 +35,7 @@ def export_onnx(run, export_dir, options, step=None, certify=None):
     complete; its path is returned. Neither TensorFlow nor Keras is needed.
     `certify` is as for `export_ctranslate2`.
     """
-    check_model(run)
+    _check_model(run)
 
     def write(directory, step):
         _write_graphs(run, step, os.path.join(directory, FOLDER))
@@ -49,8 +49,7 @@ def export_onnx(run, export_dir, options, step=None, certify=None):
     )
 
 
-def check_model(run):
-    """Raises a `UserError` if a run cannot be written in this format."""
+def _check_model(run):
     require_package("onnx", "onnx", "'.[onnx]'")
     advice = "Export it with --format=saved_model."
     exported.check_understood(
@@ -69,9 +68,7 @@ def _write_graphs(run, step, directory):
     config, arrays = run.hparams.model, read_weights(run.checkpoints, step)
     for quantizes in (False, True):
         graphs = {
-            ENCODER: model.make_encoder(
-                config, arrays, run.vocabularies.sizes, quantizes
-            ),
+            ENCODER: model.make_encoder(config, arrays, quantizes),
             DECODER: model.make_decoder(config, arrays, quantizes),
         }
         for name, graph in graphs.items():

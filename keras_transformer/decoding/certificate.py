@@ -45,7 +45,7 @@ PACKAGES = {
     "saved_model_ids": ["tensorflow"],
     "ctranslate2": ["ctranslate2"],
     "onnx": ["onnxruntime", "tokenizers"],
-    "litert": litert.MODULES,
+    "litert": ["ai_edge_litert", "tokenizers"],
 }
 _log = logging.getLogger(__name__)
 
@@ -118,11 +118,6 @@ def compare(ours, theirs, texts, references=()):
     return Certificate(len(texts), sum(is_equal), largest, seconds, bleu)
 
 
-def _warn(text):
-    _log.warning("%s", text)
-    return text
-
-
 def plan_certificate(
     run, step, format, options, is_exact, file=None, load_backend=lambda: None
 ):
@@ -137,12 +132,14 @@ def plan_certificate(
     Keras or TensorFlow.
     """
     texts, references = _read_texts(run, file)
-    if obstacle := _find_obstacle(run, format, options, texts):
-        return lambda path: _warn(
-            f"The export was not compared with the run, since {obstacle}."
-        )
+    obstacle = _find_obstacle(run, format, options, texts)
 
     def certify(path):
+        if obstacle:
+            text = "The export was not compared with the run, since "
+            text += f"{obstacle}."
+            _log.warning("%s", text)
+            return text
         # Nothing but Keras computes independently of CTranslate2.
         engine = "keras" if format == "ctranslate2" else "auto"
         plan = plan_model(run.path, step, engine)
@@ -214,7 +211,7 @@ def _find_obstacle(run, format, options, texts):
         return "it has no dev text here. Name a file of texts by --verify"
     if format == "html" and not node.find_node():
         return "Node.js 20 is not installed"
-    for name in PACKAGES[format] if format in ("onnx", "litert") else ():
+    for name in PACKAGES.get(format, ()):
         if importlib.util.find_spec(name) is None:
             return f"{name} is not installed"
     return None

@@ -47,7 +47,7 @@ def export_html(run, export_dir, options, step=None, certify=None):
     `UserError` if the page cannot compute the model. `certify` takes the path
     of the page before it has its place, and returns a text for the card.
     """
-    check_model(run, options)
+    _check_model(run, options)
     path = find_page(export_dir)
     step = run.checkpoints.find(step)
     check_checkpoint(run, step)
@@ -73,8 +73,7 @@ def export_html(run, export_dir, options, step=None, certify=None):
     return path
 
 
-def check_model(run, options):
-    """Raises a `UserError` if the page cannot do what a run asks for."""
+def _check_model(run, options):
     exported.check_understood(
         run.hparams.model, UNDERSTOOD, "in a page", _ADVICE
     )

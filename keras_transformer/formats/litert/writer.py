@@ -5,7 +5,6 @@ import os
 import numpy as np
 
 from keras_transformer.errors import UserError
-from keras_transformer.errors import require_package
 from keras_transformer.files.quiet import silence
 from keras_transformer.formats import exported
 from keras_transformer.formats import versions
@@ -19,7 +18,6 @@ from keras_transformer.token_ids import UNKNOWN_ID
 FORMAT = "litert"
 QUANTIZATIONS = ("float32", "int8")
 PACKAGES = ("keras-t2t", "keras", "tensorflow")
-MODULES = ["ai_edge_litert", "tokenizers"]  # that run an export
 
 
 def export_litert(
@@ -39,7 +37,7 @@ def export_litert(
     once it is complete; its path is returned. With `quantization` "int8",
     matrices are stored in 8 bits. `certify` is as for `export_ctranslate2`.
     """
-    check_model(run, options, quantization)
+    _check_model(run, options, quantization)
     facts = {
         "format": FORMAT,
         "quantization": quantization,
@@ -55,14 +53,13 @@ def export_litert(
         tokenizer.write_tokenizers(run.vocabularies, directory)
         return {**facts, "end_id": END_ID, "pad_id": PAD_ID}
 
+    export = {**facts, "decode": options}
     return versions.write_version(
-        *(run, step, export_dir, {**facts, "decode": options}),
-        *(PACKAGES, write, 4, certify),
+        run, step, export_dir, export, PACKAGES, write, 4, certify
     )
 
 
-def check_model(run, options, quantization="float32"):
-    """Raises a `UserError` if a run cannot be written in this format."""
+def _check_model(run, options, quantization):
     if quantization not in QUANTIZATIONS:
         raise UserError(
             f"`quantization` must be one of {', '.join(QUANTIZATIONS)} in a "
@@ -119,8 +116,7 @@ def _convert(model, vocabularies, options, quantization):
 
 def decode(directory, texts):
     """Returns the translations of texts by an export, and their scores."""
-    for module in MODULES:
-        require_package(module, module, "'.[litert]'")
+    # Imported here because only a certificate needs it.
     from ai_edge_litert.interpreter import Interpreter
 
     sources, targets = tokenizer.read_tokenizers(directory)

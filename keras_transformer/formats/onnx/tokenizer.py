@@ -36,9 +36,10 @@ def check_vocabulary(vocabulary):
 def make_tokenizer(vocabulary):
     """Returns the content of tokenizer.json for `Subwords`, a dictionary.
 
-    Two texts differ: the special pieces, such as `</s>`, are themselves where a
-    text contains them, and a text with two best ways to join equal letters may
-    be joined in the other way.
+    Three texts differ: the special pieces, such as `</s>`, are themselves where
+    a text contains them; a text with two best ways to join equal letters may be
+    joined in the other way; and if bytes that a weak model writes in a row are
+    no text, they all become U+FFFD, even those that would spell a character.
     """
     model = check_vocabulary(vocabulary)
     texts = [piece.piece for piece in model.pieces]

@@ -1,0 +1,219 @@
+"""Measures ways of learning from corrections while documents are translated.
+
+    python benchmarks/corrections.py run documents.tsv --way=memory
+
+Each line of documents.tsv has the number of its document, a sentence and its
+reference, with tabs in between. The sentences are translated in order. After
+each one, its reference is remembered as its correction. These are the ways:
+
+- none: corrections have no effect.
+- fuzzy: the correction of a sentence with 0.75 of the words, if there is one.
+- fitted: corrections with other names, as `--memory` has them on CTranslate2.
+- memory: what `--memory` does with a run: fitted and near corrections.
+- adapter: fitted. Before other sentences, low-rank adapters are updated on up
+  to eight corrections with 0.5 of the words (Farajian et al., 2017), and begin
+  anew afterwards. With memory+adapter the search is also near corrections.
+- fine_tuning: after each document, all weights are updated on its corrections,
+  in batches of 16, for the documents that follow; also memory+fine_tuning.
+- context: the sentence before is a part of the source, and its correction is
+  the beginning of the translation.
+
+A term is a word of four or more letters in a reference that one earlier
+sentence of the document has in its reference. It is right if the translation
+has it, too. The milliseconds are the mean of the second halves, with updates.
+"""
+
+import argparse
+import itertools
+import os
+import re
+import tempfile
+import time
+from collections import Counter
+
+import keras
+import sacrebleu
+import tensorflow as tf
+
+from keras_transformer.data.generation.token_arrays import pad
+from keras_transformer.decoding.loading import load
+from keras_transformer.losses import smoothed_cross_entropy
+from keras_transformer.memory.fitting import recall
+from keras_transformer.memory.store import TranslationMemory
+
+WAYS = ("none", "fuzzy", "fitted", "memory", "adapter", "memory+adapter")
+WAYS += ("fine_tuning", "memory+fine_tuning", "context")
+BATCH = 16  # sentences of an update of all weights
+NEIGHBOURS = 8, 0.5  # their number and minimum similarity for adapters
+TERM = re.compile(r"[^\W\d_]{4,}")
+
+
+class Learner:
+    """Updates a translator's model, or low-rank adapters of it, on pairs."""
+
+    def __init__(self, translator, rate, rank=0):
+        self.translator = translator
+        self.model = translator.engine.model
+        if rank:
+            self.model.enable_lora(rank)
+        weights = self.model.trainable_variables
+        self.optimizer = keras.optimizers.Adam(rate, beta_2=0.98)
+        self.optimizer.build(weights)
+        state = [*weights, *self.optimizer.variables]
+        self.start = [(each, each.numpy()) for each in state]
+        ids = tf.TensorSpec([None, None], tf.int32)
+        self.update = tf.function(self._update, input_signature=[ids, ids])
+
+    def _update(self, inputs, targets):
+        model = self.model
+        with tf.GradientTape() as tape:
+            features = {"inputs": inputs, "targets": targets}
+            # A few updates of adapters need no dropout.
+            logits = model(features, training=not model.lora_rank)
+            loss = smoothed_cross_entropy(targets, logits, 0.1)
+            loss = tf.reduce_mean(tf.boolean_mask(loss, targets != 0))
+        weights = model.trainable_variables
+        gradients = tape.gradient(loss, [each.value for each in weights])
+        self.optimizer.apply(gradients, weights)
+
+    def learn(self, pairs):
+        """Makes one update on pairs of texts."""
+        translator = self.translator
+        sources, targets = map(list, zip(*pairs))
+        encode = translator.codec.encode_texts
+        sources = encode(translator.prepare(sources))
+        targets = encode(translator.prepare_targets(targets), of_targets=True)
+        if kept := [pair for pair in zip(sources, targets) if all(pair)]:
+            self.update(*map(pad, zip(*kept)))
+
+    def reset(self):
+        for variable, value in self.start:
+            variable.assign(value)
+
+
+class Way:
+    """Translates the sentences of documents, and learns in one of the ways."""
+
+    def __init__(self, options, path):
+        self.name, self.steps = options.way, options.steps
+        self.memory = TranslationMemory(path)
+        self.adapts, self.tunes = "adapter" in self.name, "fine" in self.name
+        self.translator = load(
+            options.run,
+            engine="keras" if self.adapts or self.tunes else "auto",
+            memory=path if "memory" in self.name else None,
+        )
+        if self.adapts or self.tunes:
+            keras.utils.set_random_seed(1)
+            rank = options.rank if self.adapts else 0
+            self.learner = Learner(self.translator, options.rate, rank)
+
+    def translate_all(self, documents):
+        """Yields the translation of each sentence, and its seconds."""
+        for document in documents:
+            before = ()
+            for text, reference in document:
+                start = time.perf_counter()
+                translation = self.translate(text, before)
+                yield translation, time.perf_counter() - start
+                self.memory.remember(text, reference)
+                before = text, reference
+            for _ in range(self.steps * self.tunes):
+                for batch in itertools.batched(document, BATCH):
+                    self.learner.learn(batch)
+
+    def translate(self, text, before):
+        matches = ()
+        if self.adapts and not self.memory.find(text):
+            matches = self.memory.find_similar(text, *NEIGHBOURS)
+        for _ in range(self.steps if matches else 0):
+            self.learner.learn([match.pair[:2] for match in matches])
+        if self.name == "context" and before:
+            return self.translate_behind(text, *before)
+        (translation,) = self.translator([text])
+        if matches:
+            self.learner.reset()
+        if self.name == "fuzzy":
+            for match in self.memory.find_similar(text, 1, 0.75):
+                return match.pair.target
+        if self.name in ("fitted", "adapter"):
+            if recalled := recall(self.memory, text, translation):
+                return recalled.target
+        return translation
+
+    def translate_behind(self, text, source, target):
+        """Translates a sentence behind another one."""
+        (both,) = self.translator([f"{source} {text}"], prefixes=[target])
+        return both[len(target) :].strip()
+
+
+def count_terms(document, translations):
+    """Returns how many terms have a second use, and how many are right in it.
+
+    The share is R1 of Simianer et al. (2019).
+    """
+    uses, number, right = Counter(), 0, 0
+    for (_, reference), translation in zip(document, translations):
+        found = set(TERM.findall(translation.lower()))
+        terms = set(TERM.findall(reference.lower()))
+        again = {term for term in terms if uses[term] == 1}
+        number, right = number + len(again), right + len(again & found)
+        uses.update(terms)
+    return number, right
+
+
+def report(documents, translations, seconds, is_new):
+    """Prints the scores of all documents."""
+    rows = list(zip(translations, itertools.chain(*documents), is_new, seconds))
+    halves, number, right = ([], []), 0, 0
+    new = [row for row in rows if row[2]]
+    for document in documents:
+        of_document, rows = rows[: len(document)], rows[len(document) :]
+        middle = len(document) // 2
+        halves[0].extend(of_document[:middle])
+        halves[1].extend(of_document[middle:])
+        counts = count_terms(document, [row[0] for row in of_document])
+        number, right = number + counts[0], right + counts[1]
+    names = "first halves", "second halves", "sentences without a neighbour"
+    for name, group in zip(names, (*halves, new)):
+        references = [row[1][1] for row in group]
+        bleu = sacrebleu.corpus_bleu([row[0] for row in group], [references])
+        print(f"BLEU of {name}: {bleu.score:.1f} ({len(group)} sentences)")
+    print(f"{100 * right / number:.1f} % of {number} terms are right")
+    seconds = [row[3] for row in halves[1]]
+    print(f"{1000 * sum(seconds) / len(seconds):.0f} ms a sentence")
+
+
+def list_new(documents, path):
+    """Returns for each sentence whether no earlier one is similar."""
+    memory, is_new = TranslationMemory(path), []
+    for text, reference in itertools.chain(*documents):
+        is_new.append(not memory.find_similar(text, 1, 0.4))
+        memory.remember(text, reference)
+    return is_new
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("run")
+    parser.add_argument("documents")
+    parser.add_argument("--way", choices=WAYS, default="memory")
+    parser.add_argument("--rank", type=int, default=4, help="of adapters")
+    parser.add_argument("--rate", type=float, default=0.003)
+    parser.add_argument("--steps", type=int, default=3)
+    options = parser.parse_args()
+    with open(options.documents, encoding="utf-8") as file:
+        lines = [line.rstrip("\n").split("\t") for line in file]
+    documents = [
+        [tuple(line[1:]) for line in group]
+        for _, group in itertools.groupby(lines, key=lambda line: line[0])
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        way = Way(options, os.path.join(folder, "memory"))
+        found = list(way.translate_all(documents))
+        is_new = list_new(documents, os.path.join(folder, "neighbours"))
+    report(documents, *zip(*found), is_new)
+
+
+if __name__ == "__main__":
+    main()

@@ -119,8 +119,8 @@ class Way:
                 self.memory.remember(text, reference)
                 before = text, reference
             for _ in range(self.steps * self.tunes):
-                for batch in itertools.batched(document, BATCH):
-                    self.learner.learn(batch)
+                for start in range(0, len(document), BATCH):
+                    self.learner.learn(document[start : start + BATCH])
 
     def translate(self, text, before):
         matches = ()

@@ -10,11 +10,10 @@ each one, its reference is remembered as its correction. These are the ways:
 - fuzzy: the correction of a sentence with 0.75 of the words, if there is one.
 - fitted: corrections with other names, as `--memory` has them on CTranslate2.
 - memory: what `--memory` does with a run: fitted and near corrections.
-- adapter: fitted. Before other sentences, low-rank adapters are updated on up
-  to eight corrections with 0.5 of the words (Farajian et al., 2017), and begin
-  anew afterwards. With memory+adapter the search is also near corrections.
-- fine_tuning: after each document, all weights are updated on its corrections,
-  in batches of 16, for the documents that follow; also memory+fine_tuning.
+- adapter: fitted. Before other sentences, low-rank adapters learn from up to
+  eight corrections with 0.5 of the words (Farajian et al., 2017), and begin
+  anew afterwards. memory+adapter also searches near corrections.
+- fine_tuning: after each document, all weights learn from its corrections.
 - context: the sentence before is a part of the source, and its correction is
   the beginning of the translation.
 
@@ -42,7 +41,7 @@ from keras_transformer.memory.fitting import recall
 from keras_transformer.memory.store import TranslationMemory
 
 WAYS = ("none", "fuzzy", "fitted", "memory", "adapter", "memory+adapter")
-WAYS += ("fine_tuning", "memory+fine_tuning", "context")
+WAYS += ("fine_tuning", "context")
 BATCH = 16  # sentences of an update of all weights
 NEIGHBOURS = 8, 0.5  # their number and minimum similarity for adapters
 TERM = re.compile(r"[^\W\d_]{4,}")
@@ -59,8 +58,8 @@ class Learner:
         weights = self.model.trainable_variables
         self.optimizer = keras.optimizers.Adam(rate, beta_2=0.98)
         self.optimizer.build(weights)
-        state = [*weights, *self.optimizer.variables]
-        self.start = [(each, each.numpy()) for each in state]
+        variables = [*weights, *self.optimizer.variables]
+        self.start = [(each, each.numpy()) for each in variables]
         ids = tf.TensorSpec([None, None], tf.int32)
         self.update = tf.function(self._update, input_signature=[ids, ids])
 
@@ -78,13 +77,9 @@ class Learner:
 
     def learn(self, pairs):
         """Makes one update on pairs of texts."""
-        translator = self.translator
         sources, targets = map(list, zip(*pairs))
-        encode = translator.codec.encode_texts
-        sources = encode(translator.prepare(sources))
-        targets = encode(translator.prepare_targets(targets), of_targets=True)
-        if kept := [pair for pair in zip(sources, targets) if all(pair)]:
-            self.update(*map(pad, zip(*kept)))
+        encode = self.translator.codec.encode_texts
+        self.update(pad(encode(sources)), pad(encode(targets, True)))
 
     def reset(self):
         for variable, value in self.start:
@@ -109,13 +104,15 @@ class Way:
             self.learner = Learner(self.translator, options.rate, rank)
 
     def translate_all(self, documents):
-        """Yields the translation of each sentence, and its seconds."""
+        """Yields each translation, its seconds, and whether none is similar."""
         for document in documents:
             before = ()
             for text, reference in document:
                 start = time.perf_counter()
                 translation = self.translate(text, before)
-                yield translation, time.perf_counter() - start
+                seconds = time.perf_counter() - start
+                is_new = not self.memory.find_similar(text, 1, 0.4)
+                yield translation, seconds, is_new
                 self.memory.remember(text, reference)
                 before = text, reference
             for _ in range(self.steps * self.tunes):
@@ -129,7 +126,9 @@ class Way:
         for _ in range(self.steps if matches else 0):
             self.learner.learn([match.pair[:2] for match in matches])
         if self.name == "context" and before:
-            return self.translate_behind(text, *before)
+            source, target = before
+            (both,) = self.translator([f"{source} {text}"], prefixes=[target])
+            return both[len(target) :].strip()
         (translation,) = self.translator([text])
         if matches:
             self.learner.reset()
@@ -141,17 +140,9 @@ class Way:
                 return recalled.target
         return translation
 
-    def translate_behind(self, text, source, target):
-        """Translates a sentence behind another one."""
-        (both,) = self.translator([f"{source} {text}"], prefixes=[target])
-        return both[len(target) :].strip()
-
 
 def count_terms(document, translations):
-    """Returns how many terms have a second use, and how many are right in it.
-
-    The share is R1 of Simianer et al. (2019).
-    """
+    """Counts terms, and those that are right: R1 of Simianer et al. (2019)."""
     uses, number, right = Counter(), 0, 0
     for (_, reference), translation in zip(document, translations):
         found = set(TERM.findall(translation.lower()))
@@ -165,32 +156,23 @@ def count_terms(document, translations):
 def report(documents, translations, seconds, is_new):
     """Prints the scores of all documents."""
     rows = list(zip(translations, itertools.chain(*documents), is_new, seconds))
-    halves, number, right = ([], []), 0, 0
     new = [row for row in rows if row[2]]
+    first, second, number, right = [], [], 0, 0
     for document in documents:
         of_document, rows = rows[: len(document)], rows[len(document) :]
         middle = len(document) // 2
-        halves[0].extend(of_document[:middle])
-        halves[1].extend(of_document[middle:])
+        first += of_document[:middle]
+        second += of_document[middle:]
         counts = count_terms(document, [row[0] for row in of_document])
         number, right = number + counts[0], right + counts[1]
     names = "first halves", "second halves", "sentences without a neighbour"
-    for name, group in zip(names, (*halves, new)):
+    for name, group in zip(names, (first, second, new)):
         references = [row[1][1] for row in group]
         bleu = sacrebleu.corpus_bleu([row[0] for row in group], [references])
         print(f"BLEU of {name}: {bleu.score:.1f} ({len(group)} sentences)")
     print(f"{100 * right / number:.1f} % of {number} terms are right")
-    seconds = [row[3] for row in halves[1]]
-    print(f"{1000 * sum(seconds) / len(seconds):.0f} ms a sentence")
-
-
-def list_new(documents, path):
-    """Returns for each sentence whether no earlier one is similar."""
-    memory, is_new = TranslationMemory(path), []
-    for text, reference in itertools.chain(*documents):
-        is_new.append(not memory.find_similar(text, 1, 0.4))
-        memory.remember(text, reference)
-    return is_new
+    mean = sum(row[3] for row in second) / len(second)
+    print(f"{1000 * mean:.0f} ms a sentence")
 
 
 def main():
@@ -199,7 +181,7 @@ def main():
     parser.add_argument("documents")
     parser.add_argument("--way", choices=WAYS, default="memory")
     parser.add_argument("--rank", type=int, default=4, help="of adapters")
-    parser.add_argument("--rate", type=float, default=0.003)
+    parser.add_argument("--rate", type=float, default=0.01)
     parser.add_argument("--steps", type=int, default=3)
     options = parser.parse_args()
     with open(options.documents, encoding="utf-8") as file:
@@ -211,8 +193,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         way = Way(options, os.path.join(folder, "memory"))
         found = list(way.translate_all(documents))
-        is_new = list_new(documents, os.path.join(folder, "neighbours"))
-    report(documents, *zip(*found), is_new)
+    report(documents, *zip(*found))
 
 
 if __name__ == "__main__":

@@ -14,12 +14,12 @@ each one, its reference is remembered as its correction. These are the ways:
   eight corrections with 0.5 of the words (Farajian et al., 2017), and begin
   anew afterwards. memory+adapter also searches near corrections.
 - fine_tuning: after each document, all weights learn from its corrections.
-- context: the sentence before is a part of the source, and its correction is
-  the beginning of the translation.
+- context: the source begins with the sentence before, the translation with
+  its correction.
 
-A term is a word of four or more letters in a reference that one earlier
-sentence of the document has in its reference. It is right if the translation
-has it, too. The milliseconds are the mean of the second halves, with updates.
+A term is a word of four letters or more in a reference and in that of one
+earlier sentence of the document. It is right if the translation has it, too.
+The milliseconds are the mean of the second halves, with updates.
 """
 
 import argparse
@@ -42,6 +42,7 @@ from keras_transformer.memory.store import TranslationMemory
 
 WAYS = ("none", "fuzzy", "fitted", "memory", "adapter", "memory+adapter")
 WAYS += ("fine_tuning", "context")
+SEARCH = {"alpha": 1.4}  # best on dev of docs/which_recipe.md
 BATCH = 16  # sentences of an update of all weights
 NEIGHBOURS = 8, 0.5  # their number and minimum similarity for adapters
 TERM = re.compile(r"[^\W\d_]{4,}")
@@ -58,8 +59,8 @@ class Learner:
         weights = self.model.trainable_variables
         self.optimizer = keras.optimizers.Adam(rate, beta_2=0.98)
         self.optimizer.build(weights)
-        variables = [*weights, *self.optimizer.variables]
-        self.start = [(each, each.numpy()) for each in variables]
+        weights = [*weights, *self.optimizer.variables]
+        self.start = [(each, each.numpy()) for each in weights]
         ids = tf.TensorSpec([None, None], tf.int32)
         self.update = tf.function(self._update, input_signature=[ids, ids])
 
@@ -87,7 +88,7 @@ class Learner:
 
 
 class Way:
-    """Translates the sentences of documents, and learns in one of the ways."""
+    """Translates documents, and learns in one of the ways."""
 
     def __init__(self, options, path):
         self.name, self.steps = options.way, options.steps
@@ -100,11 +101,11 @@ class Way:
         )
         if self.adapts or self.tunes:
             keras.utils.set_random_seed(1)
-            rank = options.rank if self.adapts else 0
+            rank = options.rank * self.adapts
             self.learner = Learner(self.translator, options.rate, rank)
 
     def translate_all(self, documents):
-        """Yields each translation, its seconds, and whether none is similar."""
+        """Yields each translation, its seconds, and whether it is new."""
         for document in documents:
             before = ()
             for text, reference in document:
@@ -127,18 +128,18 @@ class Way:
             self.learner.learn([match.pair[:2] for match in matches])
         if self.name == "context" and before:
             source, target = before
-            (both,) = self.translator([f"{source} {text}"], prefixes=[target])
+            text = f"{source} {text}"
+            (both,) = self.translator([text], prefixes=[target], **SEARCH)
             return both[len(target) :].strip()
-        (translation,) = self.translator([text])
+        (translation,) = self.translator([text], **SEARCH)
         if matches:
             self.learner.reset()
         if self.name == "fuzzy":
             for match in self.memory.find_similar(text, 1, 0.75):
                 return match.pair.target
-        if self.name in ("fitted", "adapter"):
-            if recalled := recall(self.memory, text, translation):
-                return recalled.target
-        return translation
+        fits = self.name in ("fitted", "adapter")
+        recalled = fits and recall(self.memory, text, translation)
+        return recalled.target if recalled else translation
 
 
 def count_terms(document, translations):
@@ -171,8 +172,7 @@ def report(documents, translations, seconds, is_new):
         bleu = sacrebleu.corpus_bleu([row[0] for row in group], [references])
         print(f"BLEU of {name}: {bleu.score:.1f} ({len(group)} sentences)")
     print(f"{100 * right / number:.1f} % of {number} terms are right")
-    mean = sum(row[3] for row in second) / len(second)
-    print(f"{1000 * mean:.0f} ms a sentence")
+    print(f"{1000 * sum(row[3] for row in second) / len(second):.0f} ms")
 
 
 def main():

@@ -61,8 +61,8 @@ class Learner:
         self.optimizer.build(weights)
         weights = [*weights, *self.optimizer.variables]
         self.start = [(each, each.numpy()) for each in weights]
-        ids = tf.TensorSpec([None, None], tf.int32)
-        self.update = tf.function(self._update, input_signature=[ids, ids])
+        ids = [tf.TensorSpec([None, None], tf.int32)] * 2
+        self.update = tf.function(self._update, ids, autograph=False)
 
     def _update(self, inputs, targets):
         model = self.model

@@ -76,3 +76,9 @@ class GlossaryTest:
         with pytest.raises(InvalidRequest, match="`glossary` must be"):
             read_options({"glossary": '{"a": "b", "a": "c"}'})
         assert time.process_time() - begin < 0.5
+
+    def test_a_body_of_too_many_terms_is_not_read_to_its_end(self):
+        terms = {f"{number:x}": None for number in range(40_000)}
+        body = json.dumps({"q": "a", "glossary": terms}).encode()
+        with pytest.raises(InvalidRequest, match="at most 32768 lists, texts"):
+            read_fields("application/json", body)

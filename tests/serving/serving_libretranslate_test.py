@@ -303,11 +303,6 @@ class LimitsTest:
         assert "at most 16384 texts, lines and marks" in response["error"]
         assert time.monotonic() - begin < 5
 
-    def test_a_glossary_of_too_many_terms_is_not_read_to_its_end(self, address):
-        glossary = {f"{number:x}": None for number in range(40_000)}
-        response = translate(address, "a", glossary=glossary)
-        assert "at most 32768 lists, texts and other" in response["error"]
-
     @pytest.mark.parametrize("lacks_library", [False, True])
     @pytest.mark.parametrize("q", [" " * 1_000_000, " \t" * 100_000 + "a"])
     def test_many_spaces_take_linear_time(

@@ -11,6 +11,7 @@ import time
 import pytest
 from certificates import make_certificate
 from processes import environment
+from waiting import wait_until
 
 from keras_transformer.errors import UserError
 from keras_transformer.serving import limits
@@ -86,13 +87,6 @@ def receive(client):
         response += part
     head, body = response.split(b"\r\n\r\n")
     return int(head.split()[1]), json.loads(body)["error"]
-
-
-def wait_until(condition):
-    end = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def open_connections(server):

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from tool_client import translate
+from waiting import wait_until
 
 from keras_transformer.serving import limits
 from keras_transformer.serving import text_translator
@@ -69,13 +70,6 @@ def server(tmp_path, gate):
     yield server
     gate.set()
     server.stop()
-
-
-def wait_until(condition):
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def ask_and_leave(server, text):

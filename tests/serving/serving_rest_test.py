@@ -7,6 +7,7 @@ import time
 
 import pytest
 import toy_saved_model as toy
+from waiting import wait_until
 
 from keras_transformer.serving import limits
 from keras_transformer.serving.server import NUM_BATCH_THREADS
@@ -46,13 +47,6 @@ def ask(connection):
         return response.status, json.loads(response.read())
 
     return ask
-
-
-def wait_until(condition):
-    end = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.001)
 
 
 def raw(server, content):

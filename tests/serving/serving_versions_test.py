@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from waiting import wait_until
 
 from keras_transformer.formats.exported import find_newest_version
 from keras_transformer.serving.errors import RequestError
@@ -28,13 +29,6 @@ def load(path):
 
 def states(versions):
     return {n: status.state for n, status in versions.list_statuses().items()}
-
-
-def wait_until(condition):
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 @pytest.fixture

@@ -136,8 +136,9 @@ def plan_certificate(
 
     def certify(path):
         if obstacle:
-            text = "The export was not compared with the run, since "
-            text += f"{obstacle}."
+            text = (
+                f"The export was not compared with the run, since {obstacle}."
+            )
             _log.warning("%s", text)
             return text
         # Nothing but Keras computes independently of CTranslate2.

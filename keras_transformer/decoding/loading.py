@@ -83,7 +83,7 @@ def load(
     )
     check_capabilities(plan.capabilities, {"step": step})
     if memory is not None:
-        # Only now, since a file that does not exist is made.
+        # Opened last, because opening makes a file that does not exist.
         check_translates("memory", plan.linearization)
         plan = dataclasses.replace(plan, memory=TranslationMemory(memory))
     return load_plan(plan, reranker)

@@ -74,7 +74,7 @@ def _read_parts(content_type, body):
     fields = {}
     for part in parts[1:-1]:
         lines, _, content = part.partition(b"\r\n\r\n")
-        # `email` takes quadratic time.
+        # `email` reads long headers in quadratic time.
         if len(lines) > MAX_HEADER_CHARACTERS:
             raise ValueError("the header of a part is too long")
         header = email.message_from_string(lines.decode().lstrip())

@@ -21,7 +21,7 @@ MAX_FIELDS = 512
 # Lists, texts and other values in a body of JSON. A list of numbers counts as
 # one, because those are read many at a time.
 MAX_VALUES = 2**17
-# Those of a translation tool: its texts, and the terms of a glossary.
+# Values in a request of a translation tool: texts, and a glossary's terms.
 MAX_TOOL_VALUES = 2**15
 # The texts of an input in a message of gRPC, eight times as many as may wait.
 # All inputs together may have twice as many.

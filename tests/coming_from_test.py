@@ -3,12 +3,12 @@
 import configparser
 import os
 import re
-import socket
 import subprocess
 import sys
 
 import coming_from
 import pytest
+from ports import free_port
 from processes import environment
 from source_files import ROOT
 
@@ -49,10 +49,8 @@ def test_ten_command_lines_of_tensor2tensor_work(tmp_path):
     script = coming_from.PAGE.with_suffix(".sh")
     lines = re.findall(r"^# (\d+): ", script.read_text("utf-8"), re.M)
     assert lines == [str(number) for number in range(1, 11)]
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
-    variables = {"PATH": f"{folder}:{os.environ['PATH']}", "PORT": str(port)}
+    variables = {"PATH": f"{folder}:{os.environ['PATH']}"}
+    variables["PORT"] = str(free_port())
     output = subprocess.run(
         ["bash", script],
         cwd=tmp_path,

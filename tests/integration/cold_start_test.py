@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
+from ports import free_port
 from processes import environment
-from served import free_port
 
 pytest.importorskip("ctranslate2")
 

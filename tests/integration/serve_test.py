@@ -14,9 +14,9 @@ import time
 
 import pytest
 import toy_saved_model as toy
+from ports import free_port
 from serve_load import run_load
 from served import Served
-from served import free_port
 from served_versions import CTranslate2Versions
 from served_versions import ToyVersions
 

@@ -4,16 +4,11 @@ import contextlib
 import http.client
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
 
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("localhost", 0))
-        return s.getsockname()[1]
+from ports import free_port
 
 
 class Served:

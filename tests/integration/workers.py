@@ -3,14 +3,13 @@
 They communicate over the loopback address.
 """
 
-import contextlib
 import json
 import os
 import resource
-import socket
 import time
 
 import numpy as np
+from ports import free_port
 from runs import metrics
 from runs import start_trainer
 
@@ -75,11 +74,7 @@ class Workers:
 
 
 def free_addresses(number):
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+    return [f"127.0.0.1:{free_port()}" for _ in range(number)]
 
 
 def forbid_files():

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 import toy_saved_model as toy
+from ports import free_port
 
 from keras_transformer.errors import UserError
 from keras_transformer.serving import client
@@ -32,13 +33,6 @@ def connect(request, server):
     yield connect
     for each in clients:
         each.close()
-
-
-@pytest.fixture
-def free_port():
-    with socket.socket() as s:
-        s.bind(("localhost", 0))
-        return s.getsockname()[1]
 
 
 class ClientTest:
@@ -83,11 +77,10 @@ class ClientTest:
         with pytest.raises(UserError, match="queue is full.*Try again"):
             connect()(["x"])
 
-    def test_an_unreachable_server_is_an_error(self, connect, free_port):
-        ask = connect(f"localhost:{free_port}")
-        with pytest.raises(
-            ValueError, match=f"localhost:{free_port}.*kt-serve"
-        ):
+    def test_an_unreachable_server_is_an_error(self, connect):
+        address = f"localhost:{free_port()}"
+        ask = connect(address)
+        with pytest.raises(ValueError, match=f"{address}.*kt-serve"):
             ask(["x"])
 
     def test_a_slow_server_is_an_error(self, connect):

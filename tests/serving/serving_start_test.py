@@ -7,6 +7,7 @@ import threading
 
 import pytest
 import toy_saved_model as toy
+from ports import free_port
 
 from keras_transformer.errors import UserError
 from keras_transformer.serving import client
@@ -94,10 +95,18 @@ class StartTest:
 
     def test_a_port_that_another_server_listens_on_is_refused(self, tmp_path):
         (tmp_path / "1").mkdir()
-        first = Server(str(tmp_path), rest_api_port=0)
-        port = first.rest_api_port
+        port = free_port()
+        first = Server(str(tmp_path), rest_api_port=port)
         second = Server(str(tmp_path), rest_api_port=port)  # both have bound it
         first._rest.start()
         with pytest.raises(UserError, match=f"Cannot listen on .*:{port}: "):
             second.start()
+        first.stop()
+
+    def test_any_free_port_is_taken_at_once(self, tmp_path):
+        (tmp_path / "1").mkdir()
+        first = Server(str(tmp_path), rest_api_port=0)
+        port = first.rest_api_port
+        with pytest.raises(UserError, match=f"Cannot listen on .*:{port}: "):
+            Server(str(tmp_path), rest_api_port=port)
         first.stop()

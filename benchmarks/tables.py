@@ -3,9 +3,10 @@
 `make tables DATA=folder` calls this. The folder holds `g2p_2021` and `scan`,
 with the files of their distributors. A training that has its result already is
 not run again, and one that was stopped continues. `--only=scan` selects the
-trainings whose names begin so, and `--table` prints the table alone.
+trainings whose names begin so, and `--table` prints the table alone. The
+results behind benchmarks/tables.md are in benchmarks/tables_results:
 
-    python benchmarks/tables.py DATA WORK --only=scan
+    python benchmarks/tables.py DATA WORK --results=benchmarks/tables_results
 """
 
 import argparse
@@ -73,6 +74,10 @@ class Training:
     beam_size: int = 4
     # Returns what else is right, as a list of targets by source.
     read_alternatives: object = dict
+
+    @property
+    def has_ensemble(self):
+        return len(self.seeds) > 1 and self.measure == "WER"
 
 
 def make_g2p_trainings():
@@ -158,9 +163,12 @@ def make_trainings():
         )
 
 
-def train(training, data_dir, work):
-    """Trains all seeds, decodes test, and returns the result."""
-    folder = work / re.sub(r"\W+", "_", training.name)
+def train(training, data_dir, work, result):
+    """Trains the seeds that a result lacks; yields it after each.
+
+    It gets the ensemble of all seeds with the last one, if all are in `work`.
+    """
+    folder = work / make_file_name(training.name)
     data = folder / "data"
     data.mkdir(parents=True, exist_ok=True)
     subprocess.run(
@@ -170,55 +178,65 @@ def train(training, data_dir, work):
         stdout=subprocess.DEVNULL,
         check=True,
     )
-    runs = [folder / f"seed{seed}" for seed in training.seeds]
-    for seed, run in zip(training.seeds, runs):
-        run.mkdir(exist_ok=True)
-        hparams = {**training.hparams}
-        if steps := hparams.get("train_steps"):
-            hparams["decay_steps"] = steps
-        failure = run_command(
-            "trainer",
-            str(run),
-            [
-                f"--problem={training.problem}",
-                f"--data_dir={data}",
-                "--hparams_set=transformer_g2p",
-                f"--random_seed={seed}",
-                f"--eval_frequency={steps or 5000}",
-                "--hparams="
-                + ",".join(f"{key}={value}" for key, value in hparams.items()),
-            ],
-        )
-        if failure:
-            raise SystemExit(f"{training.name}: {failure}")
     sides = [
         (data / training.problem / f"test.{side}.txt")
         .read_text(encoding="utf-8")
         .splitlines()[: training.num_lines]
         for side in ("source", "target")
     ]
-    ensembles = [[run] for run in runs]
-    if len(runs) > 1 and training.measure == "WER":
-        ensembles.append(runs)
-    scores = [
-        score(
-            training,
-            sides,
-            load(some)(sides[0], beam_size=training.beam_size),
-        )
-        for some in ensembles
-    ]
-    return {
-        "name": training.name,
-        "hparams": training.hparams,
-        "seeds": list(training.seeds),
-        "scores": scores[: len(runs)],
-        "ensemble": scores[-1] if len(scores) > len(runs) else None,
-        "minutes": round(sum(map(read_minutes, runs)), 1),
-        "machine": history.describe_machine(),
-        "commit": history.find_commit(),
-        "date": datetime.date.today().isoformat(),
-    }
+    runs = [folder / f"seed{seed}" for seed in training.seeds]
+    for seed, run in zip(training.seeds, runs):
+        if str(seed) in result["runs"]:
+            continue
+        train_seed(training, data, run, seed)
+        result["runs"][str(seed)] = {
+            "scores": translate_and_score(training, sides, run),
+            "minutes": round(read_minutes(run), 1),
+            "machine": history.describe_machine(),
+            "commit": history.find_commit(),
+            "date": datetime.date.today().isoformat(),
+        }
+        is_complete = not find_missing(training, result)
+        if is_complete and training.has_ensemble and all(map(is_run, runs)):
+            result["ensemble"] = translate_and_score(training, sides, runs)
+        yield result
+
+
+def train_seed(training, data, run, seed):
+    """Trains one run by kt-trainer, or continues it."""
+    run.mkdir(exist_ok=True)
+    hparams = {**training.hparams}
+    if steps := hparams.get("train_steps"):
+        hparams["decay_steps"] = steps
+    changes = (f"{key}={value}" for key, value in hparams.items())
+    failure = run_command(
+        "trainer",
+        str(run),
+        [
+            f"--problem={training.problem}",
+            f"--data_dir={data}",
+            "--hparams_set=transformer_g2p",
+            f"--random_seed={seed}",
+            f"--eval_frequency={steps or 5000}",
+            f"--hparams={','.join(changes)}",
+        ],
+    )
+    if failure:
+        raise SystemExit(f"{training.name}: {failure}")
+
+
+def translate_and_score(training, sides, run):
+    """Returns the scores of a run, or of a list of them as an ensemble."""
+    outputs = load(run)(sides[0], beam_size=training.beam_size)
+    return score(training, sides, outputs)
+
+
+def make_file_name(name):
+    return re.sub(r"\W+", "_", name)
+
+
+def is_run(path):
+    return (path / "metrics.csv").exists()
 
 
 def read_minutes(run):
@@ -251,26 +269,25 @@ def make_table(trainings, results):
     head = "data|measure|ours, each seed|ours, ensemble|theirs|source|differs"
     rows = []
     for training in trainings:
-        if not (result := results.get(training.name)):
+        if not (result := results[training.name])["runs"]:
             continue
+        runs = result["runs"].values()
         is_rate = training.measure == "WER"
-        groups = list(result["scores"][0])
+        groups = list(next(iter(runs))["scores"])
         # Beyond the first length of which nothing is right, nothing ever is.
         is_length = training.group is tables_data.find_lengths
         while (
             is_length
             and len(groups) > 1
             and not any(
-                scores[group]
-                for scores in result["scores"]
-                for group in groups[-2:]
+                run["scores"][group] for run in runs for group in groups[-2:]
             )
         ):
             groups.pop()
         for group in groups:
             key = group or training.name.split(": ")[1]
-            figures = [scores[group] for scores in result["scores"]]
-            ensemble = (result["ensemble"] or {}).get(group)
+            figures = [run["scores"][group] for run in runs]
+            ensemble = result["ensemble"].get(group)
             rows.append(
                 [
                     ": ".join(filter(None, (training.name, group))),
@@ -297,37 +314,60 @@ def main(arguments, trainings=None):
     parser.add_argument("work", type=pathlib.Path, help="folder of the runs")
     parser.add_argument("--only", default="", help="begin of names")
     parser.add_argument("--table", action="store_true", help="print only")
+    parser.add_argument(
+        "--results",
+        type=pathlib.Path,
+        help="folder of the scores. Defaults to one in the folder of the runs",
+    )
     options = parser.parse_args(arguments)
     trainings = trainings or list(make_trainings())
-    results_dir = options.work / "results"
+    results_dir = options.results or options.work / "results"
     results_dir.mkdir(parents=True, exist_ok=True)
-    results = {}
-    for path in results_dir.glob("*.json"):
-        result = json.loads(path.read_text(encoding="utf-8"))
-        results[result["name"]] = result
+    results = read_results(results_dir, trainings)
     missing = [
-        training
+        (training, lacks)
         for training in trainings
-        if training.name not in results
+        if not options.table
         and training.name.startswith(options.only)
+        and (lacks := find_missing(training, results[training.name]))
     ]
-    minutes = sum(some.minutes * len(some.seeds) for some in missing)
-    if missing and not options.table:
+    if missing:
+        minutes = sum(training.minutes * lacks for training, lacks in missing)
         print(
             f"{len(missing)} of {len(trainings)} trainings are to be run: about"
             f" {minutes / 60:.1f} hours on one core.",
             file=sys.stderr,
         )
-        for training in missing:
-            result = train(training, options.data_dir, options.work)
-            results[training.name] = result
-            name = re.sub(r"\W+", "_", training.name)
-            (results_dir / f"{name}.json").write_text(
-                json.dumps(result, indent=1, ensure_ascii=False) + "\n",
-                encoding="utf-8",
-            )
-            print(f"{training.name}: {result['scores']}", file=sys.stderr)
+    for training, _ in missing:
+        result = results[training.name]
+        for _ in train(training, options.data_dir, options.work, result):
+            path = results_dir / f"{make_file_name(training.name)}.json"
+            text = json.dumps(result, indent=1, ensure_ascii=False)
+            path.write_text(text + "\n", encoding="utf-8")
+            print(text, file=sys.stderr)
     print(make_table(trainings, results))
+
+
+def read_results(folder, trainings):
+    """Returns the results by the names of trainings; new ones are empty.
+
+    Results of another recipe do not count.
+    """
+    results = {}
+    for training in trainings:
+        name, hparams = training.name, training.hparams
+        result = {"name": name, "hparams": hparams, "runs": {}, "ensemble": {}}
+        path = folder / f"{make_file_name(name)}.json"
+        if path.exists():
+            found = json.loads(path.read_text(encoding="utf-8"))
+            result = found if found["hparams"] == hparams else result
+        results[name] = result
+    return results
+
+
+def find_missing(training, result):
+    """Returns how many seeds of a training have no result yet."""
+    return sum(str(seed) not in result["runs"] for seed in training.seeds)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 import gzip
 import json
+import pathlib
 
 import pytest
 import tables
@@ -49,7 +50,7 @@ class TablesTest:
         assert "| low: two: yy | WER | 100.0, 100.0 | 100.0 |" in table
         (path,) = (tmp_path / "work" / "results").iterdir()
         result = json.loads(path.read_text())
-        assert result["seeds"] == [0, 1]
+        assert list(result["runs"]) == ["0", "1"]
         assert result["ensemble"].keys() == {"xx", "yy"}
         tables.main(arguments, [training])
         assert capsys.readouterr() == (table, "")
@@ -78,6 +79,13 @@ class TablesTest:
         sides = [["a", "a", "be", "be"], ["AH", "AH", "B IY", "B IY"]]
         scores = tables.score(training, sides, ["EY", "IY", "B IY", "EY"])
         assert scores == {"": 50}
+
+    def test_the_table_shows_the_results(self):
+        folder = pathlib.Path(tables.__file__).parent
+        trainings = list(tables.make_trainings())
+        results = tables.read_results(folder / "tables_results", trainings)
+        page = (folder / "tables.md").read_text(encoding="utf-8")
+        assert page.endswith(tables.make_table(trainings, results) + "\n")
 
     def test_no_two_trainings_have_one_name(self):
         names = [training.name for training in tables.make_trainings()]

@@ -13,6 +13,9 @@ each one, its reference is remembered as its correction. These are the ways:
 - adapter: fitted. Before other sentences, low-rank adapters learn from up to
   eight corrections with 0.5 of the words (Farajian et al., 2017), and begin
   anew afterwards. memory+adapter also searches near corrections.
+- prefix: fitted. Other sentences begin with the correction of the most similar
+  one, if it has 0.5 of the words, for a run that `benchmarks/prefixed_pairs.py`
+  made the text of (Bulte and Tezcan, 2019).
 - fine_tuning: after each document, all weights learn from its corrections.
 - context: the source begins with the sentence before, the translation with
   its correction.
@@ -33,6 +36,8 @@ from collections import Counter
 import keras
 import sacrebleu
 import tensorflow as tf
+from prefixed_pairs import MIN_SIMILARITY
+from prefixed_pairs import add_prefix
 
 from keras_transformer.data.generation.token_arrays import pad
 from keras_transformer.decoding.loading import load
@@ -41,7 +46,7 @@ from keras_transformer.memory.fitting import recall
 from keras_transformer.memory.store import TranslationMemory
 
 WAYS = ("none", "fuzzy", "fitted", "memory", "adapter", "memory+adapter")
-WAYS += ("fine_tuning", "context")
+WAYS += ("prefix", "fine_tuning", "context")
 SEARCH = {"alpha": 1.4}  # best on dev of docs/which_recipe.md
 BATCH = 16  # sentences of an update of all weights
 NEIGHBOURS = 8, 0.5  # their number and minimum similarity for adapters
@@ -131,13 +136,18 @@ class Way:
             text = f"{source} {text}"
             (both,) = self.translator([text], prefixes=[target], **SEARCH)
             return both[len(target) :].strip()
-        (translation,) = self.translator([text], **SEARCH)
+        source = text
+        if self.name == "prefix":
+            source = add_prefix(
+                text, self.memory.find_similar(text, 1, MIN_SIMILARITY)
+            )
+        (translation,) = self.translator([source], **SEARCH)
         if matches:
             self.learner.reset()
         if self.name == "fuzzy":
             for match in self.memory.find_similar(text, 1, 0.75):
                 return match.pair.target
-        fits = self.name in ("fitted", "adapter")
+        fits = self.name in ("fitted", "adapter", "prefix")
         recalled = fits and recall(self.memory, text, translation)
         return recalled.target if recalled else translation
 

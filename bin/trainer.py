@@ -49,7 +49,7 @@ Getting started:
     warm_start_from.
   hparams
   train_steps (count): Total number of updates, which includes those before a
-    resume. Default: train_steps of the hparams set.
+    resume. Default: that of the run, or else of the hparams set.
   train_minutes (amount, minimum 0.001): Minutes of training, however many
     updates they suffice for. The learning rate falls as a cosine of this time,
     to 0 at its end. Compiling counts; evaluations, checkpoints and pauses do

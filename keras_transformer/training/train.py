@@ -183,6 +183,7 @@ def _make_hparams(hparams, settings, options, earlier_run, is_new):
         "batch_tokens": tokens,
         "effective_batch_tokens": options.effective_batch_tokens,
         "train_minutes": options.train_minutes,
+        "train_steps": options.train_steps,
     }
     changes = {name: v for name, v in changes.items() if v is not None}
     return dataclasses.replace(hparams, **changes)

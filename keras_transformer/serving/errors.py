@@ -1,8 +1,11 @@
 """Errors of requests, with their gRPC codes and HTTP statuses, and of ports."""
 
+import logging
+
 from keras_transformer.errors import UserError
 from keras_transformer.serving import limits
 
+_log = logging.getLogger(__name__)
 # The HTTP status of each gRPC code, as in TF Serving.
 _HTTP_STATUS = {
     "OK": 200,
@@ -48,6 +51,12 @@ class InvalidRequest(RequestError):
 
     def __init__(self, message):
         super().__init__("INVALID_ARGUMENT", message)
+
+
+def report_internal(error):
+    """Writes a fault of the server to the log; returns what a client reads."""
+    _log.error("kt-serve failed to answer a request.", exc_info=error)
+    return RequestError("INTERNAL", f"Internal: {error!r}")
 
 
 def explain_occupied_port(host, port, reason):

@@ -93,19 +93,19 @@ class _Responder(grpc.GenericRpcHandler):
                 response = self._respond(function, content, context)
                 request.status = "OK"
                 return response
-            except errors.RequestError as error:
-                code, message = error.code, str(error)
-            except Exception as error:
-                code = "INTERNAL"
-                message = repr(error)[: limits.MAX_MESSAGE_CHARACTERS]
-            request.status = code
+            except errors.RequestError as found:
+                error = found
+            except Exception as found:
+                error = errors.report_internal(found)
+            request.status = error.code
             is_large = len(content) > limits.MAX_SMALL_BYTES
-            if code == "INVALID_ARGUMENT" and is_large:
+            if error.code == "INVALID_ARGUMENT" and is_large:
                 time.sleep(limits.REFUSAL_SECONDS)
             # It lets a client tell the server's UNAVAILABLE from its library's.
             context.set_trailing_metadata([("server", "kt-serve")])
             # Outside of the `try`, because `abort` raises an exception itself.
-            context.abort(getattr(grpc.StatusCode, code), message)
+            code = getattr(grpc.StatusCode, error.code)
+            context.abort(code, str(error))
 
     def _respond(self, function, content, context):
         if self._keys:

@@ -20,6 +20,7 @@ from keras_transformer.serving import limits
 from keras_transformer.serving import openai
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.errors import report_internal
 from keras_transformer.serving.json_tensors import dump
 from keras_transformer.serving.libretranslate import DOWNLOAD
 from keras_transformer.serving.libretranslate import LibreTranslate
@@ -139,7 +140,7 @@ class RestApp:
             if is_large and error.http_status in (400, 401, 403, 429):
                 await asyncio.sleep(limits.REFUSAL_SECONDS)
         except Exception as found:
-            error = RequestError("INTERNAL", f"Internal: {found!r}")
+            error = report_internal(found)
         if error:
             status = error.http_status
             is_openai = endpoint.face == "openai"

@@ -77,6 +77,17 @@ class ClientTest:
         with pytest.raises(UserError, match="queue is full.*Try again"):
             connect()(["x"])
 
+    def test_a_fault_of_the_server_is_in_its_log(
+        self, server, connect, monkeypatch, caplog
+    ):
+        def divide(*arguments):
+            return 1 / 0
+
+        monkeypatch.setattr(server.service, "submit", divide)
+        with pytest.raises(UserError, match="ZeroDivisionError"):
+            connect()(["x"])
+        assert "in divide" in caplog.text
+
     def test_an_unreachable_server_is_an_error(self, connect):
         address = f"localhost:{free_port()}"
         ask = connect(address)

@@ -216,9 +216,7 @@ def _check_place(path, run):
             f"{path!r}, output_dir={run.path!r}. Name another directory, or "
             "leave --averaged_dir out."
         )
-    directories.check_directory(
-        os.path.dirname(place), "The directory around `averaged_dir`"
-    )
+    directories.check_directory(path, "`averaged_dir`")
 
 
 def _contains(outer, inner):

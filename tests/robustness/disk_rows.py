@@ -60,7 +60,7 @@ ROWS = [
     row(COPY + f"{'d' * 300}", says="too long"),
     row(COPY + "{box}/d", writes("{box}/d/copy", b"x"), says="d/copy"),
     row(AVERAGE + " --averaged_dir=/sys/a", says="/sys/a"),
-    row(AVERAGE + " --averaged_dir=/dev/null", says="/dev/null"),
+    row(AVERAGE + " --averaged_dir=/dev/null", says="is not a directory"),
     row(AVERAGE + " --averaged_dir={run}/vocab.model/a", says="vocab.model"),
     row(AVERAGE + f" --averaged_dir={'a' * 300}", says="too long"),
     row(AVERAGE, writes("{run}/averaged", b"mine"), says="averaged"),

@@ -152,6 +152,16 @@ class Way:
         return recalled.target if recalled else translation
 
 
+def read_documents(path):
+    """Returns the documents of a file, each a list of pairs."""
+    with open(path, encoding="utf-8") as file:
+        lines = [line.rstrip("\n").split("\t") for line in file]
+    return [
+        [tuple(line[1:]) for line in group]
+        for _, group in itertools.groupby(lines, key=lambda line: line[0])
+    ]
+
+
 def count_terms(document, translations):
     """Counts terms, and those that are right: R1 of Simianer et al. (2019)."""
     uses, number, right = Counter(), 0, 0
@@ -194,12 +204,7 @@ def main():
     parser.add_argument("--rate", type=float, default=0.01)
     parser.add_argument("--steps", type=int, default=3)
     options = parser.parse_args()
-    with open(options.documents, encoding="utf-8") as file:
-        lines = [line.rstrip("\n").split("\t") for line in file]
-    documents = [
-        [tuple(line[1:]) for line in group]
-        for _, group in itertools.groupby(lines, key=lambda line: line[0])
-    ]
+    documents = read_documents(options.documents)
     with tempfile.TemporaryDirectory() as folder:
         way = Way(options, os.path.join(folder, "memory"))
         found = list(way.translate_all(documents))

@@ -22,11 +22,10 @@ trained again, and an interrupted row continues from its newest checkpoint.
 
 import collections
 import functools
-import importlib
-import multiprocessing
 import os
 import shlex
 import signal
+import subprocess
 import sys
 
 from keras_transformer import errors
@@ -92,6 +91,7 @@ Data:
   usr_dir
 """
 )
+LOG_FILE = "log.txt"  # what the commands of a row print, in its directory
 MARKDOWN_FILE = "table.md"
 RECORD_FILE = "sweep.json"  # its settings
 # The flags that define the rows of a sweep, of which it needs exactly one.
@@ -172,7 +172,7 @@ def run_rows(all_rows, names, splits):
         if not commands:
             continue
         os.makedirs(row.path, exist_ok=True)
-        log = os.path.join(row.path, rows.LOG_FILE)
+        log = os.path.join(row.path, LOG_FILE)
         place = f"{row.directory}, {number} of {len(selected)}"
         print(f"{place}: the messages are in {log}", file=sys.stderr)
         for name, arguments in commands:
@@ -214,37 +214,38 @@ def run_command(name, path, arguments):
     A crash or a lack of memory thus ends only one row, and frees its memory.
     Returns None, or a line on why the command failed.
     """
-    log = os.path.join(path, rows.LOG_FILE)
-    arguments = [f"--output_dir={path}", *arguments]
-    context = multiprocessing.get_context("spawn")
-    process = context.Process(target=_call, args=(name, arguments, log))
-    process.start()
-    try:
-        process.join()
-    except KeyboardInterrupt as error:
-        # Control-C on a terminal also reaches the process itself. A second
-        # signal does no harm while it trains and saves.
-        os.kill(process.pid, signal.SIGINT)
-        process.join()
-        error.add_note("The same command continues the sweep.")
-        raise
-    status = process.exitcode
+    # The process imports what this one does; -m alone would first look into the
+    # current directory.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-P", "-m", f"keras_transformer.bin.{name}"]
+    with open(os.path.join(path, LOG_FILE), "ab+") as log:
+        start = log.tell()
+        process = subprocess.Popen(
+            [*command, f"--output_dir={path}", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment,
+        )
+        try:
+            status = process.wait()
+        except KeyboardInterrupt as error:
+            # Control-C on a terminal also reaches the process itself. A second
+            # signal does no harm while it trains and saves.
+            if process.poll() is None:
+                os.kill(process.pid, signal.SIGINT)
+            process.wait()
+            error.add_note("The same command continues the sweep.")
+            raise
+        log.seek(start)
+        lines = collections.deque(filter(bytes.strip, log), maxlen=1)
     if status == 0:
         return None
     reason = f"ended with status {status}"
     if status < 0:
         reason = f"was ended by signal {-status}"
-    with open(log, encoding="utf-8", errors="replace") as file:
-        last_line = collections.deque(filter(str.strip, file), maxlen=1)
-    return f"kt-{name} {reason}. {''.join(last_line).strip()}"
-
-
-def _call(name, arguments, log):
-    with open(log, "ab") as file:
-        for descriptor in (1, 2):
-            os.dup2(file.fileno(), descriptor)
-    module = importlib.import_module(f"keras_transformer.bin.{name}")
-    module.run([name, *arguments])
+    last_line = b"".join(lines).decode(errors="replace").strip()
+    return f"kt-{name} {reason}. {last_line}".rstrip()
 
 
 def _make_models(problem):

@@ -14,7 +14,6 @@ from keras_transformer import registry
 from keras_transformer.errors import UserError
 from keras_transformer.hparams import table3
 
-LOG_FILE = "log.txt"  # what the commands of a row print, in its directory
 SPLITS = ("dev", "test")  # those that kt-evaluate takes
 SCALES = ("none", "tiny")
 MAX_POINTS = 10_000  # of a grid; --random has the same limit

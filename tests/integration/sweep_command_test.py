@@ -155,6 +155,38 @@ class RunCommandTest:
         assert line is None or line.endswith(log.splitlines()[-1])
         assert log.split()[1] != str(os.getpid())
 
+    def test_the_process_imports_what_its_parent_does(
+        self, tmp_path, monkeypatch
+    ):
+        for name, code in (
+            ("library_of_run_command_test.py", "print('imported')"),
+            ("mine/__init__.py", "import library_of_run_command_test"),
+            ("here/queue.py", "raise ValueError('shadowed')"),
+        ):
+            path = tmp_path / "python" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(code)
+        monkeypatch.syspath_prepend(tmp_path / "python")
+        monkeypatch.chdir(tmp_path / "python" / "here")
+        flags = [f"--usr_dir={tmp_path}/python/mine", "--registry_help"]
+        assert sweep.run_command("evaluate", str(tmp_path), flags) is None
+        assert "imported" in (tmp_path / "log.txt").read_text()
+
+    def test_a_process_that_writes_nothing_is_described(
+        self, tmp_path, monkeypatch
+    ):
+        monkeypatch.setattr(sys, "executable", "false")
+        path = str(tmp_path)
+        assert sweep.run_command("trainer", path, []) == (
+            "kt-trainer ended with status 1."
+        )
+        # The last line of an earlier command is not its reason.
+        (tmp_path / "log.txt").write_text("earlier\n")
+        assert sweep.run_command("trainer", path, []) == (
+            "kt-trainer ended with status 1."
+        )
+        assert (tmp_path / "log.txt").read_text() == "earlier\n"
+
 
 @pytest.mark.slow
 class SweepCommandTest:

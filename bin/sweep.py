@@ -21,7 +21,6 @@ trained again, and an interrupted row continues from its newest checkpoint.
 """
 
 import collections
-import functools
 import os
 import shlex
 import signal
@@ -45,7 +44,7 @@ SETTINGS += ("grid", "ranges", "scale", "hparams", "random_seed", "precision")
 # Settings that may change, and are shown above the table.
 CHANGEABLE = ("random", "seeds", "splits")
 FLAGS = flags.define(
-    f"""
+    """
 Getting started:
   problem (text): Name of the problem. The suffix _rev swaps source and target,
     and _both stands for both directions together.
@@ -72,9 +71,9 @@ Rows:
   rows (text): Names of the rows to train now, separated by commas, such as
     base,a_h1. Default: all rows.
 Recipe:
-  scale ({"|".join(rows.SCALES)}, default none): Size of the models: none as the
-    hparams set states, or tiny, which divides d_model, d_ff, d_k, d_v and
-    warmup_steps by 4, effective_batch_tokens by 40 and learning_rate by 2.
+  scale (none|tiny, default none): Size of the models: none as the hparams set
+    states, or tiny, which divides d_model, d_ff, d_k, d_v and warmup_steps by
+    4, effective_batch_tokens by 40 and learning_rate by 2.
   hparams (text, default ""): Changes to the hparams sets of all rows, after
     --scale, such as attention_dropout=0.1.
   seeds (count, default 1, maximum 100): Number of seeds for each row.
@@ -92,38 +91,34 @@ Data:
 """
 )
 LOG_FILE = "log.txt"  # what the commands of a row print, in its directory
-MARKDOWN_FILE = "table.md"
-RECORD_FILE = "sweep.json"  # its settings
 # The flags that define the rows of a sweep, of which it needs exactly one.
 KINDS = ("table", "hparams_sets", "grid", "random")
 
 
 def main(argv):
     flags.require(FLAGS, "output_dir", "problem", "data_dir")
-    problem = registry.get_problem(
-        FLAGS.problem, os.path.abspath(FLAGS.data_dir)
-    )
+    data_dir = os.path.abspath(FLAGS.data_dir)
+    problem = registry.get_problem(FLAGS.problem, data_dir)
+    seeds = range(FLAGS.random_seed, FLAGS.random_seed + FLAGS.seeds)
     all_rows = rows.make_rows(
         _make_models(problem),
         FLAGS.output_dir,
         FLAGS.scale,
         FLAGS.hparams,
         FLAGS.train_steps,
-        range(FLAGS.random_seed, FLAGS.random_seed + FLAGS.seeds),
+        seeds,
     )
     names = _select("rows", "rows of the sweep", [row.name for row in all_rows])
     text_splits = [name for name in rows.SPLITS if name in problem.splits]
     rule = "splits of the problem that kt-evaluate takes"
     splits = _select("splits", rule, text_splits)
     check_directory(FLAGS.output_dir, "`--output_dir`")
-    record = os.path.join(FLAGS.output_dir, RECORD_FILE)
+    record = os.path.join(FLAGS.output_dir, "sweep.json")
     _check_runs(all_rows, is_new=not os.path.lexists(record))
     with lock_directory(FLAGS.output_dir, wait=False):
         keep_settings(record, {name: FLAGS[name].value for name in SETTINGS})
-        failures = run_rows(all_rows, names, splits)
-    table = os.path.join(FLAGS.output_dir, MARKDOWN_FILE)
-    with open(table, encoding="utf-8") as file:
-        print(file.read(), end="")
+        failures, table = run_rows(all_rows, names, splits)
+    print(table, end="")
     return 1 if failures else 0
 
 
@@ -132,14 +127,14 @@ def _check_runs(all_rows, is_new):
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.training import start
 
+    way_out = "Name another directory."
     if RunDirectory.exists(FLAGS.output_dir):
         rule = "must hold a run for each row, but is a run itself"
-        flags.refuse(FLAGS, ["output_dir"], rule, "Name another directory.")
+        flags.refuse(FLAGS, ["output_dir"], rule, way_out)
     for row in all_rows:
         # A new sweep would train it further, and delete checkpoints of it.
         if is_new and RunDirectory.exists(row.path):
             rule = f"must not hold a run of yours, which {row.path} is"
-            way_out = "Name another directory."
             flags.refuse(FLAGS, ["output_dir"], rule, way_out)
     # A faulty row thus fails before the rows above it are trained.
     for row in all_rows:
@@ -150,22 +145,17 @@ def run_rows(all_rows, names, splits):
     """Trains and evaluates the named rows, and writes the table after each.
 
     A row that was interrupted continues from its newest checkpoint. Returns the
-    reasons why rows failed, by the names of their directories.
+    reasons why rows failed, by the names of their directories, and the table.
     """
     # Imported here because it imports NumPy, which would slow --help down.
     from keras_transformer.bin.kt_sweep.results import write_table
 
-    title = shlex.join(_show_changed(*SETTINGS, *CHANGEABLE))
+    path = os.path.join(FLAGS.output_dir, "table.md")
+    settings = shlex.join(_show_changed(*SETTINGS, *CHANGEABLE))
+    title = markdown.code(f"kt-sweep {settings}")
+    quoted = rows.TABLE_4 if FLAGS.table == "4" else {}
     failures = {}
-    write = functools.partial(
-        write_table,
-        os.path.join(FLAGS.output_dir, MARKDOWN_FILE),
-        markdown.code(f"kt-sweep {title}"),
-        all_rows,
-        failures,
-        quoted=rows.TABLE_4 if FLAGS.table == "4" else {},
-    )
-    write()
+    table = write_table(path, title, all_rows, failures, quoted)
     selected = [row for row in all_rows if row.name in names]
     for number, row in enumerate(selected, 1):
         commands = list_commands(row, splits)
@@ -180,8 +170,8 @@ def run_rows(all_rows, names, splits):
                 failures[row.directory] = failure
                 print(f"{row.directory} failed: {failure}", file=sys.stderr)
                 break
-        write()
-    return failures
+        table = write_table(path, title, all_rows, failures, quoted)
+    return failures, table
 
 
 def list_commands(row, splits):
@@ -191,10 +181,11 @@ def list_commands(row, splits):
     results, evaluated = read_results(row)
     # The data may have moved since the run recorded its place.
     shared = [f"--data_dir={row.problem.data_dir}", *_show_changed("usr_dir")]
+    changes = ",".join(f"{name}={value}" for name, value in row.changes.items())
     recipe = [
         f"--problem={row.problem.name}",
         f"--hparams_set={row.hparams_set}",
-        f"--hparams={row.overrides}",
+        f"--hparams={changes}",
         f"--random_seed={row.seed}",
         # The newest checkpoint is evaluated, and rows may be many.
         "--keep_checkpoint_max=1",
@@ -272,15 +263,11 @@ def _make_models(problem):
     else:
         flags.require(FLAGS, "ranges", by="random")
         points = rows.draw_points(FLAGS.ranges, FLAGS.random, FLAGS.random_seed)
-    return [
-        rows.Row(
-            "_".join(f"{name}={value}" for name, value in point.items()),
-            problem,
-            FLAGS.hparams_set,
-            point,
-        )
-        for point in points
-    ]
+    models = []
+    for point in points:
+        name = "_".join(f"{name}={value}" for name, value in point.items())
+        models.append(rows.Row(name, problem, FLAGS.hparams_set, point))
+    return models
 
 
 def _select(flag, rule, known):
@@ -289,9 +276,8 @@ def _select(flag, rule, known):
     for name in names:
         if name not in known:
             raise UserError(
-                f"`--{flag}` must name {rule}. Received: "
-                f"{errors.quote(name)}. Use "
-                f"{' or '.join(dict.fromkeys(known))}."
+                f"`--{flag}` must name {rule}. Received: {errors.quote(name)}. "
+                f"Use {' or '.join(dict.fromkeys(known))}."
             )
     return list(dict.fromkeys(names))
 

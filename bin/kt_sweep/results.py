@@ -21,7 +21,7 @@ MODEL = {"num_layers": "N", "d_model": "d_model", "d_ff": "d_ff"}
 MODEL |= {"num_heads": "h", "d_k": "d_k", "d_v": "d_v"}
 MODEL |= {"dropout": "P_drop", "label_smoothing": "ε_ls"}
 # How numbers are written, by the last word of their column.
-FORMATS = {"minutes": ".1f", "parameters": ".4g", "perplexity": ".2f"}
+FORMATS = {"parameters": ".4g", "perplexity": ".2f"}
 
 
 def read_results(row):
@@ -45,9 +45,8 @@ def read_results(row):
         )
     training = run.read_training(step)
     minutes = training.get("seconds", 0.0) / 60
-    is_over = step == row.hparams.train_steps
-    if row.hparams.train_minutes:
-        is_over = minutes >= row.hparams.train_minutes
+    limit = row.hparams.train_minutes
+    is_over = minutes >= limit if limit else step == row.hparams.train_steps
     if not is_over or training.get("dev_step") != step:
         return {}, ()
     results = {
@@ -82,7 +81,7 @@ def select_scores(run, step, problem):
 
 
 def write_table(path, title, rows, failures, quoted):
-    """Writes the table of the rows that have results, and why rows failed.
+    """Writes and returns the table of rows with results, and why rows failed.
 
     `failures` are reasons by the name of a row's directory. `quoted` is F1 of
     others by their names, which the table shows above the rows.
@@ -92,8 +91,10 @@ def write_table(path, title, rows, failures, quoted):
     lines += make_lines([pair for pair in results if pair[1]])
     parts = [title, *format_lines(lines)]
     parts += [f"{name} failed: {why}" for name, why in failures.items()]
+    text = "\n\n".join(parts) + "\n"
     with atomic_write(path) as file:
-        file.write("\n\n".join(parts) + "\n")
+        file.write(text)
+    return text
 
 
 def make_lines(results):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import json
 import math
 import os
 import random
@@ -15,7 +14,6 @@ from keras_transformer.errors import UserError
 from keras_transformer.hparams import table3
 
 SPLITS = ("dev", "test")  # those that kt-evaluate takes
-SCALES = ("none", "tiny")
 MAX_POINTS = 10_000  # of a grid; --random has the same limit
 MAX_NAME = 255  # of the directory of a row, in characters
 _DIVISORS = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v", "warmup_steps"), 4)
@@ -46,21 +44,11 @@ class Row:
     hparams_set: str
     changes: dict = dataclasses.field(default_factory=dict)  # of the set
     paper: dict = dataclasses.field(default_factory=dict)  # results by column
-    # `make_rows` sets the rest.
+    # `make_rows` sets the rest, and adds the changes of all rows.
     hparams: object = None  # the `HParams`
     seed: int = 0
     directory: str = ""  # name of the run's directory
     path: str = ""  # of the run
-
-    @property
-    def overrides(self):
-        """The differences from the hparams set, as --hparams takes them."""
-        of_set = registry.get_hparams(self.hparams_set)
-        return ",".join(
-            f"{name}={value if isinstance(value, str) else json.dumps(value)}"
-            for name, value in dataclasses.asdict(self.hparams).items()
-            if value != getattr(of_set, name)
-        )
 
 
 def make_rows(models, output_dir, scale, overrides, train_steps, seeds):
@@ -70,13 +58,17 @@ def make_rows(models, output_dir, scale, overrides, train_steps, seeds):
     before the changes of a model. `train_steps` may be None for the number of
     each model.
     """
-    steps = {"train_steps": train_steps} if train_steps else {}
     rows = {}
     for model in models:
-        hparams = scale_down(registry.get_hparams(model.hparams_set), scale)
-        hparams = hparam.parse_overrides(hparams, overrides)
-        hparams = dataclasses.replace(hparams, **{**model.changes, **steps})
+        of_set = registry.get_hparams(model.hparams_set)
+        changes = scale_down(of_set) if scale == "tiny" else {}
+        changes |= errors.parse_changes(type(of_set), overrides, "hparams")
+        changes |= model.changes
+        if train_steps:
+            changes["train_steps"] = train_steps
+        hparams = dataclasses.replace(of_set, **changes)
         hparam.find_train_steps(hparams, train_steps)
+        model = dataclasses.replace(model, changes=changes, hparams=hparams)
         for seed in seeds:
             name = model.name + (f"_seed{seed}" if seed != seeds[0] else "")
             if len(name) > MAX_NAME:
@@ -87,7 +79,6 @@ def make_rows(models, output_dir, scale, overrides, train_steps, seeds):
                 )
             row = dataclasses.replace(
                 model,
-                hparams=hparams,
                 seed=seed,
                 directory=name,
                 path=os.path.join(output_dir, name),
@@ -102,43 +93,35 @@ def make_rows(models, output_dir, scale, overrides, train_steps, seeds):
     return list(rows.values())
 
 
-def scale_down(hparams, scale):
-    """Returns smaller hyper-parameters that keep all ratios of widths.
+def scale_down(hparams):
+    """Returns the changes to a smaller model that keeps all ratios of widths.
 
     The learning rate peaks at twice the paper's, as the schedule requires for a
     quarter of the width. Without its division by 2, the shorter warm-up would
     double it again.
     """
-    if scale == "none":
-        return hparams
     changes = {}
     for name, divisor in _DIVISORS.items():
         value = getattr(hparams, name)
         if isinstance(value, int) and value % divisor:
             raise UserError(
                 f"`{name}` must be divisible by {divisor} to be scaled. "
-                f"Received: {name}={value} with --scale={scale}. Choose "
-                "another hparams set, or --scale=none."
+                f"Received: {name}={value} with --scale=tiny. Choose another "
+                "hparams set, or --scale=none."
             )
         changes[name] = type(value)(value / divisor)
-    return dataclasses.replace(hparams, **changes)
+    return changes
 
 
 def make_table3(problem):
     """Returns the models of the paper's Table 3."""
-    return [
-        Row(
-            name,
-            problem,
-            table3.hparams_set(name),
-            paper={
-                "10⁶ parameters": row.millions,
-                "perplexity": row.perplexity,
-                "BLEU": row.bleu,
-            },
-        )
-        for name, row in table3.ROWS.items()
-    ]
+    models = []
+    for name, row in table3.ROWS.items():
+        paper = {"10⁶ parameters": row.millions, "perplexity": row.perplexity}
+        paper["BLEU"] = row.bleu
+        hparams_set = table3.hparams_set(name)
+        models.append(Row(name, problem, hparams_set, paper=paper))
+    return models
 
 
 def make_table4(problem, semi_data_dir, hparams_set):

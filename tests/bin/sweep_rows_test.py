@@ -25,11 +25,12 @@ def tiny(name, **changes):
 
 class ScaleTest:
     def test_tiny_keeps_the_ratios_of_all_widths_of_table_3(self):
-        base = scale_down(registry.get_hparams("transformer_base"), "tiny")
+        rows = rows_of(make_table3(COPY), "tiny")
+        base = rows[0].hparams
         assert (base.d_model, base.d_ff, base.num_heads) == (128, 512, 8)
         assert base.effective_batch_tokens == 625
         assert base.learning_rate == 0.5
-        for row in rows_of(make_table3(COPY), "tiny"):
+        for row in rows:
             full = registry.get_hparams(row.hparams_set)
             for name in ("d_model", "d_ff", "d_k", "d_v", "warmup_steps"):
                 ours, papers = (getattr(h, name) for h in (row.hparams, full))
@@ -40,7 +41,7 @@ class ScaleTest:
     def test_a_width_that_is_not_divisible_is_refused(self):
         hparams = hparam.HParams(d_ff=1022)
         with pytest.raises(ValueError, match="d_ff=1022"):
-            scale_down(hparams, "tiny")
+            scale_down(hparams)
 
 
 class RowsTest:
@@ -59,7 +60,7 @@ class RowsTest:
         assert [row.name for row in alone] == ["treebank_only"]
         assert [row.paper["F1"] for row in both] == [91.3, 92.7]
 
-    def test_overrides_make_the_hyper_parameters_of_the_row(self):
+    def test_its_changes_make_the_hyper_parameters_of_the_row(self):
         changes = {"dropout": 0.25, "norm": "pre", "packed": True}
         (row,) = rows_of(
             [Row("some", COPY, "transformer_small", changes)],
@@ -68,7 +69,8 @@ class RowsTest:
             steps=9,
         )
         of_set = registry.get_hparams("transformer_small")
-        assert hparam.parse_overrides(of_set, row.overrides) == row.hparams
+        assert dataclasses.replace(of_set, **row.changes) == row.hparams
+        assert row.changes.keys() > changes.keys()
         assert row.hparams.d_k == 7
         assert row.hparams.train_steps == 9
 

@@ -107,8 +107,9 @@ def run(rows, *flags, number=2):
         sweep.FLAGS[name].unparse()
     sweep.FLAGS(["kt-sweep", f"--output_dir={output_dir}", *flags])
     names = [row.name for row in rows[:number]]
-    failures = sweep.run_rows(rows, names, ["dev"])
-    return failures, read_table(rows)
+    failures, table = sweep.run_rows(rows, names, ["dev"])
+    assert table == read_table(rows)
+    return failures, table
 
 
 def read_table(rows):
@@ -182,6 +183,21 @@ class SweepTest:
         shared = ["--data_dir=data", "--usr_dir=mine"]
         assert commands.flags["evaluate"] == ["--split=dev", *shared]
         assert {*shared, "--precision=float32"} < set(commands.flags["trainer"])
+
+    def test_the_changes_of_a_row_go_to_the_trainer(self, tmp_path, commands):
+        changes = {"packed": True, "norm": "pre", "learning_rate": 1e-5}
+        rows = make_rows(
+            [Row("some", COPY, "transformer_tiny", changes)],
+            *(str(tmp_path), "tiny", "d_k=7", 9, [0]),
+        )
+        run(rows)
+        of_set = registry.get_hparams("transformer_tiny")
+        (text,) = [
+            flag.removeprefix("--hparams=")
+            for flag in commands.flags["trainer"]
+            if flag.startswith("--hparams=")
+        ]
+        assert hparam.parse_overrides(of_set, text) == rows[0].hparams
 
     def test_rows_on_other_data_are_refused(self, make_on, commands):
         rows, others = make_on("data"), make_on("other")

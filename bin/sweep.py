@@ -100,6 +100,12 @@ def main(argv):
     data_dir = os.path.abspath(FLAGS.data_dir)
     problem = registry.get_problem(FLAGS.problem, data_dir)
     seeds = range(FLAGS.random_seed, FLAGS.random_seed + FLAGS.seeds)
+    if seeds[-1] > errors.LARGEST_SEED:
+        raise UserError(
+            f"`--seeds` must not go beyond the seed {errors.LARGEST_SEED:,}. "
+            f"Received: {' and '.join(_show_changed('random_seed', 'seeds'))}. "
+            "Lower --random_seed."
+        )
     all_rows = rows.make_rows(
         _make_models(problem),
         FLAGS.output_dir,

@@ -23,6 +23,10 @@ from keras_transformer.visualization.paper_figures import Panel
 from keras_transformer.visualization.paper_figures import entropy
 
 NEIGHBOURS = ("previous", "itself", "next")  # the word before comes first
+# What the sum of a quantity is divided by, and its mean for a perfect head.
+QUANTITIES = {"previous": ("neighbours", 1), "next": ("neighbours", 1)}
+QUANTITIES |= {"itself": ("words", 1), "inside": ("others", 1)}
+QUANTITIES |= {"distance": ("words", 0), "entropy": ("words", 0)}
 TINY = 1e-12
 SPLITS = ("dev", "test")
 NUM_SENTENCES = 200
@@ -48,23 +52,22 @@ def read_sentences(source, problem=None):
     texts, trees = text_files.read_lines(source), itertools.repeat("")
     if problem:
         texts, trees = problem.text_split(source)
-    is_treebank = problem and problem.measure == "f1"
     rows = zip(itertools.count(1), texts, trees)
     rows = (row for row in rows if row[1].strip())
-    sentences, constituents = [], []
-    for number, text, tree in itertools.islice(rows, NUM_SENTENCES):
-        spans = []
-        if is_treebank:
-            path = text_path(problem.directory, source, "target")
-            spans = find_smallest_constituents(parse_tree(tree, path, number))
-        sentences.append(text)
-        constituents.append(spans)
-    if not sentences:
+    rows = list(itertools.islice(rows, NUM_SENTENCES))
+    if not rows:
         raise UserError(
             f"{source} has no sentences. Name a split, or a file with one "
             "sentence per line."
         )
-    return sentences, constituents
+    constituents = [[] for _ in rows]
+    if problem and problem.measure == "f1":
+        path = text_path(problem.directory, source, "target")
+        constituents = [
+            find_smallest_constituents(parse_tree(tree, path, number))
+            for number, _, tree in rows
+        ]
+    return [text for _, text, _ in rows], constituents
 
 
 def score_heads(attention, constituents):
@@ -94,16 +97,13 @@ def score_heads(attention, constituents):
             smallest constituent of two words or more around each word except
             the end of the sentence; empty without a tree.
     """
-    sums, uniform, example = collections.Counter(), collections.Counter(), None
+    sums, uniform = collections.Counter(), collections.Counter()
+    examples = {}  # the first pair of medium length, and the first other one
     with Progress("sentences", len(constituents)) as progress:
-        for pair, spans in zip(attention, constituents):
+        for (words, weights), spans in zip(attention, constituents):
             progress.add(1)
-            example = min(
-                example or pair,
-                pair,
-                key=lambda one: len(one[0]) not in EXAMPLE_WORDS,
-            )
-            words, weights = pair
+            is_medium = len(words) in EXAMPLE_WORDS
+            examples.setdefault(is_medium, (words, weights))
             if len(words) > 1:
                 same = np.full(weights.shape[-2:], 1 / len(words))
                 sums.update(_sum(weights.astype("float64"), spans))
@@ -114,7 +114,8 @@ def score_heads(attention, constituents):
             "Use other sentences."
         )
 
-    def score(name, number="words", perfect=0):
+    def score(name):
+        number, perfect = QUANTITIES[name]
         # A head that attends to no other word has no share of others.
         q, u = (
             each[name] / np.maximum(each[number], TINY)
@@ -122,49 +123,37 @@ def score_heads(attention, constituents):
         )
         return (q - u) / (perfect - u)
 
-    diagonals = np.array(
-        [
-            score("previous", "neighbours", perfect=1),
-            score("itself", perfect=1),
-            score("next", "neighbours", perfect=1),
-        ]
-    )
-    values = {
-        "diagonal": diagonals.max(axis=0),
-        "local": score("distance"),
-        "sharp": score("entropy"),
-    }
+    diagonals = np.array([score(name) for name in NEIGHBOURS])
+    values = {"diagonal": diagonals.max(axis=0)}
+    values |= {"local": score("distance"), "sharp": score("entropy")}
     if 0 < uniform["inside"] < uniform["others"]:
-        values["brackets"] = score("inside", "others", perfect=1)
+        values["brackets"] = score("inside")
     notes = dict.fromkeys(values, np.full(weights.shape[:2], ""))
     notes["diagonal"] = np.take(NEIGHBOURS, diagonals.argmax(axis=0))
     distances = sums["distance"] / sums["words"]
     notes["local"] = np.char.mod("%.1f words", distances)
-    return HeadScores(values, notes, sums["sentences"], sums["words"]), example
+    scores = HeadScores(values, notes, sums["sentences"], sums["words"])
+    return scores, examples.get(True) or examples[False]
 
 
 def _sum(weights, spans):
     """Returns the sums of all quantities over a sentence, by their names."""
     places = np.arange(weights.shape[-1])
-    distances = np.abs(places - places[:, None])
-    is_inside = np.zeros(distances.shape, bool)
+    offsets = places - places[:, None]
+    is_inside = np.zeros(offsets.shape, bool)
     for word, (start, stop) in enumerate(spans):
         is_inside[word, start:stop] = True
     # The end of the sentence, which no constituent holds, is not counted.
     is_word = places < len(spans)
-    others = weights * (is_word & is_word[:, None] & (distances > 0))
-    return {
-        "sentences": 1,
-        "words": len(places),
-        "neighbours": len(places) - 1,  # words that have the next one
-        "previous": weights.trace(-1, -2, -1),
-        "itself": weights.trace(0, -2, -1),
-        "next": weights.trace(1, -2, -1),
-        "distance": (weights * distances).sum(axis=(-2, -1)),
-        "entropy": entropy(weights).sum(axis=-1),
-        "inside": (others * is_inside).sum(axis=(-2, -1)),
-        "others": others.sum(axis=(-2, -1)),
-    }
+    is_other = is_word & is_word[:, None] & (offsets != 0)
+    factors = {name: offsets == n for n, name in enumerate(NEIGHBOURS, -1)}
+    factors |= {"distance": np.abs(offsets), "others": is_other}
+    factors["inside"] = is_other & is_inside
+    sums = {name: (weights * f).sum((-2, -1)) for name, f in factors.items()}
+    sums["entropy"] = entropy(weights).sum(axis=-1)
+    # As many words have a next one as have a previous one.
+    sums |= {"words": len(places), "neighbours": len(places) - 1}
+    return sums | {"sentences": 1}
 
 
 def rank_heads(values):
@@ -178,19 +167,14 @@ def rank_heads(values):
 
 def head_table(scores):
     """Returns the `NUM_ROWS` heads with the highest scores of each kind."""
-    columns = [
-        [name]
-        + [
-            f"{layer + 1}.{head + 1} {values[layer, head]:z6.3f} "
-            f"{scores.notes[name][layer, head]}"
-            for layer, head in rank_heads(values)[:NUM_ROWS]
-        ]
-        for name, values in scores.values.items()
-    ]
-    return "\n".join(
-        "  ".join(cell.ljust(22) for cell in line).rstrip()
-        for line in zip(*columns)
-    )
+    columns = []
+    for name, values in scores.values.items():
+        columns.append([name])
+        for layer, head in rank_heads(values)[:NUM_ROWS]:
+            value, note = values[layer, head], scores.notes[name][layer, head]
+            columns[-1].append(f"{layer + 1}.{head + 1} {value:z6.3f} {note}")
+    lines = ["  ".join(f"{c:22}" for c in cells) for cells in zip(*columns)]
+    return "\n".join(map(str.rstrip, lines))
 
 
 def write_head_page(scores, words, weights, path, text_name):

@@ -199,14 +199,13 @@ def write_paper_picture(figure, path):
 
 def _draw(axis, panel):
     from matplotlib.collections import LineCollection
-    from matplotlib.colors import to_rgba
 
     y = 32 - HEADING
     axis.text(0, y, "heads" if panel.heads[1:] else "head", color="0.35")
     for place, head in enumerate(panel.heads):
         style = {"color": panel.colours[place], "fontweight": "bold"}
         axis.text(60 + 26 * place, y, head + 1, **style)
-    colours = [to_rgba(line.colour, line.weight) for line in panel.lines]
+    colours = [(line.colour, line.weight) for line in panel.lines]
     if panel.query is not None:
         # The word that attends, and the weights of the others.
         middle, _ = panel.labels[panel.query]

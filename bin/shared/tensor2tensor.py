@@ -28,18 +28,17 @@ def translate(command, values, arguments):
     result, notes = [], {}
     pieces = list(_split(arguments, values))
     for name, value, text in pieces:
-        _, here = find_row(command, name, value)
-        if here.startswith("kt-"):
-            # Another command does what was asked, and has a table of its own.
-            print(f"{command} becomes {here}.", file=sys.stderr)
-            other, flag = here.split()
-            rest = [each for _, _, each in pieces if each != text]
-            return translate(other, find_module(other).FLAGS, [flag, *rest])
         table = f"{command} --{name}"
         if table in TENSOR2TENSOR and value is not None:
             result += _translate_pairs(name, value, table, notes)
         elif name in values:  # our flags keep their meaning
             result.append(text)
+        elif (here := find_row(command, name, value)[1]).startswith("kt-"):
+            # Another command does what was asked, and has a table of its own.
+            print(f"{command} becomes {here}.", file=sys.stderr)
+            other, flag = here.split()
+            rest = [each for _, _, each in pieces if each != text]
+            return translate(other, find_module(other).FLAGS, [flag, *rest])
         else:
             result += _replace(command, name, value, text, notes)
     # The last flag counts: what a value of theirs means, not ours.

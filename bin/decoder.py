@@ -92,7 +92,7 @@ def _decode_lines(plan, call):
         prefixes = prefixes and output.skip("prefix_file", prefixes)
         translator = decoder_model.load_model(plan)
         decoder_model.report_settings(plan)
-        extras = decoder_model.make_extras(translator, quality)
+        extras = text_formats.make_extras(translator, quality)
         size = 1 if FLAGS.decode_interactive else None
         with _show_progress(num_lines, output) as progress:
             for window in read_windows(

@@ -5,11 +5,9 @@ import os
 import sys
 
 from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
-from keras_transformer.bin.shared.model_flags import decode_changes
-from keras_transformer.bin.shared.model_flags import decode_precision
-from keras_transformer.bin.shared.model_flags import directories
 from keras_transformer.bin.shared.text_io import StandardOutput
 from keras_transformer.bin.shared.text_io import check_outputs
 from keras_transformer.documents.document import FORMATS
@@ -153,7 +151,7 @@ def plan_decoding():
     from keras_transformer.memory.store import TranslationMemory
     from keras_transformer.runs.run_directory import RunDirectory
 
-    changes = decode_changes(FLAGS)
+    changes = model_flags.decode_changes(FLAGS)
     constraints = _read_constraints()
     changed_flags = {
         name: FLAGS[name].value
@@ -165,7 +163,7 @@ def plan_decoding():
         rule = f"cannot be combined with num_hypotheses={num_hypotheses}"
         flags.refuse(FLAGS, (*OF_WORDS, "document"), rule)
     plan = plan_model(
-        directories(FLAGS.output_dir),
+        model_flags.directories(FLAGS.output_dir),
         FLAGS.checkpoint_step,
         FLAGS.engine,
         FLAGS.precision,
@@ -175,7 +173,7 @@ def plan_decoding():
     )
     check_capabilities(plan.capabilities, changed_flags, "--")
     if FLAGS.rerank_by:
-        paths = directories(FLAGS.rerank_by)
+        paths = model_flags.directories(FLAGS.rerank_by)
         if not all(map(RunDirectory.exists, paths)):
             rule = "must be the directory of a run, not an exported model"
             flags.refuse(FLAGS, ["rerank_by"], rule, "Name the run.")
@@ -233,7 +231,7 @@ def report_settings(plan):
                 f"--problem={run.problem_name}_rev.",
                 file=sys.stderr,
             )
-    changes = decode_changes(FLAGS)
+    changes = model_flags.decode_changes(FLAGS)
     options, width = plan.change_options(**changes), plan.options.beam_size
     is_wider = "beam_size" not in changes and options.beam_size > width
     if is_wider and not options.is_random:
@@ -257,31 +255,12 @@ def load_model(plan):
         load_backend()
         from keras_transformer.decoding.engines import batching
 
-        precision = decode_precision(FLAGS, plan.runs[0].hparams)
+        precision = model_flags.decode_precision(FLAGS, plan.runs[0].hparams)
         plan = dataclasses.replace(plan, precision=precision)
         # A single sentence is faster when one batch uses all cores.
         if not FLAGS.decode_interactive:
             batching.give_each_a_core()
     return load_plan(plan)
-
-
-def make_extras(translator, quality=None):
-    # Imported here because it needs NumPy; bad input fails sooner.
-    from keras_transformer.decoding import translation
-
-    max_tokens = translator.max_tokens
-    if FLAGS.split_long or FLAGS.document:
-        part = FLAGS.max_sentence_tokens or translator.trained_length
-        max_tokens = min(part, max_tokens)
-    return translation.Extras(
-        max_tokens,
-        splits=FLAGS.split_long or FLAGS.document,
-        warns=True,
-        repairs=FLAGS.repair,
-        links_words=FLAGS.write_alignments,
-        scores_words=FLAGS.write_word_scores,
-        quality=quality,
-    )
 
 
 def open_training_pairs(plan):
@@ -313,7 +292,7 @@ def open_output(plan, call, quality=None):
         "prefix_file": bool(FLAGS.prefix_file),
         "score_file": bool(FLAGS.score_file),
         **{name: FLAGS[name].value for name in SETTINGS},
-        **decode_changes(FLAGS),
+        **model_flags.decode_changes(FLAGS),
     }
     path = FLAGS.decode_to_file
     return open_resumable(path, settings, FLAGS.resume, NEW_SETTINGS)

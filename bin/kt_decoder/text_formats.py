@@ -6,13 +6,13 @@ import sys
 
 from keras_transformer.bin.kt_decoder.decoder_model import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_model import load_model
-from keras_transformer.bin.kt_decoder.decoder_model import make_extras
 from keras_transformer.bin.shared import text_io
 from keras_transformer.decoding.document_translation import translate_document
 from keras_transformer.decoding.engines.attention import format_pharaoh
 from keras_transformer.decoding.preparation import read_windows
 from keras_transformer.decoding.translation import SPLIT
 from keras_transformer.decoding.translation import TOO_LONG
+from keras_transformer.decoding.translation import Extras
 from keras_transformer.documents import document
 from keras_transformer.errors import UserError
 from keras_transformer.files import writing
@@ -61,6 +61,23 @@ def open_text(checker, is_divided):
         )
     # A text that is divided has an unknown number of sentences.
     return text, prefixes, None if is_divided else num_lines
+
+
+def make_extras(translator, quality=None):
+    """Returns the `Extras` that the flags ask for beside translations."""
+    max_tokens = translator.max_tokens
+    if FLAGS.split_long or FLAGS.document:
+        part = FLAGS.max_sentence_tokens or translator.trained_length
+        max_tokens = min(part, max_tokens)
+    return Extras(
+        max_tokens,
+        splits=FLAGS.split_long or FLAGS.document,
+        warns=True,
+        repairs=FLAGS.repair,
+        links_words=FLAGS.write_alignments,
+        scores_words=FLAGS.write_word_scores,
+        quality=quality,
+    )
 
 
 def read_texts(window):

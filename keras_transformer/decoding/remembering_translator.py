@@ -9,7 +9,7 @@ from keras_transformer.memory.store import TranslationMemory
 from keras_transformer.scoring.alarms import find_alarms
 
 # Number and minimum similarity of the corrections that a search consults.
-_NEAR = 8, 0.4
+_NEAR = 8, 0.55
 
 
 class RememberingTranslator(Translator):

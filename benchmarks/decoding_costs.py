@@ -24,8 +24,8 @@ from measurements.decode import time_decoding
 from measurements.workload import read_sentences
 
 from keras_transformer.decoding.engines import batching
+from keras_transformer.runs.model import load_model
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import DecodeOptions
 
 BEAMS = (1, 4, 8, 21)

@@ -163,7 +163,7 @@ def _time_decoding():
     from measurements import decode
 
     from keras_transformer.decoding.engines import batching
-    from keras_transformer.runs.weights import load_model
+    from keras_transformer.runs.model import load_model
 
     batching.give_each_a_core()  # as kt-decoder does
     precision = model_flags.decode_precision(FLAGS, hparams)

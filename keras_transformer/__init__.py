@@ -15,7 +15,7 @@ _MODULES = {
     "Trainer": "training.trainer",
     "Transformer": "layers.transformer",
     "Translator": "decoding.translator",
-    "build_transformer": "runs.building",
+    "build_transformer": "runs.model",
     "generate": "search.continuation",
     "load": "decoding.loading",
     "register_hparams": "registry",
@@ -40,7 +40,7 @@ if typing.TYPE_CHECKING:  # Editors and type checkers run no `__getattr__`.
     from keras_transformer.problem import Problem as Problem
     from keras_transformer.registry import register_hparams as register_hparams
     from keras_transformer.registry import register_problem as register_problem
-    from keras_transformer.runs.building import (
+    from keras_transformer.runs.model import (
         build_transformer as build_transformer,
     )
     from keras_transformer.runs.run_directory import (

@@ -137,7 +137,7 @@ _RULES = (
 def list_weights(config, vocab_size, input_vocab_size=None):
     """Returns the name and the shape of every weight of a model.
 
-    The names are those of checkpoints, see `runs.variables`. This is the only
+    The names are those of checkpoints, see `runs.model`. This is the only
     place that states shapes: checkpoints are checked against it before a
     backend is loaded, and the memory and the arithmetic of training follow from
     it. `input_vocab_size` defaults to `vocab_size`, that of the targets.

@@ -15,8 +15,8 @@ from keras_transformer.formats.marian import writer as marian
 from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.model_config import ModelConfig
 from keras_transformer.model_config import list_weights
-from keras_transformer.runs.building import build_transformer
-from keras_transformer.runs.variables import model_variables
+from keras_transformer.runs.model import build_transformer
+from keras_transformer.runs.model import model_variables
 
 EXPORTERS = ctranslate2_conversion, html, marian
 TINY = ModelConfig(num_layers=1, d_model=8, num_heads=2, d_ff=16, max_length=5)

@@ -14,7 +14,7 @@ from keras_transformer.optimizers import find_peak
 from keras_transformer.optimizers import find_timed_rate
 from keras_transformer.optimizers import make_optimizer
 from keras_transformer.optimizers import make_schedule
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import build_transformer
 
 KERNEL = np.linspace(-1, 2, 12, dtype="float32").reshape(3, 4)
 BIAS = np.full(4, 0.5, "float32")

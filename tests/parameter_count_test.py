@@ -5,7 +5,7 @@ import pytest
 from keras_transformer.hparam import HParams
 from keras_transformer.hparams import table3
 from keras_transformer.registry import get_hparams
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import build_transformer
 
 TINY = HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16)
 

@@ -14,8 +14,8 @@ from measurements import machine
 def random_model(hparams, vocab_size, precision):
     """Builds a model with random weights, for timing without training."""
     # Imported here because a CTranslate2 model is timed without Keras.
-    from keras_transformer.runs.building import POLICIES
-    from keras_transformer.runs.building import build_transformer
+    from keras_transformer.runs.model import POLICIES
+    from keras_transformer.runs.model import build_transformer
 
     random.seed(0)  # Keras draws the seeds of its initializers from it
     return build_transformer(hparams.model, vocab_size, POLICIES[precision])

@@ -8,10 +8,13 @@ from keras_transformer.formats.imported_run import write_run
 from keras_transformer.model_config import ADAPTER_SUFFIXES
 from keras_transformer.model_config import list_adapters
 from keras_transformer.model_config import list_weights
-from keras_transformer.runs import adapters
 from keras_transformer.runs.data_record import find_languages
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.weights import LORA_ALPHA
+from keras_transformer.runs.weights import LORA_BASE
 from keras_transformer.runs.weights import check_checkpoint
+from keras_transformer.runs.weights import compute_checksum
+from keras_transformer.runs.weights import merge_adapters
 from keras_transformer.runs.weights import read_weights
 
 _REMEDY = "Get the file again, or name the run that it belongs to."
@@ -36,13 +39,13 @@ def import_adapter(source, base, output_dir, problem):
     arrays = array_files.read_arrays(source)
     _check_arrays(run, arrays, source)
     weights = read_weights(run.checkpoints)
-    if adapters.compute_checksum(weights) != arrays[adapters.BASE]:
+    if compute_checksum(weights) != arrays[LORA_BASE]:
         raise UserError(
             "`base` must be the run whose weights the adapters were trained "
             f"for. Received: base={base!r}, whose newest weights differ. "
             "Name the run that --warm_start_from named then."
         )
-    adapters.merge_adapters(weights, arrays, arrays[adapters.ALPHA])
+    merge_adapters(weights, arrays, arrays[LORA_ALPHA])
     record = {
         **{name: run.record[name] for name in run.record if name == "licence"},
         "problem": problem,
@@ -64,7 +67,7 @@ def _check_arrays(run, arrays, path):
     }
     weights = list_weights(run.hparams.model, *run.vocabularies.sizes)
     expected = list_adapters(weights, max(widths, default=1))
-    expected |= {adapters.ALPHA: (), adapters.BASE: ()}
+    expected |= {LORA_ALPHA: (), LORA_BASE: ()}
     shapes = {name: array.shape for name, array in arrays.items()}
     array_files.check_shapes(expected, shapes, path, _REMEDY)
     array_files.check_finite(arrays, path, _REMEDY)

@@ -19,7 +19,7 @@ from keras_transformer.files import writing
 from keras_transformer.files.reading import WHOLE
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.reading import read_record
-from keras_transformer.runs import adapters
+from keras_transformer.runs.weights import LORA_ALPHA
 
 # The names that `Checkpoints.path` gives. A file with another name, such as
 # `ckpt-007.npz`, is not a checkpoint.
@@ -28,6 +28,7 @@ CONVERTED_NAME = re.compile(
     r"ckpt-(?P<step>[0-9]{1,18})\.converted-(?P<key>[0-9a-f]{16})"
     rf"(?P<incomplete>{re.escape(writing.INCOMPLETE)})?"
 )
+BASE_FILE = "base.npz"  # the weights that a run with adapters does not change
 _EVALUATION = {"step": WHOLE, "seconds?": float, "score?": (float, None)}
 _EVALUATIONS_REMEDY = (
     "Delete it. Every checkpoint then counts as made at an evaluation, and "
@@ -207,7 +208,7 @@ class Checkpoints:
 
     def save_base(self, arrays):
         """Writes the weights that do not change in a run with adapters."""
-        self._write(os.path.join(self.directory, adapters.BASE_FILE), arrays)
+        self._write(os.path.join(self.directory, BASE_FILE), arrays)
 
     def _write(self, path, arrays):
         os.makedirs(self.directory, exist_ok=True)
@@ -217,10 +218,10 @@ class Checkpoints:
     def _read(self, step, read, *options):
         """Returns what `read` finds in the one or two files of a checkpoint."""
         path = self.path(self.find(step))
-        if adapters.ALPHA not in array_files.read_headers(path):
+        if LORA_ALPHA not in array_files.read_headers(path):
             return read(path, *options)
         # If it is missing, `files.reading` raises the error.
-        base = os.path.join(self.directory, adapters.BASE_FILE)
+        base = os.path.join(self.directory, BASE_FILE)
         return read(base, *options) | read(path, *options)
 
     def remove_incomplete(self):
@@ -259,7 +260,7 @@ class CheckpointWriter:
     """Writes the checkpoints of a run in a thread, and deletes old ones.
 
     The training waits only while the caller copies its state
-    (`variables.read`). A thread then writes the copy, one checkpoint at a time.
+    (`read_variables`). A thread then writes the copy, one checkpoint at a time.
     Its errors are raised at the caller's next call. When `wait` returns, the
     checkpoint is complete and those it replaces are deleted; see `select_kept`.
     A process that ends normally also completes its last checkpoint. Records of

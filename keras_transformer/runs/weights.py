@@ -1,61 +1,23 @@
-"""Loading the weights of a run into a model."""
+"""The weights of a run as arrays, read from its checkpoints without Keras."""
+
+import zlib
 
 import numpy as np
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import array_files
+from keras_transformer.model_config import ADAPTER_SUFFIXES
 from keras_transformer.model_config import list_adapters
 from keras_transformer.model_config import list_weights
-from keras_transformer.runs import adapters
 from keras_transformer.token_ids import UNKNOWN_ID
 
-EMBEDDING = "model/embedding/"  # prefix of the embedding matrices
-
-
-def load_model(run, step=None, precision="float32"):
-    """Builds the `Transformer` of a run with the weights of a checkpoint.
-
-    If the run keeps moving averages (`ema_decay`), the model gets those. The
-    step is an integer or "best" and defaults to the newest. The precision of
-    the computation is "float32", "bfloat16" or "float16".
-    """
-    # Imported here because kt-trainer checks a warm start before it loads the
-    # backend, and averaging needs no backend at all.
-    from keras_transformer.runs.building import POLICIES
-    from keras_transformer.runs.building import build_transformer
-
-    if precision not in POLICIES:
-        raise UserError(
-            f"`precision` must be one of {', '.join(POLICIES)}. Received: "
-            f"precision={precision!r}. Choose one of these."
-        )
-    check_checkpoint(run, step)
-    vocab_size, input_vocab_size = run.vocabularies.sizes
-    model = build_transformer(
-        run.hparams.model, vocab_size, POLICIES[precision], input_vocab_size
-    )
-    _assign_weights(model, read_weights(run.checkpoints, step), run.path)
-    return model
-
-
-def warm_start(model, other, run, step=None):
-    """Gives a model the weights of another run's checkpoint.
-
-    These are the weights that the other run decodes with: its moving averages
-    if it keeps them. The state of the optimizer is not copied. If the
-    vocabularies differ, `carry_over` computes the embeddings. If the
-    architectures differ, the model does not change. The step defaults to the
-    newest.
-    """
-    check_same_architecture(run.hparams.model, other)
-    arrays = read_weights(other.checkpoints, step)
-    for name in arrays:
-        if name.startswith(EMBEDDING):
-            side = "source_vocabulary" if "input" in name else "vocabulary"
-            earlier, ours = getattr(other, side), getattr(run, side)
-            if earlier.sha256 != ours.sha256:
-                arrays[name] = carry_over(arrays[name], earlier, ours)
-    _assign_weights(model, arrays, other.path)
+# With low-rank adaptation (LoRA), a checkpoint holds the adapters, the state of
+# their optimizer and LORA_ALPHA. The weights that never change are stored once
+# beside it. `checkpoints` reads both as one, and decoding gets merged weights.
+LORA_ALPHA = "lora/alpha"
+LORA_BASE = "lora/base"  # a checksum of the weights that the adapters belong to
+# The adapters alone, in the run's directory, for users who have the base.
+ADAPTER_FILE = "adapter.npz"
 
 
 def check_same_architecture(config, other):
@@ -108,38 +70,15 @@ def read_weights(checkpoints, step=None):
     step = checkpoints.find(step)
     arrays = checkpoints.load(step, {"model", "average", "lora"})
     used = select_decoding_weights(arrays)
-    if adapters.ALPHA in arrays:
+    if LORA_ALPHA in arrays:
         pairs = _prefer_averages(arrays)
-        adapters.merge_adapters(used, pairs, arrays[adapters.ALPHA])
+        merge_adapters(used, pairs, arrays[LORA_ALPHA])
     array_files.check_finite(
         used,
         checkpoints.path(step),
         "Use an earlier checkpoint, or train again with a lower learning_rate.",
     )
     return used
-
-
-def write_adapter(run):
-    """Writes the adapters of a run's newest checkpoint to `ADAPTER_FILE`.
-
-    They are what `read_weights` would merge, without the weights themselves.
-    """
-    arrays = run.checkpoints.load(kinds={"model", "average", "lora"})
-    used = _prefer_averages(arrays)
-    content = {n: used[n] for n in used if adapters.is_adapter(n)}
-    content[adapters.ALPHA] = arrays[adapters.ALPHA]
-    base = select_decoding_weights(arrays)
-    content[adapters.BASE] = adapters.compute_checksum(base)
-    array_files.write_arrays(run.file(adapters.ADAPTER_FILE), content)
-
-
-def _assign_weights(model, arrays, source):
-    from keras_transformer.runs import variables  # imports Keras
-
-    named = variables.model_variables(model)
-    # Adapters are new and keep their initial values.
-    named = {n: named[n] for n in named if not adapters.is_adapter(n)}
-    variables.write(named, arrays, source)
 
 
 def select_decoding_weights(arrays):
@@ -149,7 +88,7 @@ def select_decoding_weights(arrays):
     The training itself continues from `model/...`. Adapters are left out.
     """
     used = _prefer_averages(arrays)
-    return {n: used[n] for n in used if not adapters.is_adapter(n)}
+    return {n: used[n] for n in used if not is_adapter(n)}
 
 
 def _prefer_averages(arrays):
@@ -158,6 +97,49 @@ def _prefer_averages(arrays):
         for name, array in arrays.items()
         if name.startswith("model/")
     }
+
+
+def is_adapter(name):
+    """Returns whether an array of a checkpoint is part of an adapter.
+
+    >>> is_adapter("model/encoder/layer_0/feed_forward/inner_lora_a")
+    True
+    """
+    return name.endswith(ADAPTER_SUFFIXES)
+
+
+def merge_adapters(weights, adapters, alpha):
+    """Adds to each weight `alpha / rank * A B`, if there is an adapter for it.
+
+    Both are dictionaries of arrays by name. Changes `weights`.
+    """
+    for name in weights:
+        pair = [adapters.get(name + suffix) for suffix in ADAPTER_SUFFIXES]
+        if pair[0] is not None:
+            a, b = pair
+            weights[name] = weights[name] + float(alpha) / a.shape[1] * (a @ b)
+
+
+def write_adapter(run):
+    """Writes the adapters of a run's newest checkpoint to `ADAPTER_FILE`.
+
+    They are what `read_weights` would merge, without the weights themselves.
+    """
+    arrays = run.checkpoints.load(kinds={"model", "average", "lora"})
+    used = _prefer_averages(arrays)
+    content = {n: used[n] for n in used if is_adapter(n)}
+    content[LORA_ALPHA] = arrays[LORA_ALPHA]
+    base = select_decoding_weights(arrays)
+    content[LORA_BASE] = compute_checksum(base)
+    array_files.write_arrays(run.file(ADAPTER_FILE), content)
+
+
+def compute_checksum(weights):
+    """Returns the CRC-32 of the weights of a model without adapters."""
+    checksum = 0
+    for name in sorted(weights):
+        checksum = zlib.crc32(np.ascontiguousarray(weights[name]), checksum)
+    return np.int64(checksum)
 
 
 def carry_over(embeddings, earlier, vocabulary):

@@ -13,7 +13,10 @@ from keras_transformer.data.batches.batch_plan import pad_batches
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
-from keras_transformer.runs import variables
+from keras_transformer.runs.model import average_variables
+from keras_transformer.runs.model import model_variables
+from keras_transformer.runs.model import read_variables
+from keras_transformer.runs.model import write_variables
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.scoring.measures import LOWER_IS_BETTER
 from keras_transformer.training.backends.make_backend import make_backend
@@ -114,22 +117,20 @@ class Evaluator:
     def _weights_to_measure(self):
         """Gives the model the averaged weights, if there are any."""
         self.backend.synchronise()
-        averages = variables.average_variables(
-            self.backend.model, self.backend.optimizer
-        )
+        averages = average_variables(self.backend.model, self.backend.optimizer)
         if not averages:
             yield
             return
-        weights = variables.model_variables(self.backend.model)
+        weights = model_variables(self.backend.model)
         # Each weight under the name of its average.
         weights = {
             name: weights[name.replace("average/", "model/")]
             for name in averages
         }
         # The averages overwrite the weights, so these need a copy.
-        in_training = variables.read(weights)
+        in_training = read_variables(weights)
         try:
-            self._assign(weights, variables.read(averages))
+            self._assign(weights, read_variables(averages))
             yield
         finally:
             # Training continues from its weights, even after an interruption.
@@ -238,8 +239,8 @@ def _print_row(name, figures, measure):
 
 def _measure(evaluate, arrays, source):
     """Returns the figures, named without `dev_`, of weights in `arrays`."""
-    named = variables.model_variables(evaluate.backend.model)
-    variables.write(named, arrays, source)
+    named = model_variables(evaluate.backend.model)
+    write_variables(named, arrays, source)
     evaluate.backend.reload()
     figures, _ = evaluate()
     return {name.removeprefix("dev_"): value for name, value in figures.items()}

@@ -9,13 +9,17 @@ import numpy as np
 from keras_transformer.errors import UserError
 from keras_transformer.optimizers import find_peak
 from keras_transformer.optimizers import make_schedule
-from keras_transformer.runs import variables
-from keras_transformer.runs.adapters import ALPHA
 from keras_transformer.runs.checkpoints import CheckpointWriter
 from keras_transformer.runs.metrics_table import COSTS
+from keras_transformer.runs.model import average_variables
+from keras_transformer.runs.model import model_variables
+from keras_transformer.runs.model import optimizer_variables
+from keras_transformer.runs.model import read_variables
+from keras_transformer.runs.model import warm_start
+from keras_transformer.runs.model import write_variables
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.weights import LORA_ALPHA
 from keras_transformer.runs.weights import count_shared_pieces
-from keras_transformer.runs.weights import warm_start
 from keras_transformer.training.start import read_progress
 
 # The rules that a run follows to its end, whatever version resumes it. With 0,
@@ -51,11 +55,11 @@ class TrainingState:
         self._restore()
         self._mark()
         # The frozen weights of a run with adapters are written only once.
-        named = variables.model_variables(backend.model)
+        named = model_variables(backend.model)
         self._fixed = {n: v for n, v in named.items() if not v.trainable}
         is_new = not run.checkpoints.steps
         if run.hparams.lora_rank and is_new and backend.is_chief:
-            run.checkpoints.save_base(variables.read(self._fixed))
+            run.checkpoints.save_base(read_variables(self._fixed))
 
     @property
     def is_saved(self):
@@ -78,11 +82,11 @@ class TrainingState:
             return
         # The training only waits for this copy. A thread writes it.
         self.backend.synchronise()
-        arrays = variables.read(self._variables())
+        arrays = read_variables(self._variables())
         if lora_rank := self.run.hparams.lora_rank:
             arrays = {n: a for n, a in arrays.items() if n not in self._fixed}
             alpha = self.run.hparams.lora_alpha or lora_rank
-            arrays[ALPHA] = np.float32(alpha)
+            arrays[LORA_ALPHA] = np.float32(alpha)
         # With the counts, the row after a restart covers the same updates as
         # in an uninterrupted run.
         for kind, numbers in (("progress", self.progress), ("log", counts)):
@@ -132,7 +136,7 @@ class TrainingState:
                 schedule = make_schedule(self.run.hparams, first_step=0)
                 self.backend.optimizer.learning_rate = schedule
             arrays = checkpoints.load()
-            variables.write(self._variables(), arrays, checkpoints.directory)
+            write_variables(self._variables(), arrays, checkpoints.directory)
             step = self.progress["step"]
             print(f"Resuming from step {step}.", file=sys.stderr)
         # A resumed run keeps its weights, whatever warm start is named.
@@ -156,9 +160,9 @@ class TrainingState:
     def _variables(self):
         model, optimizer = self.backend.model, self.backend.optimizer
         return {
-            **variables.model_variables(model),
-            **variables.optimizer_variables(optimizer),
-            **variables.average_variables(model, optimizer),
+            **model_variables(model),
+            **optimizer_variables(optimizer),
+            **average_variables(model, optimizer),
         }
 
 

@@ -186,7 +186,7 @@ class FixedShapesDatasetTest:
         from keras_transformer.hparam import HParams
         from keras_transformer.losses import smoothed_cross_entropy
         from keras_transformer.masks import padding_mask
-        from keras_transformer.runs.building import build_transformer
+        from keras_transformer.runs.model import build_transformer
 
         hparams = HParams(num_layers=1, d_model=8, d_ff=8, num_heads=2)
         model = build_transformer(hparams.model, problem.vocabulary.vocab_size)

@@ -30,8 +30,10 @@ from keras_transformer.errors import UserError
 from keras_transformer.hparam import HParams
 from keras_transformer.parsing.linearization import WITH_WORDS
 from keras_transformer.parsing.target_text import is_tree
-from keras_transformer.runs import variables
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import build_transformer
+from keras_transformer.runs.model import model_variables
+from keras_transformer.runs.model import read_variables
+from keras_transformer.runs.model import write_variables
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 
@@ -224,7 +226,7 @@ class TreesTest:
 def search_with(weights):
     """Returns the ids and scores that a search with these weights finds."""
     model = build_transformer(HPARAMS.model, vocab_size=50)
-    variables.write(variables.model_variables(model), weights, "a test")
+    write_variables(model_variables(model), weights, "a test")
     generator = np.random.default_rng(0)
     inputs = generator.integers(2, 50, (5, 20), "int32")
     inputs[np.arange(20) >= np.array([[20], [19], [9], [4], [1]])] = 0
@@ -241,7 +243,7 @@ class TranslatorOnJaxTest:
         model = build_transformer(HPARAMS.model, vocab_size=50)
         embeddings = model.embedding.embeddings
         embeddings.assign(4.0 * embeddings)  # or all would be about as likely
-        weights = variables.read(variables.model_variables(model))
+        weights = read_variables(model_variables(model))
         np.savez(tmp_path / "weights.npz", **weights)
         script = (
             "import sys, numpy\n"

@@ -20,10 +20,11 @@ from keras_transformer.formats.ctranslate2.engine import CTranslate2Engine
 from keras_transformer.formats.ctranslate2.writer import QUANTIZATIONS
 from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
 from keras_transformer.hparam import HParams
-from keras_transformer.runs import variables
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import build_transformer
+from keras_transformer.runs.model import load_model
+from keras_transformer.runs.model import model_variables
+from keras_transformer.runs.model import read_variables
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.weights import load_model
 from keras_transformer.search.hypotheses import score_targets
 from keras_transformer.search.options import DecodeOptions
 
@@ -87,7 +88,7 @@ def make_run(path, hparams, model_bytes):
     keras.utils.set_random_seed(5)
     model = build_transformer(hparams.model, run.vocabulary.vocab_size)
     generator = np.random.default_rng(5)
-    arrays = variables.read(variables.model_variables(model))
+    arrays = read_variables(model_variables(model))
     for name, array in arrays.items():
         noise = generator.normal(size=array.shape) * 0.3
         arrays[name] = (array + noise).astype("float32")

@@ -17,7 +17,7 @@ from keras_transformer.formats.tensor2tensor.reader import import_tensor2tensor
 from keras_transformer.formats.tensor2tensor.vocabulary import (
     read_tensor2tensor_vocabulary,
 )
-from keras_transformer.runs.weights import load_model
+from keras_transformer.runs.model import load_model
 
 SHARED = pathlib.Path(__file__).parents[2] / "../shared"
 FILES = SHARED / "t2t"

@@ -16,8 +16,8 @@ from keras_transformer.errors import UserError
 from keras_transformer.formats.marian import tensor_files
 from keras_transformer.formats.marian.reader import import_marian
 from keras_transformer.formats.marian.writer import export_marian
+from keras_transformer.runs.model import load_model
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import DecodeOptions
 
 UNSHARED = {"share_encoder_decoder_embeddings": False}

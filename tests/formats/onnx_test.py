@@ -9,8 +9,9 @@ from layer_checks import to_numpy
 from model_variants import VARIANTS
 
 from keras_transformer.hparam import HParams
-from keras_transformer.runs import variables
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import build_transformer
+from keras_transformer.runs.model import model_variables
+from keras_transformer.runs.model import read_variables
 
 onnxruntime = pytest.importorskip("onnxruntime")
 onnx_model = pytest.importorskip("keras_transformer.formats.onnx.model")
@@ -33,7 +34,7 @@ def model(request):
     for weight in model.weights:
         noise = 0.1 * generator.standard_normal(weight.shape)
         weight.assign(weight + noise)
-    arrays = variables.read(variables.model_variables(model))
+    arrays = read_variables(model_variables(model))
     return model, hparams.model, arrays, sizes
 
 

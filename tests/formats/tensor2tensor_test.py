@@ -28,7 +28,7 @@ from keras_transformer.formats.tensor2tensor.reader import import_tensor2tensor
 from keras_transformer.formats.tensor2tensor.training_files import (
     find_checkpoint,
 )
-from keras_transformer.runs.weights import load_model
+from keras_transformer.runs.model import load_model
 from keras_transformer.search.options import DecodeOptions
 
 NUM_ROWS = len(SUBTOKENS) + 2

@@ -21,8 +21,9 @@ from keras_transformer.formats.marian.reader import import_marian
 from keras_transformer.formats.marian.writer import export_marian
 from keras_transformer.formats.saved_model.writer import export_saved_model
 from keras_transformer.hparam import HParams
-from keras_transformer.runs import variables
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import build_transformer
+from keras_transformer.runs.model import model_variables
+from keras_transformer.runs.model import read_variables
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
@@ -151,7 +152,7 @@ def test_a_run_trained_here_opens_there(tied_embeddings, tmp_path):
     )
     keras.utils.set_random_seed(5)
     model = build_transformer(hparams.model, vocabulary.vocab_size)
-    run.checkpoints.save(7, variables.read(variables.model_variables(model)))
+    run.checkpoints.save(7, read_variables(model_variables(model)))
     path = export_marian(run, str(tmp_path / "export"), GREEDY)
     peer = marian_peer.Peer(path, run.vocabularies)
     sources, targets = (run.vocabulary.encode([text]) for text in texts)

@@ -6,7 +6,9 @@ import numpy as np
 
 from keras_transformer.data.batches.update_batches import Layout
 from keras_transformer.hparam import HParams
-from keras_transformer.runs import variables
+from keras_transformer.runs.model import model_variables
+from keras_transformer.runs.model import optimizer_variables
+from keras_transformer.runs.model import read_variables
 from keras_transformer.training.backends.make_backend import make_backend
 
 NUM_UPDATES = 50
@@ -131,10 +133,10 @@ def check_rates(backend, batch):
     """Checks that a backend with `train_minutes` uses the rates it is given."""
     # The moments that rate 0 leaves make the largest step about the rate.
     for rate in (0.0, 0.01, 0.02):
-        before = variables.read(variables.model_variables(backend.model))
+        before = read_variables(model_variables(backend.model))
         figures = update_once(backend, batch, rate=rate)
         backend.synchronise()
-        after = variables.read(variables.model_variables(backend.model))
+        after = read_variables(model_variables(backend.model))
         largest = max(
             np.abs(after[name] - before[name]).max() for name in after
         )
@@ -145,6 +147,6 @@ def check_rates(backend, batch):
 def state_of(backend):
     """Returns all variables of the model and the optimizer by name."""
     return {
-        **variables.model_variables(backend.model),
-        **variables.optimizer_variables(backend.optimizer),
+        **model_variables(backend.model),
+        **optimizer_variables(backend.optimizer),
     }

@@ -7,8 +7,9 @@ from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
 from keras_transformer.hparam import HParams
-from keras_transformer.runs import variables
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import build_transformer
+from keras_transformer.runs.model import model_variables
+from keras_transformer.runs.model import read_variables
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
@@ -42,7 +43,7 @@ def make_translator(directory, norm="post", silent=0.0):
     keras.utils.set_random_seed(1)
     model = build_transformer(hparams.model, vocabulary.vocab_size)
     generator = np.random.default_rng(1)
-    arrays = variables.read(variables.model_variables(model))
+    arrays = read_variables(model_variables(model))
     for name, array in arrays.items():
         noise = generator.normal(size=array.shape) * 0.5
         arrays[name] = (array + noise).astype("float32")

@@ -15,8 +15,9 @@ from keras_transformer.decoding.translator import Translator
 from keras_transformer.hparam import HParams
 from keras_transformer.parsing.linearization import collect_symbols
 from keras_transformer.parsing.tree import parse_tree
-from keras_transformer.runs import variables
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import build_transformer
+from keras_transformer.runs.model import model_variables
+from keras_transformer.runs.model import read_variables
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.token_ids import END_ID
 
@@ -139,7 +140,7 @@ def make_run(path, vocabulary, hparams=HPARAMS, source_vocabulary=None):
         *vocabularies.model_bytes,
     )
     model = make_translator(vocabulary, hparams, source_vocabulary).engine.model
-    run.checkpoints.save(7, variables.read(variables.model_variables(model)))
+    run.checkpoints.save(7, read_variables(model_variables(model)))
     return run
 
 

@@ -20,9 +20,10 @@ from keras_transformer.decoding import load
 from keras_transformer.errors import UserError
 from keras_transformer.files import array_files
 from keras_transformer.formats.adapter import import_adapter
-from keras_transformer.runs import adapters
+from keras_transformer.runs.checkpoints import BASE_FILE
+from keras_transformer.runs.model import load_model
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.weights import load_model
+from keras_transformer.runs.weights import ADAPTER_FILE
 from keras_transformer.runs.weights import read_weights
 
 LORA = {"lora_rank": 2, "lora_alpha": 4.0, "peak_learning_rate": 0.01}
@@ -72,7 +73,7 @@ class LoraRunTest:
         self, run, parent
     ):
         own = os.path.getsize(run.checkpoints.path(60))
-        base = os.path.join(run.checkpoints.directory, adapters.BASE_FILE)
+        base = os.path.join(run.checkpoints.directory, BASE_FILE)
         assert own < 0.25 * os.path.getsize(base)
         assert 9 * own < os.path.getsize(parent.checkpoints.path(250))
 
@@ -138,7 +139,7 @@ class LoraRunTest:
 
 class AdapterFileTest:
     def test_it_makes_the_run_anew_of_its_base(self, run, parent, tmp_path):
-        file = run.file(adapters.ADAPTER_FILE)
+        file = run.file(ADAPTER_FILE)
         assert os.path.getsize(file) < os.path.getsize(run.checkpoints.path(60))
         path = tmp_path / "again"
         flags = f"--source={file}", f"--output_dir={path}"
@@ -151,7 +152,7 @@ class AdapterFileTest:
 
     def test_another_base_is_refused(self, run, tmp_path, capsys):
         flags = (
-            f"--source={run.file(adapters.ADAPTER_FILE)}",
+            f"--source={run.file(ADAPTER_FILE)}",
             f"--output_dir={tmp_path / 'new'}",
         )
         words = ["whose newest weights differ"]
@@ -172,7 +173,7 @@ class AdapterFileTest:
     def test_faulty_adapters_are_refused(
         self, run, parent, tmp_path, change, words
     ):
-        arrays = array_files.read_arrays(run.file(adapters.ADAPTER_FILE))
+        arrays = array_files.read_arrays(run.file(ADAPTER_FILE))
         for name in arrays:
             if name.endswith("_lora_a"):
                 arrays[name] = change(arrays[name])
@@ -215,7 +216,7 @@ class LoraErrorTest:
     def test_a_missing_base_is_named(self, make_run, parent, capsys):
         run = make_run(**LORA)
         train(run, 1, warm_start_from=parent.path)
-        base = os.path.join(run.checkpoints.directory, adapters.BASE_FILE)
+        base = os.path.join(run.checkpoints.directory, BASE_FILE)
         os.remove(base)
         capsys.readouterr()
         flag = f"--output_dir={run.path}"

@@ -10,8 +10,8 @@ from commands import call_apart
 from keras_transformer import registry
 from keras_transformer.bin import exporter
 from keras_transformer.bin import trainer
+from keras_transformer.runs.model import load_model
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.weights import load_model
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "problems.md"
 

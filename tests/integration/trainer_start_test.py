@@ -16,7 +16,7 @@ from runs import metrics
 from keras_transformer import registry
 from keras_transformer.bin import trainer
 from keras_transformer.hparam import parse_overrides
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import build_transformer
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training import start
 from keras_transformer.training.backends import largest_batch

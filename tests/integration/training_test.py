@@ -19,9 +19,10 @@ from runs import train
 
 from keras_transformer.bin import trainer
 from keras_transformer.optimizers import find_peak
-from keras_transformer.runs import variables
+from keras_transformer.runs.model import load_model
+from keras_transformer.runs.model import model_variables
+from keras_transformer.runs.model import read_variables
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.weights import load_model
 from keras_transformer.training.backends.tensorflow_backend import (
     TensorflowBackend,
 )
@@ -36,7 +37,7 @@ def steps_of(rows):
 
 
 def weights_of(model):
-    return variables.read(variables.model_variables(model))
+    return read_variables(model_variables(model))
 
 
 def changed(run, **changes):

@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_transformer import layers
 from keras_transformer import masks
 from keras_transformer.model_config import ModelConfig
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import build_transformer
 
 IDS = np.array([[5, 6, 7, 0, 0], [0, 0, 0, 0, 0], [9, 8, 7, 6, 1]], "int32")
 # The second row is padding alone, whose outputs mean nothing.

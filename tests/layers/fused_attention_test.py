@@ -10,7 +10,7 @@ from layer_checks import to_numpy
 from keras_transformer.layers import FusedAttention
 from keras_transformer.layers import MultiHeadAttention
 from keras_transformer.model_config import ModelConfig
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import build_transformer
 
 X = random_array(2, 5, 16)
 MEMORY = random_array(2, 3, 16)

@@ -6,7 +6,7 @@ from layer_checks import to_numpy
 from keras_transformer import layers
 from keras_transformer.hparam import HParams
 from keras_transformer.layers.projection import INITIALIZERS
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import build_transformer
 
 SIZES = {"d_model": 64, "num_heads": 2, "d_ff": 256, "d_k": 16, "d_v": 48}
 # Columns of queries and keys, and of values and the heads' outputs.

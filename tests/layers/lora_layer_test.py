@@ -18,9 +18,9 @@ from keras_transformer.layers import TokenEmbeddings
 from keras_transformer.model_config import ModelConfig
 from keras_transformer.model_config import list_adapters
 from keras_transformer.model_config import list_weights
-from keras_transformer.runs.building import POLICIES
-from keras_transformer.runs.building import build_transformer
-from keras_transformer.runs.variables import model_variables
+from keras_transformer.runs.model import POLICIES
+from keras_transformer.runs.model import build_transformer
+from keras_transformer.runs.model import model_variables
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.options import DecodeOptions
 

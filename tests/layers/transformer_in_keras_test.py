@@ -16,7 +16,7 @@ from keras_transformer.losses import SmoothedCrossEntropy
 from keras_transformer.metrics import MaskedAccuracy
 from keras_transformer.metrics import Perplexity
 from keras_transformer.model_config import ModelConfig
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import build_transformer
 
 
 class SavingTest:

@@ -19,7 +19,7 @@ from small_transformer import logits_of
 from small_transformer import make_transformer
 
 from keras_transformer.registry import get_hparams
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import build_transformer
 
 
 def sinusoids(length, d_model):

@@ -21,8 +21,8 @@ from keras_transformer.parsing.span_targets import find_labels
 from keras_transformer.parsing.tokenizer import tokenize
 from keras_transformer.parsing.tree import find_spans
 from keras_transformer.parsing.tree import parse_tree
+from keras_transformer.runs.model import load_model
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.weights import load_model
 from keras_transformer.token_ids import WORD_START
 
 WITH_SPANS = dataclasses.replace(HPARAMS, span_labels=5)

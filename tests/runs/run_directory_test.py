@@ -7,14 +7,15 @@ import pytest
 
 from keras_transformer import hparam
 from keras_transformer.data.vocabulary.subwords import train_subwords
-from keras_transformer.runs import variables
 from keras_transformer.runs.averaging import average_run
-from keras_transformer.runs.building import build_transformer
 from keras_transformer.runs.checkpoints import Evaluation
+from keras_transformer.runs.model import build_transformer
+from keras_transformer.runs.model import load_model
+from keras_transformer.runs.model import model_variables
+from keras_transformer.runs.model import read_variables
+from keras_transformer.runs.model import warm_start
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_same_architecture
-from keras_transformer.runs.weights import load_model
-from keras_transformer.runs.weights import warm_start
 
 HPARAMS = hparam.HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16)
 RECORD = {"problem": "copy", "hparams_set": "mine", "random_seed": 0}
@@ -129,7 +130,7 @@ class AverageRunTest:
 def save(run, step, value, **more):
     """Saves a checkpoint in which all weights have the same value."""
     model = build_transformer(run.hparams.model, run.vocabulary.vocab_size)
-    named = variables.model_variables(model)
+    named = model_variables(model)
     arrays = {name: np.full(v.shape, value, "f4") for name, v in named.items()}
     for kind, other in more.items():
         for name, v in named.items():
@@ -140,7 +141,7 @@ def save(run, step, value, **more):
 
 
 def values(model):
-    arrays = variables.read(variables.model_variables(model)).values()
+    arrays = read_variables(model_variables(model)).values()
     return {value for array in arrays for value in np.unique(array)}
 
 
@@ -213,7 +214,7 @@ class WarmStartTest:
         for piece, row in zip(run.vocabulary.pieces(range(270)), ours):
             if piece in pieces:
                 assert (row == embeddings[pieces.index(piece)]).all()
-        named = variables.read(variables.model_variables(model))
+        named = read_variables(model_variables(model))
         del named["model/embedding/embeddings"]
         assert {value for array in named.values() for value in array.flat} == {
             5

@@ -2,8 +2,8 @@ import keras
 import pytest
 
 from keras_transformer.hparam import HParams
-from keras_transformer.runs.building import POLICIES
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import POLICIES
+from keras_transformer.runs.model import build_transformer
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.options import DecodeOptions
 

@@ -13,7 +13,8 @@ from backend_updates import state_of
 from backend_updates import train
 from backend_updates import update_once
 
-from keras_transformer.runs import variables
+from keras_transformer.runs.model import read_variables
+from keras_transformer.runs.model import write_variables
 
 HPARAMS = dataclasses.replace(backend_updates.HPARAMS, token_cutoff=0.2)
 KINDS = pytest.mark.parametrize(
@@ -25,13 +26,13 @@ KINDS = pytest.mark.parametrize(
 def built(hparams):
     """Returns a backend and its initial state."""
     backend = build_backend(hparams)
-    return backend, variables.read(state_of(backend))
+    return backend, read_variables(state_of(backend))
 
 
 def make(**changes):
     """Returns a backend in its initial state, with its compiled functions."""
     backend, start = built(dataclasses.replace(HPARAMS, **changes))
-    variables.write(state_of(backend), start, "a test")
+    write_variables(state_of(backend), start, "a test")
     backend.reload()
     return backend
 

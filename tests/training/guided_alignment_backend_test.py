@@ -13,7 +13,8 @@ from backend_updates import make_spans
 from backend_updates import state_of
 from backend_updates import update_once
 
-from keras_transformer.runs import variables
+from keras_transformer.runs.model import read_variables
+from keras_transformer.runs.model import write_variables
 
 HPARAMS = dataclasses.replace(backend_updates.HPARAMS, guided_alignment=0.5)
 SPANS = {"guided_alignment": 0.0, "span_labels": 3}
@@ -26,14 +27,14 @@ ON_JAX = pytest.mark.skipif(
 def built(hparams, num_devices):
     """Returns a backend and its initial state."""
     backend = build_backend(hparams, num_devices)
-    return backend, variables.read(state_of(backend))
+    return backend, read_variables(state_of(backend))
 
 
 def make(num_devices=1, **changes):
     """Returns a backend in its initial state, with its compiled functions."""
     hparams = dataclasses.replace(HPARAMS, **changes)
     backend, start = built(hparams, num_devices)
-    variables.write(state_of(backend), start, "a test")
+    write_variables(state_of(backend), start, "a test")
     backend.reload()
     return backend
 
@@ -133,7 +134,7 @@ class SpanGuidanceTest:
             backend = make(**SPANS)
             update_once(backend, guided(0))
             backend.synchronise()
-            states.append(variables.read(state_of(backend)))
+            states.append(read_variables(state_of(backend)))
         changed = {
             name
             for name, value in states[0].items()

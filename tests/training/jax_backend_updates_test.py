@@ -18,7 +18,9 @@ from backend_updates import update_once
 from processes import environment
 
 from keras_transformer.optimizers import make_schedule
-from keras_transformer.runs import variables
+from keras_transformer.runs.model import model_variables
+from keras_transformer.runs.model import read_variables
+from keras_transformer.runs.model import write_variables
 from keras_transformer.training.backends.backend import OutOfMemory
 from keras_transformer.training.backends.largest_batch import (
     largest_batch_tokens,
@@ -40,7 +42,7 @@ def make(num_devices=1, precision="float32", hparams=HPARAMS):
 def make_from(state, num_devices=1, consistency="none"):
     hparams = dataclasses.replace(HPARAMS, consistency=consistency)
     backend = make(num_devices, hparams=hparams)
-    variables.write(state_of(backend), state, "a test")
+    write_variables(state_of(backend), state, "a test")
     backend.reload()
     return backend
 
@@ -50,7 +52,7 @@ def plain():
     backend = make()
     figures = train(backend)
     backend.synchronise()
-    return figures, variables.read(state_of(backend))
+    return figures, read_variables(state_of(backend))
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="needs JAX")
@@ -115,12 +117,12 @@ class JaxBackendTest:
         backend = make(2, "float16")
         backend.optimizer.dynamic_scale.assign(2.0**100)
         backend.reload()
-        before = variables.read(variables.model_variables(backend.model))
+        before = read_variables(model_variables(backend.model))
         figures = update_once(backend, make_batch(num_replicas=2))
         schedule = make_schedule(backend.hparams)
         np.testing.assert_allclose(figures["learning_rate"], schedule(0))
         backend.synchronise()
-        after = variables.read(variables.model_variables(backend.model))
+        after = read_variables(model_variables(backend.model))
         for name, values in before.items():
             np.testing.assert_array_equal(after[name], values)
         assert float(backend.optimizer.dynamic_scale) == 2.0**99
@@ -129,7 +131,7 @@ class JaxBackendTest:
         first = make(2)
         train(first, stop=5)
         first.synchronise()
-        state = variables.read(state_of(first))
+        state = read_variables(state_of(first))
         expected = train(first, start=5, stop=9)
         figures = train(make_from(state, 2), start=5, stop=9)
         np.testing.assert_array_equal(figures, expected)
@@ -260,7 +262,7 @@ class BackendsTest:
         pytest.importorskip("jax")
         hparams = dataclasses.replace(HPARAMS, consistency=consistency)
         backend = make(hparams=hparams)
-        np.savez(tmp_path / "state.npz", **variables.read(state_of(backend)))
+        np.savez(tmp_path / "state.npz", **read_variables(state_of(backend)))
         run = start_on_jax("-c", SCRIPT, consistency, cwd=tmp_path)
         expected = train(backend)
         output = run.communicate()[0]

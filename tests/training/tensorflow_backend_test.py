@@ -20,7 +20,9 @@ import tensorflow as tf
 
 from keras_transformer.losses import smoothed_cross_entropy
 from keras_transformer.optimizers import make_schedule
-from keras_transformer.runs import variables
+from keras_transformer.runs.model import model_variables
+from keras_transformer.runs.model import read_variables
+from keras_transformer.runs.model import write_variables
 from keras_transformer.training.backends import largest_batch
 from keras_transformer.training.backends.backend import OutOfMemory
 from keras_transformer.training.backends.largest_batch import (
@@ -36,18 +38,18 @@ PLAIN = dataclasses.replace(HPARAMS, dropout=0.0, attention_dropout=0.0)
 def built(hparams, precision, xla):
     """Returns a backend and its initial state."""
     backend = build_backend(hparams, precision=precision, xla=xla)
-    return backend, variables.read(state_of(backend))
+    return backend, read_variables(state_of(backend))
 
 
 def make(hparams=HPARAMS, precision="float32", xla="auto"):
     """Returns a backend in its initial state, with its compiled functions."""
     backend, start = built(hparams, precision, xla)
-    variables.write(state_of(backend), start, "a test")
+    write_variables(state_of(backend), start, "a test")
     return backend
 
 
 def weights_of(backend):
-    return variables.read(variables.model_variables(backend.model))
+    return read_variables(model_variables(backend.model))
 
 
 def loss_of(model, batch, label_smoothing):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.hparam import HParams
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import build_transformer
 from keras_transformer.training.backends.cost import count_training_flops
 
 VOCAB_SIZE = 10

@@ -61,7 +61,7 @@ class KerasEngine(engine.AttentiveEngine):
         `steps` are integers, the step of each run's checkpoint.
         """
         # Imported here because they load Keras.
-        from keras_transformer.runs.weights import load_model
+        from keras_transformer.runs.model import load_model
         from keras_transformer.search.ensemble import Ensemble
 
         def load():

@@ -9,7 +9,6 @@ from keras_transformer.files.quiet import silence
 from keras_transformer.formats import exported
 from keras_transformer.formats import versions
 from keras_transformer.formats.onnx import tokenizer
-from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import find_max_tokens
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
@@ -45,6 +44,9 @@ def export_litert(
     }
 
     def write(directory, step):
+        # Imported here because it loads Keras.
+        from keras_transformer.runs.model import load_model
+
         model = load_model(run, step)
         content = _convert(model, run.vocabularies, options, quantization)
         path = os.path.join(directory, exported.FILES[FORMAT])

@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_transformer.formats import exported
 from keras_transformer.formats.saved_model import tokenization
 from keras_transformer.parsing.tree_constraint import make_constraint
-from keras_transformer.runs import variables
+from keras_transformer.runs.model import model_variables
 from keras_transformer.search.beam_search import Finished
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.hypotheses import score_targets
@@ -43,8 +43,7 @@ class TextModule(tf.Module):
         self._is_shared = sources.sha256 == targets.sha256
         # `tf.saved_model.save` saves the variables in attributes.
         self._weights = [
-            variable.value
-            for variable in variables.model_variables(model).values()
+            variable.value for variable in model_variables(model).values()
         ]
         self._vocab_size = sources.vocab_size
         self._max_tokens = max_tokens

@@ -12,7 +12,6 @@ from keras_transformer.files.quiet import silence
 from keras_transformer.formats import versions
 from keras_transformer.formats.exported import EXTRA
 from keras_transformer.parsing.linearization import find_linearization
-from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.options import find_max_tokens
 from keras_transformer.serving import messages
@@ -65,6 +64,7 @@ def _save(run, options, facts, directory, step):
     import tensorflow as tf
 
     from keras_transformer.formats.saved_model.text_module import TextModule
+    from keras_transformer.runs.model import load_model
 
     module = TextModule(
         load_model(run, step, facts["precision"]),

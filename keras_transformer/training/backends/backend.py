@@ -8,8 +8,8 @@ import keras
 from keras_transformer.errors import UserError
 from keras_transformer.metrics import compute_token_sums
 from keras_transformer.optimizers import make_optimizer
-from keras_transformer.runs.building import POLICIES
-from keras_transformer.runs.building import build_transformer
+from keras_transformer.runs.model import POLICIES
+from keras_transformer.runs.model import build_transformer
 from keras_transformer.training.backends.cluster import read_cluster
 
 # The arrays of a batch that are divided among rounds and replicas.

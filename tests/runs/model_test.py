@@ -3,7 +3,11 @@ import numpy as np
 import pytest
 
 from keras_transformer.layers.transformer import Transformer
-from keras_transformer.runs import variables
+from keras_transformer.runs.model import average_variables
+from keras_transformer.runs.model import model_variables
+from keras_transformer.runs.model import optimizer_variables
+from keras_transformer.runs.model import read_variables
+from keras_transformer.runs.model import write_variables
 
 SIZES = {"num_layers": 1, "d_model": 8, "num_heads": 2, "d_ff": 16}
 
@@ -17,21 +21,21 @@ def make_model():
 class ModelVariablesTest:
     def test_every_weight_has_its_own_name(self):
         model = make_model()
-        named = variables.model_variables(model)
+        named = model_variables(model)
         assert len(named) == len(model.weights)
 
     def test_names_are_the_same_in_a_second_model(self):
-        first = variables.model_variables(make_model())
-        second = variables.model_variables(make_model())
+        first = model_variables(make_model())
+        second = model_variables(make_model())
         assert list(first) == list(second)
 
     def test_weights_are_named_after_their_place(self):
-        named = variables.model_variables(make_model())
+        named = model_variables(make_model())
         kernel = named["model/encoder/layer_0/self_attention/query"]
         assert tuple(kernel.shape) == (8, 8)
 
     def test_random_state_is_not_among_them(self):
-        named = variables.model_variables(make_model())
+        named = model_variables(make_model())
         assert all(name.startswith("model/") for name in named)
 
 
@@ -43,7 +47,7 @@ def build(optimizer, model):
 class OptimizerVariablesTest:
     def test_moments_and_counter_are_named(self):
         adam = build(keras.optimizers.Adam(1e-3, name="adam"), make_model())
-        named = variables.optimizer_variables(adam)
+        named = optimizer_variables(adam)
         assert len(named) == len(adam.variables)
         assert "optimizer/iteration" in named
 
@@ -59,11 +63,11 @@ class OptimizerVariablesTest:
     )
     def test_variables_with_the_same_path_get_different_names(self, make):
         optimizer = build(make(), make_model())
-        named = variables.optimizer_variables(optimizer)
+        named = optimizer_variables(optimizer)
         paths = {variable.path.split("/")[-1] for variable in named.values()}
         assert len(named) == len(optimizer.variables) > len(paths)
         again = build(make(), make_model())
-        assert list(variables.optimizer_variables(again)) == list(named)
+        assert list(optimizer_variables(again)) == list(named)
 
 
 class AveragedVariablesTest:
@@ -76,14 +80,14 @@ class AveragedVariablesTest:
             optimizer = keras.optimizers.LossScaleOptimizer(adam)
         build(optimizer, model)
         weights = model.trainable_variables
-        first = variables.read(variables.model_variables(model))
+        first = read_variables(model_variables(model))
         adam.apply([np.ones(w.shape, "float32") for w in weights], weights)
-        second = variables.read(variables.model_variables(model))
+        second = read_variables(model_variables(model))
         adam.apply([np.ones(w.shape, "float32") for w in weights], weights)
-        third = variables.read(variables.model_variables(model))
-        named = variables.average_variables(model, optimizer)
+        third = read_variables(model_variables(model))
+        named = average_variables(model, optimizer)
         assert len(named) == len(weights)
-        for name, array in variables.read(named).items():
+        for name, array in read_variables(named).items():
             place = name.replace("average/", "model/")
             expected = 0.75 * second[place] + 0.25 * third[place]
             np.testing.assert_allclose(array, expected, atol=1e-6)
@@ -92,8 +96,8 @@ class AveragedVariablesTest:
     def test_are_not_named_twice(self):
         model = make_model()
         adam = build(keras.optimizers.Adam(use_ema=True), model)
-        averaged = variables.average_variables(model, adam)
-        others = variables.optimizer_variables(adam)
+        averaged = average_variables(model, adam)
+        others = optimizer_variables(adam)
         assert len(averaged) + len(others) == len(adam.variables)
         ids = [{id(v) for v in named.values()} for named in (averaged, others)]
         assert not ids[0] & ids[1]
@@ -101,13 +105,13 @@ class AveragedVariablesTest:
     def test_optimizer_without_averages_has_none(self):
         model = make_model()
         adam = build(keras.optimizers.Adam(), model)
-        assert variables.average_variables(model, adam) == {}
+        assert average_variables(model, adam) == {}
 
 
 class ReadTest:
     def test_later_updates_do_not_change_the_copy(self):
-        named = variables.model_variables(make_model())
-        arrays = variables.read(named)
+        named = model_variables(make_model())
+        arrays = read_variables(named)
         before = {name: array.copy() for name, array in arrays.items()}
         for variable in named.values():
             variable.assign_add(np.ones(variable.shape, "float32"))
@@ -118,31 +122,31 @@ class ReadTest:
 class WriteTest:
     def test_read_then_write_restores_the_values(self):
         model = make_model()
-        named = variables.model_variables(model)
-        arrays = variables.read(named)
+        named = model_variables(model)
+        arrays = read_variables(named)
         for variable in named.values():
             variable.assign(np.zeros(variable.shape, variable.dtype))
-        variables.write(named, arrays, "here")
-        for name, array in variables.read(named).items():
+        write_variables(named, arrays, "here")
+        for name, array in read_variables(named).items():
             np.testing.assert_array_equal(array, arrays[name])
 
     def test_wrong_shape_is_an_error_and_changes_nothing(self):
-        named = variables.model_variables(make_model())
-        arrays = variables.read(named)
+        named = model_variables(make_model())
+        arrays = read_variables(named)
         last = list(named)[-1]
         broken = {name: np.ones_like(array) for name, array in arrays.items()}
         broken[last] = np.ones(99)
         with pytest.raises(ValueError, match=rf"{last}' is of shape \(99,\)"):
-            variables.write(named, broken, "here")
-        for name, array in variables.read(named).items():
+            write_variables(named, broken, "here")
+        for name, array in read_variables(named).items():
             np.testing.assert_array_equal(array, arrays[name])
 
     def test_random_state_of_an_older_version_is_ignored(self):
-        named = variables.model_variables(make_model())
-        older = {**variables.read(named), "random/0": np.ones(2, "uint32")}
-        variables.write(named, older, "here")
+        named = model_variables(make_model())
+        older = {**read_variables(named), "random/0": np.ones(2, "uint32")}
+        write_variables(named, older, "here")
 
     def test_absent_array_is_an_error(self):
-        named = variables.model_variables(make_model())
+        named = model_variables(make_model())
         with pytest.raises(ValueError, match="use here, where .* is absent"):
-            variables.write(named, {}, "here")
+            write_variables(named, {}, "here")

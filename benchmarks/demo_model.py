@@ -18,7 +18,7 @@ import zipfile
 import numpy as np
 
 from keras_transformer.formats import demo
-from keras_transformer.runs.model_card.card import make_model_card
+from keras_transformer.runs.model_card import make_model_card
 from keras_transformer.runs.run_directory import RunDirectory
 
 FOLDER = pathlib.Path(demo.__file__).with_name("demo_models")

@@ -54,8 +54,8 @@ FLAGS = flags.define(
 
 def main(argv):
     flags.require(FLAGS, "output_dir")
+    from keras_transformer.runs import model_card as card
     from keras_transformer.runs.averaging import average_run
-    from keras_transformer.runs.model_card import card
 
     run = model_flags.open_run(FLAGS.output_dir)
     card.make_model_card(run)

@@ -257,7 +257,7 @@ def _plan_runs():
         rule = "must be a split whose text is kept"
         flags.refuse(FLAGS, ["split"], rule, "Use dev or test.")
     from keras_transformer.decoding.plan import plan_runs
-    from keras_transformer.runs.model_card.card import make_model_card
+    from keras_transformer.runs.model_card import make_model_card
 
     # What is missing or out of range fails here, before the backend loads.
     changes = model_flags.decode_changes(FLAGS)
@@ -338,7 +338,7 @@ def _score(measure, texts, hypotheses, tokenize, problem=None):
 def _record(plan, report, texts, options):
     """Writes the scores into a run and its card; returns lines on its cost."""
     from keras_transformer.runs.metrics_table import describe_cost
-    from keras_transformer.runs.model_card.card import write_model_card
+    from keras_transformer.runs.model_card import write_model_card
     from keras_transformer.runs.scores import record_scores
 
     (run,), (step,) = plan.runs, plan.steps

@@ -115,8 +115,8 @@ def main(argv):
     _check_flags()
     from keras_transformer.formats import exported
     from keras_transformer.formats import hub
-    from keras_transformer.runs.model_card.card import FILE_NAME
-    from keras_transformer.runs.model_card.card import make_model_card
+    from keras_transformer.runs.model_card import FILE_NAME
+    from keras_transformer.runs.model_card import make_model_card
 
     path = model_flags.single_output_dir(FLAGS, "export")
     run = model_flags.open_run(path, FLAGS.checkpoint_step)

@@ -22,7 +22,7 @@ from source_files import walk
 import keras_transformer
 
 # Who may import whom, by package. Modules of the root count as packages of
-# their own, and so do three inner packages: `runs.model_card` reads a run,
+# their own, and so do three inner parts: `runs.model_card` reads a run,
 # which knows nothing of it, and the engines of `formats` stand between
 # `decoding.engines` and the rest of `decoding`. `bin` may import everything,
 # and only `bin` imports `bin`.

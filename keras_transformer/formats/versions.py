@@ -11,7 +11,7 @@ from keras_transformer.files import locks
 from keras_transformer.files import writing
 from keras_transformer.formats import exported
 from keras_transformer.runs import data_record
-from keras_transformer.runs.model_card.card import write_model_card
+from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.scoring.quality import QualityEstimate

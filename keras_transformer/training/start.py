@@ -24,7 +24,7 @@ from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.data_record import describe_data
 from keras_transformer.runs.data_record import find_changed_data
 from keras_transformer.runs.metrics_table import METRICS_FILE
-from keras_transformer.runs.model_card.card import make_model_card
+from keras_transformer.runs.model_card import make_model_card
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.run_directory import check_new
 from keras_transformer.runs.weights import check_checkpoint

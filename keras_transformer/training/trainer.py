@@ -13,7 +13,7 @@ from keras_transformer.data.batches.update_batches import UpdateBatches
 from keras_transformer.errors import UserError
 from keras_transformer.optimizers import find_peak
 from keras_transformer.optimizers import find_timed_rate
-from keras_transformer.runs.model_card.card import write_model_card
+from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import write_adapter
 from keras_transformer.training import evaluator

@@ -2,7 +2,7 @@ import pytest
 from tiny_marian import write_tiny_marian
 
 from keras_transformer.formats.marian.reader import import_marian
-from keras_transformer.runs.model_card.card import make_model_card
+from keras_transformer.runs.model_card import make_model_card
 from keras_transformer.runs.scores import record_scores
 from keras_transformer.scoring.translations import translation_report
 from keras_transformer.search.options import DecodeOptions

@@ -15,9 +15,9 @@ from keras_transformer.registry import get_hparams
 from keras_transformer.runs.averaging import average_run
 from keras_transformer.runs.checkpoints import Evaluation
 from keras_transformer.runs.metrics_table import MetricsTable
-from keras_transformer.runs.model_card.card import LANGUAGES
-from keras_transformer.runs.model_card.card import make_model_card
-from keras_transformer.runs.model_card.card import write_model_card
+from keras_transformer.runs.model_card import LANGUAGES
+from keras_transformer.runs.model_card import make_model_card
+from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.scores import read_scores
 from keras_transformer.runs.scores import record_scores

@@ -17,8 +17,8 @@ from keras_transformer.formats import exported
 from keras_transformer.formats.ctranslate2 import conversion
 from keras_transformer.formats.onnx.tokenizer import find_symbols
 from keras_transformer.runs.data_record import list_language_codes
-from keras_transformer.runs.model_card.card import LANGUAGES
-from keras_transformer.runs.model_card.card import make_model_card
+from keras_transformer.runs.model_card import LANGUAGES
+from keras_transformer.runs.model_card import make_model_card
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.visualization.page import write_page

@@ -17,7 +17,7 @@ from keras_transformer.formats.marian import weights as marian_weights
 from keras_transformer.formats.marian.reader import WEIGHTS_FILE
 from keras_transformer.runs import weights
 from keras_transformer.runs.data_record import find_languages
-from keras_transformer.runs.model_card.card import write_model_card
+from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.token_ids import PAD_ID
 
 FORMAT = "marian"

@@ -66,7 +66,7 @@ def make_model_card(run, step=None, export=None):
     linearization = find_linearization(run.vocabulary)
     translates = codes and not linearization
     task = "translation" if translates else "text2text-generation"
-    template = _make_environment().get_template("runs/model_card/card.md")
+    template = _make_environment().get_template("runs/model_card.md")
     return template.render(
         beginning=_BEGINNING,
         run=run,

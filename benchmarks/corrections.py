@@ -40,10 +40,10 @@ from prefixed_pairs import MIN_SIMILARITY
 from prefixed_pairs import add_prefix
 
 from keras_transformer.data.generation.token_arrays import pad
+from keras_transformer.data.memory.fitting import recall
+from keras_transformer.data.memory.store import TranslationMemory
 from keras_transformer.decoding.loading import load
 from keras_transformer.losses import smoothed_cross_entropy
-from keras_transformer.memory.fitting import recall
-from keras_transformer.memory.store import TranslationMemory
 
 WAYS = ("none", "fuzzy", "fitted", "memory", "adapter", "memory+adapter")
 WAYS += ("prefix", "fine_tuning", "context")

@@ -12,8 +12,8 @@ import random
 import sys
 import tempfile
 
-from keras_transformer.memory.store import TranslationMemory
-from keras_transformer.memory.store import normalise
+from keras_transformer.data.memory.store import TranslationMemory
+from keras_transformer.data.memory.store import normalise
 
 MARK = "\N{RIGHTWARDS DOUBLE ARROW}"
 MIN_SIMILARITY = 0.5

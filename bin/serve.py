@@ -254,7 +254,7 @@ def _open_memories(routes):
     """Returns the memory of each pair of languages, if there are any."""
     if FLAGS.memory is None:
         return {}
-    from keras_transformer.memory.store import TranslationMemory
+    from keras_transformer.data.memory.store import TranslationMemory
 
     if not routes:
         raise UserError(

@@ -54,8 +54,8 @@ def main(argv):
             "search step by step. Received: KERAS_BACKEND="
             f"{os.environ['KERAS_BACKEND']}. Leave the variable out."
         )
+    from keras_transformer.data.memory.store import TranslationMemory
     from keras_transformer.formats.demo import find_directory
-    from keras_transformer.memory.store import TranslationMemory
     from keras_transformer.serving.errors import format_address
     from keras_transformer.serving.http_server import HttpServer
     from keras_transformer.studio.app import LOOPBACK

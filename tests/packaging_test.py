@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "": "",
     "data": "files token_ids",
     "decoding": "data decoding.engines decoding.steps documents files "
-    "formats memory parsing runs scoring search serving token_ids",
+    "formats parsing runs scoring search serving token_ids",
     "decoding.engines": "data parsing runs search token_ids",
     "decoding.steps": "data decoding.engines documents parsing search "
     "token_ids",
@@ -45,7 +45,6 @@ MAY_IMPORT = {
     "layers": "masks serialization",
     "losses": "masks serialization",
     "masks": "serialization token_ids",
-    "memory": "files token_ids",
     "metrics": "losses masks serialization",
     "model_config": "",
     "optimizers": "schedules serialization",
@@ -60,7 +59,7 @@ MAY_IMPORT = {
     "scoring": "data files token_ids",
     "search": "layers token_ids",
     "serialization": "",
-    "serving": "data documents files memory",
+    "serving": "data documents files",
     "studio": "decoding decoding.engines files layers masks parsing "
     "registry runs scoring search serving token_ids visualization",
     "token_ids": "",

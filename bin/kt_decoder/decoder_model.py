@@ -145,10 +145,10 @@ def plan_decoding():
 
     Loading takes seconds, and a faulty run or option fails without it.
     """
+    from keras_transformer.data.memory.store import TranslationMemory
     from keras_transformer.decoding.engines.engine import check_capabilities
     from keras_transformer.decoding.plan import plan_model
     from keras_transformer.decoding.preparation import Call
-    from keras_transformer.memory.store import TranslationMemory
     from keras_transformer.runs.run_directory import RunDirectory
 
     changes = model_flags.decode_changes(FLAGS)

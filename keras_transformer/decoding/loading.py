@@ -4,6 +4,7 @@ import dataclasses
 import os
 import tempfile
 
+from keras_transformer.data.memory.store import TranslationMemory
 from keras_transformer.decoding.engines.engine import check_capabilities
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.plan import Plan
@@ -15,7 +16,6 @@ from keras_transformer.decoding.steps import check_translates
 from keras_transformer.decoding.translation_model import Reranker
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.formats import exported
-from keras_transformer.memory.store import TranslationMemory
 
 
 def load(

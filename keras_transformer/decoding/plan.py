@@ -8,6 +8,7 @@ import os
 import tempfile
 import typing
 
+from keras_transformer.data.memory.store import TranslationMemory
 from keras_transformer.data.text.text_files import sha256
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.decoding.automatic_engine import AUTOMATIC
@@ -27,7 +28,6 @@ from keras_transformer.formats import exported
 from keras_transformer.formats.ctranslate2 import conversion
 from keras_transformer.formats.ctranslate2 import engine as ctranslate2
 from keras_transformer.formats.saved_model import engine as saved_model
-from keras_transformer.memory.store import TranslationMemory
 from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.runs import run_directory
 from keras_transformer.scoring.quality import QualityEstimate

@@ -1,11 +1,11 @@
 """A translator that prefers the corrections that people made."""
 
+from keras_transformer.data.memory.fitting import recall
+from keras_transformer.data.memory.store import TranslationMemory
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.preparation import finish_hypotheses
 from keras_transformer.decoding.preparation import prepare_texts
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.memory.fitting import recall
-from keras_transformer.memory.store import TranslationMemory
 from keras_transformer.scoring.alarms import find_alarms
 
 # Number and minimum similarity of the corrections that a search consults.

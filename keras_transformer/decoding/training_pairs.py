@@ -4,9 +4,9 @@ import typing
 
 import numpy as np
 
+from keras_transformer.data.memory.store import Match
+from keras_transformer.data.memory.store import Pair
 from keras_transformer.errors import UserError
-from keras_transformer.memory.store import Match
-from keras_transformer.memory.store import Pair
 from keras_transformer.runs.data_record import find_problem
 from keras_transformer.token_ids import END_ID
 

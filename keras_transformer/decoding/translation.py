@@ -5,12 +5,12 @@ import re
 import typing
 from collections.abc import Sequence
 
+from keras_transformer.data.memory.store import Match
 from keras_transformer.decoding.engines.attention import WordLinks
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.steps.placeholders import Placeholders
-from keras_transformer.memory.store import Match
 
 TOO_LONG = "too_long"  # the text is not translated
 SPLIT = "split"  # it is translated in parts

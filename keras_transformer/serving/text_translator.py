@@ -10,9 +10,9 @@ import typing
 
 import numpy as np
 
+from keras_transformer.data.memory.fitting import recall
 from keras_transformer.documents.document import Document
 from keras_transformer.errors import UserError
-from keras_transformer.memory.fitting import recall
 from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError

@@ -7,6 +7,7 @@ from small_translators import CopyingModel
 from small_translators import make_run
 from small_translators import make_vocabulary
 
+from keras_transformer.data.memory.store import TranslationMemory
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.loading import load
 from keras_transformer.decoding.passages import Passages
@@ -18,7 +19,6 @@ from keras_transformer.decoding.steps.affixes import FinalEmoji
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.translation import Extras
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.memory.store import TranslationMemory
 
 CORRECTION = "two women", "zwei Frauen"
 

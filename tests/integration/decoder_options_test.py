@@ -9,8 +9,8 @@ from commands import assert_fails
 from commands import call
 
 from keras_transformer.bin import decoder
+from keras_transformer.data.memory.store import TranslationMemory
 from keras_transformer.decoding.engines.attention import format_pharaoh
-from keras_transformer.memory.store import TranslationMemory
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from tool_client import ask
 from tool_client import export_demo
 from tool_client import translate
 
+from keras_transformer.data.memory.store import TranslationMemory
 from keras_transformer.decoding.served_model import open_model
-from keras_transformer.memory.store import TranslationMemory
 from keras_transformer.serving import text_translator
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.keys import Keys

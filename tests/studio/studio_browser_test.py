@@ -8,7 +8,7 @@ import pytest
 from studio_runs import TEXT
 from studio_runs import VIEWS
 
-from keras_transformer.memory.store import TranslationMemory
+from keras_transformer.data.memory.store import TranslationMemory
 
 playwright = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")

@@ -5,9 +5,9 @@ import math
 import pytest
 
 from keras_transformer import registry
+from keras_transformer.data.memory.store import TranslationMemory
 from keras_transformer.decoding.engines.engine import Hypothesis
 from keras_transformer.errors import UserError
-from keras_transformer.memory.store import TranslationMemory
 from keras_transformer.studio import attention_view
 from keras_transformer.studio import explanation_view
 from keras_transformer.studio import search_view

@@ -8,11 +8,11 @@ import xml.etree.ElementTree
 
 import pytest
 
+from keras_transformer.data.memory.fitting import fit_target
+from keras_transformer.data.memory.fitting import recall
+from keras_transformer.data.memory.store import TranslationMemory
 from keras_transformer.data.text.parallel_files import read_pairs
 from keras_transformer.errors import UserError
-from keras_transformer.memory.fitting import fit_target
-from keras_transformer.memory.fitting import recall
-from keras_transformer.memory.store import TranslationMemory
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import difflib
 import re
 import typing
 
-from keras_transformer.memory import store
+from keras_transformer.data.memory import store
 
 # On software text that people translated in order, these gained most.
 MIN_SIMILARITY = 0.6

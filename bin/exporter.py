@@ -194,9 +194,8 @@ def _learn_shortlist(run):
     if not FLAGS.shortlist:
         return None
     from keras_transformer.formats.ctranslate2 import shortlist
-    from keras_transformer.parsing.linearization import find_linearization
 
-    if find_linearization(run.vocabulary):
+    if run.linearization:
         rule = f"needs a run that translates, but {run.path} parses"
         flags.refuse(FLAGS, ["shortlist"], rule)
     languages = corpus_flags.read_languages(FLAGS, FLAGS.shortlist)

@@ -14,6 +14,7 @@ _MODULES = {
     "RunDirectory": "runs.run_directory",
     "Trainer": "training.trainer",
     "Transformer": "layers.transformer",
+    "TranslationMemory": "data.memory.store",
     "Translator": "decoding.translator",
     "build_transformer": "runs.model",
     "generate": "search.continuation",
@@ -32,6 +33,9 @@ if typing.TYPE_CHECKING:  # Editors and type checkers run no `__getattr__`.
     from keras_transformer import metrics as metrics
     from keras_transformer import optimizers as optimizers
     from keras_transformer import schedules as schedules
+    from keras_transformer.data.memory.store import (
+        TranslationMemory as TranslationMemory,
+    )
     from keras_transformer.decoding.loading import load as load
     from keras_transformer.decoding.parser import Parser as Parser
     from keras_transformer.decoding.translator import Translator as Translator

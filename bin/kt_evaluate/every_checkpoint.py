@@ -31,13 +31,12 @@ def score_checkpoints():
     flags.require(FLAGS, "output_dir", "source", "references")
     others = [name for name in FLAGS if name not in _TAKES]
     flags.refuse(FLAGS, others, "cannot be combined with --translations_dir")
-    from keras_transformer.parsing.linearization import find_linearization
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.scoring import translations
     from keras_transformer.training.log import EventFile
 
     run = RunDirectory(model_flags.single_output_dir(FLAGS, "follow"))
-    if find_linearization(run.vocabulary):
+    if run.linearization:
         flags.refuse(FLAGS, ["translations_dir"], "needs a run that translates")
     sides = text_files.read_sides(FLAGS.source, *FLAGS.references)
     sources, first, *more_references = sides

@@ -21,7 +21,6 @@ from keras_transformer.formats.html import node
 from keras_transformer.formats.litert import writer as litert
 from keras_transformer.formats.onnx.session import OnnxSession
 from keras_transformer.formats.onnx.writer import QUANTIZED
-from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.runs import data_record
 from keras_transformer.scoring.translations import bleu_report
 from keras_transformer.scoring.translations import choose_tokenizer
@@ -204,7 +203,7 @@ def _read_texts(run, file):
 
 def _find_obstacle(run, format, options, texts):
     """Returns why an export cannot be compared with its run, or None."""
-    if find_linearization(run.vocabulary):
+    if run.linearization:
         return "it parses"
     if options.is_random:
         return "it draws samples"

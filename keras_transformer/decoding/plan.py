@@ -276,7 +276,7 @@ def _plan_backend(paths, step, engine, precision, request):
         "engine": name,
         "capabilities": capabilities,
         "options": DecodeOptions.from_hparams(runs[0].hparams),
-        "linearization": find_linearization(runs[0].vocabulary),
+        "linearization": runs[0].linearization,
         "vocabularies": runs[0].vocabularies,
         "trained_length": runs[0].hparams.max_length,
         "reason": reason,
@@ -341,7 +341,7 @@ def _find_obstacle(runs, precision, request, is_automatic):
         return f"CTranslate2 does not compute in {precision} here"
     if name := engines.find_unsupported(capabilities, request):
         return f"CTranslate2 does not support {name} as Keras does"
-    if find_linearization(run.vocabulary):
+    if run.linearization:
         return "CTranslate2 cannot restrict a search to well-formed trees"
     try:
         from ctranslate2 import get_cuda_device_count

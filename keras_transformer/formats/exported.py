@@ -18,7 +18,6 @@ from keras_transformer.formats.demo import find_directory
 from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.model_config import ModelConfig
 from keras_transformer.parsing.linearization import LINEARIZATIONS
-from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
@@ -167,7 +166,7 @@ def check_exportable(options):
 
 def check_translates(run, what, advice):
     """Raises a `UserError` if a run parses."""
-    if find_linearization(run.vocabulary):
+    if run.linearization:
         raise UserError(
             f"{what} must translate, since nothing there keeps a parser to "
             f"trees. Received: {run.path}, which parses. {advice}"

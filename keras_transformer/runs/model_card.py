@@ -10,7 +10,6 @@ from keras_transformer import registry
 from keras_transformer.files import markdown
 from keras_transformer.files.reading import begins_with
 from keras_transformer.files.writing import atomic_write
-from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.runs import data_record
 from keras_transformer.runs import scores
 from keras_transformer.runs.metrics_table import describe_cost
@@ -63,7 +62,7 @@ def make_model_card(run, step=None, export=None):
     # The card of a run lists all its checkpoints; an export holds one.
     entries = scores.list_entries(run, step if export else None)
     codes = data_record.list_language_codes(run)
-    linearization = find_linearization(run.vocabulary)
+    linearization = run.linearization
     translates = codes and not linearization
     task = "translation" if translates else "text2text-generation"
     template = _make_environment().get_template("runs/model_card.md")

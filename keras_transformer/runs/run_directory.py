@@ -7,7 +7,6 @@ import math
 import os
 import typing
 
-from keras_transformer import hparam
 from keras_transformer.data.vocabulary import vocabularies
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import WHOLE
@@ -15,6 +14,9 @@ from keras_transformer.files.reading import read_bytes
 from keras_transformer.files.reading import read_record
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.files.writing import write_record
+from keras_transformer.hparam import HParams
+from keras_transformer.hparam import from_dict
+from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.metrics_table import METRICS_FILE
@@ -89,7 +91,7 @@ class RunDirectory(vocabularies.HasVocabularies):
             )
         self.path = path
         self.record = read_record(self.file(RUN_FILE), _RECORD)
-        self.hparams: hparam.HParams = _read_hparams(self.file(HPARAMS_FILE))
+        self.hparams: HParams = _read_hparams(self.file(HPARAMS_FILE))
         self.problem_name = self.record["problem"]
         self.checkpoints = Checkpoints(os.path.join(path, "checkpoints"))
 
@@ -98,7 +100,7 @@ class RunDirectory(vocabularies.HasVocabularies):
         cls,
         path: str | os.PathLike[str],
         record: dict,
-        hparams: hparam.HParams,
+        hparams: HParams,
         model_bytes: bytes,
         source_model_bytes: bytes | None = None,
     ) -> typing.Self:
@@ -144,6 +146,11 @@ class RunDirectory(vocabularies.HasVocabularies):
             self.record.get("vocabulary_sha256"),
             self.record.get("source_vocabulary_sha256"),
         )
+
+    @functools.cached_property
+    def linearization(self) -> str | None:
+        """The linearization of a parser's trees, None for a translation."""
+        return find_linearization(self.vocabulary)
 
     @property
     def averaged_steps(self) -> list[int] | None:
@@ -208,7 +215,7 @@ class RunDirectory(vocabularies.HasVocabularies):
             "arrays": sorted(self.checkpoints.checksums(step).items()),
         }
 
-    def check_same(self, record: dict, hparams: hparam.HParams) -> None:
+    def check_same(self, record: dict, hparams: HParams) -> None:
         """Checks that this run can be resumed with a record and `HParams`.
 
         `train_steps` may differ. So may `batch_tokens` if
@@ -296,6 +303,6 @@ def find_steps(runs, step=None):
 def _read_hparams(path):
     values = read_record(path, _HPARAMS)
     try:
-        return hparam.from_dict(values)
+        return from_dict(values)
     except UserError as error:
         raise UserError(f"{error} The value is in {path}.") from error

@@ -9,7 +9,6 @@ from keras_transformer.decoding.loading import load_plan
 from keras_transformer.decoding.plan import plan_runs
 from keras_transformer.decoding.training_pairs import TrainingPairs
 from keras_transformer.errors import UserError
-from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.runs.data_record import list_language_codes
 from keras_transformer.runs.run_directory import RunDirectory
 
@@ -67,9 +66,7 @@ class Studio:
             else None
             for run, one in zip(self.runs, [step] + [None] * len(paths))
         ]
-        self.parses = [
-            find_linearization(run.vocabulary) is not None for run in self.runs
-        ]
+        self.parses = [run.linearization is not None for run in self.runs]
         self.job = Job()
         self.decoded = {}  # lists of outputs by run, step and split
         self._training_pairs = {}  # by run

@@ -11,7 +11,6 @@ from absl import logging as absl_logging
 from keras_transformer.files.quiet import silence
 from keras_transformer.formats import versions
 from keras_transformer.formats.exported import EXTRA
-from keras_transformer.parsing.linearization import find_linearization
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.options import find_max_tokens
 from keras_transformer.serving import messages
@@ -47,7 +46,7 @@ def export_saved_model(
         "precision": precision,
         "of_text": of_text,
         "max_tokens": find_max_tokens(run.hparams),
-        "linearization": find_linearization(run.vocabulary),
+        "linearization": run.linearization,
         "has_words": run.vocabulary.has_words,
         "normalizes_text": run.source_vocabulary.normalizes_text,
         "language_codes": run.source_vocabulary.language_codes,

@@ -123,8 +123,10 @@ class RandomBits:
 
     def draw_mask(self, shape, rate):
         """Returns booleans of `shape`, a share `rate` of which is False."""
-        # Compared as integers: the noise needs no copy in floats.
-        return self.draw(shape) >= uint32(round(rate * 2**32))
+        # Compared as integers: the noise needs no copy in floats. A rate just
+        # below 1 must not round to 2^32, which is 0 in 32 bits.
+        limit = min(round(rate * 2**32), 2**32 - 1)
+        return self.draw(shape) >= uint32(limit)
 
 
 def derive_seeds(seeds, number):

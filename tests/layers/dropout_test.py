@@ -82,6 +82,10 @@ class DropoutTest:
         (y,) = dropped(np.ones((64, 3, 4), "float32"), SEEDS, 1.0)
         np.testing.assert_array_equal(y, np.zeros_like(y))
 
+    def test_a_rate_just_below_1_drops_nearly_everything(self):
+        (y,) = dropped(np.ones((64, 8), "float32"), SEEDS, 1 - 1e-12)
+        assert np.count_nonzero(y) == 0
+
     def test_an_input_without_features_keeps_its_shape(self):
         (y,) = dropped(np.ones(64, "float32"), SEEDS)
         assert y.shape == (64,) and 0 < (y == 0).mean() < 1

@@ -182,6 +182,7 @@ class MultiHeadAttention(SequenceLayer):
         check_masks(
             query,
             query if memory is None else memory,
+            causal,
             attention_mask=attention_mask,
             padding_mask=padding_mask,
             segments=segments,

@@ -333,11 +333,12 @@ _MASK_AXES = {
 }
 
 
-def check_masks(query, keys, **masks):
+def check_masks(query, keys, causal=False, **masks):
     """Raises a ValueError unless the masks fit to two sequences of vectors.
 
     A mask may be None. An axis of it may have the size 1, and an
-    `attention_mask` may lack the first axis.
+    `attention_mask` may lack the first axis. If `causal`, or with `segments`,
+    both sequences must have one length.
     """
     check_vectors(query)
     check_vectors(keys)
@@ -357,3 +358,10 @@ def check_masks(query, keys, **masks):
                 f"{expected}. Received: {shape}. keras_transformer.masks makes "
                 "masks of the right shapes."
             )
+    lengths = {query.shape[1], keys.shape[1]} - {None}
+    if len(lengths) > 1 and (causal or masks.get("segments") is not None):
+        raise ValueError(
+            "`causal` and `segments` are for self-attention. Received: "
+            f"query of length {query.shape[1]}, memory of length "
+            f"{keys.shape[1]}. Use an `attention_mask` instead."
+        )

@@ -212,6 +212,14 @@ class PartsOfTheMaskTest:
             to_numpy(layer(X, attention_mask=same)),
         )
 
+    @pytest.mark.parametrize(
+        "masks", [{"causal": True}, {"segments": np.zeros((2, 5), "int32")}]
+    )
+    def test_masks_of_self_attention_refuse_another_length(self, masks):
+        message = "are for self-attention.*query of length 5, memory of length"
+        with pytest.raises(ValueError, match=message):
+            make()(X, MEMORY, **masks)
+
 
 class CacheTest:
     @pytest.mark.parametrize("growing", [True, False])

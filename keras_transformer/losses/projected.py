@@ -72,7 +72,8 @@ def sum_over_chunks(chunk_loss, states, embeddings, targets, num_chunks):
     must add nothing. Only the first sum that is returned has a gradient.
     """
     states = ops.convert_to_tensor(states)
-    embeddings = ops.convert_to_tensor(embeddings)
+    # A custom gradient of TensorFlow takes no variable in eager mode.
+    embeddings = ops.copy(embeddings)
     shape = ops.shape(states)
     targets = ops.cast(targets, "int32")
     targets = ops.reshape(targets, (-1,))  # (batch x length,)

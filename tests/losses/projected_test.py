@@ -51,6 +51,20 @@ class ProjectedCrossEntropyTest:
                 atol=2e-5,
             )
 
+    def test_the_embeddings_may_be_a_variable(self):
+        variable = keras.Variable(self.EMBEDDINGS)
+        np.testing.assert_array_equal(
+            *(
+                gradient(
+                    lambda x, matrix=matrix: projected_cross_entropy(
+                        x, matrix, TARGETS
+                    ),
+                    self.STATES,
+                )
+                for matrix in (variable, self.EMBEDDINGS)
+            )
+        )
+
     def test_huge_states_give_finite_losses_and_gradients(self):
         def total(states):
             return projected_cross_entropy(states, self.EMBEDDINGS, TARGETS)

@@ -274,3 +274,9 @@ class ExpectedF1Test:
         # Two halves are found of three brackets in all.
         expected = (100 + 200 * 1 / 3) / 2
         assert estimate_f1(tree, [tree], [1], unsure) == pytest.approx(expected)
+
+    def test_it_is_at_most_100_if_a_chart_contradicts_itself(self):
+        tree = parse_tree("(TOP (S (X I) (VP (X saw) (X her)) (. .)))")
+        chart = [LabelledSpan("S", 0, end, 0.9) for end in (3, 4)]
+        chart += [LabelledSpan("VP", 1, 3, 1.0)]
+        assert estimate_f1(tree, [tree], [1], chart) == 100

@@ -44,6 +44,11 @@ class VersionsTest:
             == "int8"
         )
 
+    def test_the_name_of_a_directory_need_not_be_utf_8(self, run, tmp_path):
+        path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff")
+        export_ctranslate2(run, path, DecodeOptions())
+        assert Translator(CTranslate2Engine(path))(["a dog"])
+
     def test_a_model_without_a_version_stays_and_is_read(self, run, tmp_path):
         """Version 0.1 wrote the files into `export_dir` itself."""
         out = tmp_path / "out"

@@ -211,7 +211,7 @@ class CTranslate2Engine(AttentiveEngine):
             placement = {"inter_threads": 1, "intra_threads": 1}
         try:
             engine = ctranslate2.Translator(
-                str(self._path),
+                os.fsencode(self._path),
                 device=self._device,
                 compute_type=compute_type,
                 **placement,

@@ -90,6 +90,7 @@ Data:
   usr_dir
 """
 )
+TABLE_FILE = "table.md"
 LOG_FILE = "log.txt"  # what the commands of a row print, in its directory
 # The flags that define the rows of a sweep, of which it needs exactly one.
 KINDS = ("table", "hparams_sets", "grid", "random")
@@ -137,6 +138,9 @@ def _check_runs(all_rows, is_new):
     if RunDirectory.exists(FLAGS.output_dir):
         rule = "must hold a run for each row, but is a run itself"
         flags.refuse(FLAGS, ["output_dir"], rule, way_out)
+    if is_new and os.path.lexists(os.path.join(FLAGS.output_dir, TABLE_FILE)):
+        rule = f"must not hold a {TABLE_FILE} that no sweep wrote"
+        flags.refuse(FLAGS, ["output_dir"], rule, way_out)
     for row in all_rows:
         # A new sweep would train it further, and delete checkpoints of it.
         if is_new and RunDirectory.exists(row.path):
@@ -156,7 +160,7 @@ def run_rows(all_rows, names, splits):
     # Imported here because it imports NumPy, which would slow --help down.
     from keras_transformer.bin.kt_sweep.results import write_table
 
-    path = os.path.join(FLAGS.output_dir, "table.md")
+    path = os.path.join(FLAGS.output_dir, TABLE_FILE)
     settings = shlex.join(_show_changed(*SETTINGS, *CHANGEABLE))
     title = markdown.code(f"kt-sweep {settings}")
     quoted = rows.TABLE_4 if FLAGS.table == "4" else {}

@@ -132,6 +132,14 @@ class RowsTest:
         assert_fails(capsys, words, sweep, *flags(copy_data, tmp_path, 3))
         assert os.listdir(tmp_path) == [path.name]
 
+    def test_a_table_that_no_sweep_wrote_stays(
+        self, copy_data, tmp_path, capsys
+    ):
+        (tmp_path / "table.md").touch()
+        words = ["must not hold a table.md that no sweep wrote"]
+        assert_fails(capsys, words, sweep, *flags(copy_data, tmp_path, 3))
+        assert os.listdir(tmp_path) == ["table.md"]
+
 
 class RunCommandTest:
     @pytest.mark.parametrize(

@@ -3,10 +3,12 @@
 import dataclasses
 import os
 
+from keras_transformer.errors import UserError
 from keras_transformer.files.locks import lock_directory
 from keras_transformer.files.reading import WHOLE
 from keras_transformer.files.reading import read_record
 from keras_transformer.files.writing import write_record
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.scoring.report import check_scores
 
 DIRECTORY = "scores"
@@ -63,6 +65,11 @@ def record_scores(run, split, step, num_pairs, decode, report, engine="Keras"):
     directory = run.file(DIRECTORY)
     # Another process may add scores of other options at the same time.
     with lock_directory(directory):
+        if RunDirectory(run.path).averaged_steps != run.averaged_steps:
+            raise UserError(
+                f"{run.path} was replaced while its outputs were computed, so "
+                "their scores are not recorded. Evaluate it again."
+            )
         entries = [
             earlier
             for earlier in read_scores(run).get(split, [])

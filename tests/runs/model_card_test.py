@@ -323,7 +323,10 @@ class ModelCardTest:
         run = make_run()
         averaged = average_run(run, 2, run.file("averaged"))
         record_scores(averaged, "test", 200, 9, DecodeOptions(), REPORT)
-        averaged = average_run(run, 1, run.file("averaged"))
+        average_run(run, 1, run.file("averaged"))
+        # They may have been computed meanwhile.
+        with pytest.raises(ValueError, match="was replaced while"):
+            record_scores(averaged, "test", 200, 9, DecodeOptions(), REPORT)
         assert read_scores(averaged) == {}
 
     def test_no_checkpoint_is_an_error(self, make_run):

@@ -46,6 +46,9 @@ class Evaluator:
         self.measure = measure or problem.measure
         self.backend = backend
         self.hparams = hparams
+        # Read once, because kt-datagen may replace the data of a run.
+        self.token_pairs = problem.token_pairs("dev")
+        self.plan, self.texts = self._plan()
         self.translator = Translator(
             KerasEngine(
                 backend.model,
@@ -69,10 +72,10 @@ class Evaluator:
             if must_stop():
                 raise _Interrupted
 
-        plan, (sources, references) = self._plan()
+        sources, references = self.texts
         try:
             with self._weights_to_measure():
-                negative_log, num_right, num_tokens = self._sums(plan, check)
+                negative_log, num_right, num_tokens = self._sums(check)
                 # Greedy search, because evaluations should be short.
                 decoded = list(
                     self.translator.translate(sources, check, beam_size=1)
@@ -104,9 +107,9 @@ class Evaluator:
         rows = rows[rows != EMPTY_ROW]
         return batches, [[side[row] for row in rows] for side in texts]
 
-    def _sums(self, plan, check):
+    def _sums(self, check):
         sums = [0.0, 0.0, 0.0]
-        for batch in pad_batches(self.problem.token_pairs("dev"), plan):
+        for batch in pad_batches(self.token_pairs, self.plan):
             batch_sums = self.backend.evaluate(*batch)
             # In double precision, since a float32 sum of a split loses digits.
             sums = [a + float(b) for a, b in zip(sums, batch_sums)]

@@ -6,6 +6,8 @@ import json
 import numpy as np
 import pytest
 from number_problem import Numbers
+from number_problem import generated
+from number_problem import with_pairs
 
 from keras_transformer.hparam import HParams
 from keras_transformer.training.backends.make_backend import make_backend
@@ -62,3 +64,14 @@ class EvaluatorTest:
         problem.similarity = {"accuracy": 3.5}
         with pytest.raises(ValueError, match="problem=numbers.*'accuracy'"):
             evaluate()
+
+    def test_new_data_do_not_change_a_run_in_progress(self, tmp_path):
+        problem = generated(tmp_path)
+        backend = make_backend(HPARAMS, num_devices=1)
+        backend.build(problem.vocabulary.vocab_size)
+        evaluate = Evaluator(problem, backend, HPARAMS)
+        other = with_pairs(tmp_path, dev=problem.pairs["test"])
+        other.vocab_size += 1
+        other.generate(None)
+        _, samples = evaluate()
+        assert [pair[:2] for pair in samples] == problem.pairs["dev"][:5]

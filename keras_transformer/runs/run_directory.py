@@ -266,9 +266,9 @@ def check_new(path, contents):
             is_taken = os.path.lexists(place) and (read_bytes(place) != content)
         if is_taken:
             raise UserError(
-                f"`output_dir` must be new, or a run with its {RUN_FILE}. "
-                f"Received: output_dir={path!r}, which holds other "
-                f"{name!r}. Move it elsewhere, or name another directory."
+                f"`output_dir` must be new, or a run with its {RUN_FILE} and "
+                f"its checkpoints. Received: output_dir={path!r}, which holds "
+                f"other {name!r}. Move it elsewhere, or name another directory."
             )
 
 

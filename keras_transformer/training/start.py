@@ -254,8 +254,11 @@ def create_run(path, problem, record, hparams, measure):
         "data_dir": os.path.abspath(problem.data_dir),
         "data": describe_data(problem),
     }
+    # Scores of an earlier model would pass for those of the new one.
+    names = ["scores", "stress", "quality.json"]
     if not RunDirectory.exists(path):
-        check_new(path, {METRICS_FILE: None})
+        names += [METRICS_FILE, "learning_curve.png", "samples", "adapter.npz"]
+    check_new(path, dict.fromkeys(names))
     return RunDirectory.create(
         path, record, hparams, *problem.vocabularies.model_bytes
     )

@@ -83,3 +83,14 @@ class TrainTest:
             keras_transformer.train(
                 problem, "transformer_tiny", str(tmp_path), eval_frequence=1
             )
+
+    def test_a_new_model_does_not_get_the_scores_of_an_earlier_one(
+        self, problem, make_run
+    ):
+        run = make_run()
+        os.mkdir(run.file("scores"))
+        with open(run.file("scores", "test.json"), "w") as file:
+            file.write("[]")
+        with pytest.raises(UserError, match="which holds other 'scores'"):
+            keras_transformer.train(problem, run.hparams, run.path)
+        assert not run.checkpoints.steps

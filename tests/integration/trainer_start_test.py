@@ -79,14 +79,15 @@ class RefusalTest:
         assert_fails(capsys, words, trainer, *flags)
         assert os.listdir(tmp_path) == ["data"]
 
-    def test_a_table_of_metrics_without_a_run_stays(
-        self, copy_data, tmp_path, capsys
+    @pytest.mark.parametrize("name", ["metrics.csv", "learning_curve.png"])
+    def test_a_file_without_a_run_stays(
+        self, copy_data, tmp_path, capsys, name
     ):
         (tmp_path / "run").mkdir()
-        (tmp_path / "run" / "metrics.csv").write_text("mine")
+        (tmp_path / "run" / name).write_text("mine")
         flags = flags_of(tmp_path / "run", copy_data)
-        assert_fails(capsys, ["holds other 'metrics.csv'"], trainer, *flags)
-        assert os.listdir(tmp_path / "run") == ["metrics.csv"]
+        assert_fails(capsys, [f"holds other '{name}'"], trainer, *flags)
+        assert os.listdir(tmp_path / "run") == [name]
 
     @pytest.mark.parametrize("name", ["dev.source.txt", "dev.target.txt"])
     def test_missing_dev_text_is_refused(

@@ -134,6 +134,15 @@ class RunDirectory(vocabularies.HasVocabularies):
         """Returns whether `path` is the directory of a run."""
         return os.path.isfile(os.path.join(path, RUN_FILE))
 
+    def check_in_place(self) -> None:
+        """Checks that the directory is still there."""
+        if not self.exists(self.path):
+            raise UserError(
+                f"{self.path} was moved or removed during the training, so "
+                "nothing more is written there. Resume the run from where it "
+                "is now, or start it again."
+            )
+
     def file(self, *names: str) -> str:
         """Returns the path of a file in the directory."""
         return os.path.join(self.path, *names)

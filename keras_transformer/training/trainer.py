@@ -282,10 +282,12 @@ class Trainer:
         self._count_time(begin, waited)
 
     def _finish_update(self):
-        """Waits for the last update that was started."""
+        """Waits for the last update, before its figures are written."""
         begin = time.perf_counter()
         self._read_figures()
         self._count_time(begin)
+        if self.backend.is_chief:
+            self.run.check_in_place()
 
     def _read_figures(self):
         if self._pending is None:
@@ -351,6 +353,7 @@ class Trainer:
         evaluation = self.evaluate(lambda: self.stop_signal is not None)
         if evaluation is None:
             return
+        self.run.check_in_place()
         self.results, samples = evaluation
         score = evaluator.get_score(self._find_metric(), self.results)
         self.state.writer.score(self.step, score)

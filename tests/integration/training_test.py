@@ -1,4 +1,5 @@
 import dataclasses
+import functools
 import glob
 import itertools
 import json
@@ -59,11 +60,16 @@ class StoppedInEvaluation(TensorflowBackend):
         return super().evaluate(inputs, targets)
 
 
-class StoppedInUpdate(TensorflowBackend):
-    """Sends SIGTERM to its own process before its first update."""
+class ActsInUpdate(TensorflowBackend):
+    """Calls a function before its first update."""
+
+    def __init__(self, hparams, act):
+        super().__init__(hparams)
+        self.acts = [act]
 
     def update(self, batch, *signals):
-        signal.raise_signal(signal.SIGTERM)
+        if self.acts:
+            self.acts.pop()()
         return super().update(batch, *signals)
 
 
@@ -303,10 +309,20 @@ class FullDiskTest:
         assert run.checkpoints.steps == [2, 3]
 
 
+class MovedRunTest:
+    def test_nothing_is_written_to_its_earlier_place(self, make_run):
+        run = make_run(**TINY)
+        move = functools.partial(os.rename, run.path, f"{run.path}_moved")
+        with pytest.raises(ValueError, match="was moved or removed"):
+            train(run, 2, ActsInUpdate(run.hparams, move))
+        assert not os.path.exists(run.path)
+
+
 class FirstUpdateTest:
     def test_signal_during_the_first_compilation_saves_update_1(self, make_run):
         run = make_run(**TINY)
-        trainer, results = train(run, 20, StoppedInUpdate(run.hparams))
+        stop = functools.partial(signal.raise_signal, signal.SIGTERM)
+        trainer, results = train(run, 20, ActsInUpdate(run.hparams, stop))
         assert (trainer.step, results) == (1, {})
         assert run.checkpoints.steps == [1]
         assert trainer.stop_signal == signal.SIGTERM

@@ -14,6 +14,7 @@ import tables
 
 from keras_transformer.visualization import picture
 
+COLOURS = dict(zip(tables.POSITIONS, ("C0", "C1", "C2")))
 TASKS = {"identity": "copy", "reverse": "reverse", "addition": "add"}
 
 
@@ -26,7 +27,7 @@ def draw(folder, path):
     figure, (axes,) = picture.make_axes(size, 1, len(tasks), sharey=True)
     for axis, (task, scores) in zip(axes, tasks.items()):
         for positions, of_seeds in scores.items():
-            plot(axis, of_seeds, positions)
+            plot(axis, of_seeds, positions, COLOURS[positions])
         axis.axvline(40, color="gray", linestyle=":", label="longest in train")
         axis.set_title(TASKS[task])
         axis.set_xlabel("symbols, at most")
@@ -45,14 +46,15 @@ def read_scores(results, task):
     }
 
 
-def plot(axis, scores, label):
+def plot(axis, scores, label, colour):
     """Plots percentages by groups of lengths, such as 1-40 symbols."""
     lengths = [int(re.search(r"-(\d+)", group)[1]) for group in scores[0]]
     columns = list(zip(*(seed.values() for seed in scores)))
     means = [sum(column) / len(column) for column in columns]
-    axis.plot(lengths, means, marker=".", label=label)
+    axis.plot(lengths, means, colour, marker=".", label=label)
     lowest, highest = map(min, columns), map(max, columns)
-    axis.fill_between(lengths, list(lowest), list(highest), alpha=0.2)
+    band = lengths, list(lowest), list(highest)
+    axis.fill_between(*band, color=colour, alpha=0.2)
 
 
 if __name__ == "__main__":

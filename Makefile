@@ -112,9 +112,9 @@ check: lint
 GROUPED = benchmark decoding formats integration layers losses parsing scoring \
 	search serving studio training visualization
 test: lint
-	$(BIN)/python $(PYTEST) tests/decoding/[a-d]*_test.py tests/search
-	$(BIN)/python $(PYTEST) tests/decoding/[e-o]*_test.py
-	$(BIN)/python $(PYTEST) tests/decoding/[p-z]*_test.py
+	$(BIN)/python $(PYTEST) tests/decoding/[a-c]*_test.py tests/search
+	$(BIN)/python $(PYTEST) tests/decoding/[d-p]*_test.py
+	$(BIN)/python $(PYTEST) tests/decoding/[q-z]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/[a-l]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/[m-s]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/t*_test.py

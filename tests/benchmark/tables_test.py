@@ -32,6 +32,7 @@ def data_dir(tmp_path):
 
 
 class TablesTest:
+    @pytest.mark.slow  # starts commands that load TensorFlow
     def test_a_result_is_not_measured_twice(self, data_dir, tmp_path, capsys):
         training = tables.Training(
             "low: two",

@@ -54,11 +54,11 @@ FLAGS = flags.define(
 
 def main(argv):
     flags.require(FLAGS, "output_dir")
-    from keras_transformer.runs import model_card as card
+    from keras_transformer.runs import model_card
     from keras_transformer.runs.averaging import average_run
 
     run = model_flags.open_run(FLAGS.output_dir)
-    card.make_model_card(run)
+    model_card.make_model_card(run)
     path = FLAGS.averaged_dir or run.file("averaged")
     # Fails on unusable data before the average is computed.
     problem, fault = _problem(run)
@@ -71,7 +71,7 @@ def main(argv):
         FLAGS.checkpoints,
         FLAGS.start_share,
     )
-    card.write_model_card(path, averaged_run)
+    model_card.write_model_card(path, averaged_run)
     if problem is None:
         _print_steps(averaged_run.averaged_steps)
     if fault:

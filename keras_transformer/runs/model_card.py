@@ -62,8 +62,7 @@ def make_model_card(run, step=None, export=None):
     # The card of a run lists all its checkpoints; an export holds one.
     entries = scores.list_entries(run, step if export else None)
     codes = data_record.list_language_codes(run)
-    linearization = run.linearization
-    translates = codes and not linearization
+    translates = codes and not run.linearization
     task = "translation" if translates else "text2text-generation"
     template = _make_environment().get_template("runs/model_card.md")
     return template.render(
@@ -73,7 +72,6 @@ def make_model_card(run, step=None, export=None):
         # The class may be the user's, and missing in this process.
         problem=data_record.find_problem(run),
         codes=codes,
-        linearization=linearization,
         translates=translates,
         data=data_record.get_data(run),
         training=run.read_training(step),

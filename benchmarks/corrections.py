@@ -14,8 +14,8 @@ each one, its reference is remembered as its correction. These are the ways:
   eight corrections with 0.5 of the words (Farajian et al., 2017), and begin
   anew afterwards. memory+adapter also searches near corrections.
 - prefix: fitted. Other sentences begin with the correction of the most similar
-  one, if it has 0.5 of the words, for a run that `benchmarks/prefixed_pairs.py`
-  made the text of (Bulte and Tezcan, 2019).
+  one, if it has 0.5 of the words (Bulte and Tezcan, 2019). The run must have
+  learned from text that `benchmarks/prefixed_pairs.py` made.
 - fine_tuning: after each document, all weights learn from its corrections.
 - context: the source begins with the sentence before, the translation with
   its correction.

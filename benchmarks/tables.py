@@ -166,7 +166,7 @@ def make_trainings():
 def train(training, data_dir, work, result):
     """Trains the seeds that a result lacks; yields it after each.
 
-    It gets the ensemble of all seeds with the last one, if all are in `work`.
+    After the last seed it also has the ensemble, if all runs are in `work`.
     """
     folder = work / make_file_name(training.name)
     data = folder / "data"
@@ -196,7 +196,7 @@ def train(training, data_dir, work, result):
             "commit": history.find_commit(),
             "date": datetime.date.today().isoformat(),
         }
-        is_complete = not find_missing(training, result)
+        is_complete = not count_missing(training, result)
         if is_complete and training.has_ensemble and all(map(is_run, runs)):
             result["ensemble"] = translate_and_score(training, sides, runs)
         yield result
@@ -329,7 +329,7 @@ def main(arguments, trainings=None):
         for training in trainings
         if not options.table
         and training.name.startswith(options.only)
-        and (lacks := find_missing(training, results[training.name]))
+        and (lacks := count_missing(training, results[training.name]))
     ]
     if missing:
         minutes = sum(training.minutes * lacks for training, lacks in missing)
@@ -365,7 +365,7 @@ def read_results(folder, trainings):
     return results
 
 
-def find_missing(training, result):
+def count_missing(training, result):
     """Returns how many seeds of a training have no result yet."""
     return sum(str(seed) not in result["runs"] for seed in training.seeds)
 

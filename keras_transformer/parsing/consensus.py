@@ -144,8 +144,8 @@ def _share_chart(chart, is_counted, factor=1.0):
     for label, first, end, share in chart:
         start, stop = num_before[first], num_before[end]
         if start < stop:
-            # Spans that differ only in their punctuation exclude each other,
-            # which the model need not respect.
+            # Spans that differ only in their punctuation cannot be in one tree,
+            # but the model may give them more than 1 together.
             bracket = Bracket(start, stop, label, 0)
             shares[bracket] = min(factor, shares[bracket] + factor * share)
     return shares

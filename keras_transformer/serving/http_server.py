@@ -287,8 +287,9 @@ def bind(host, port):
     )
     # asyncio sends small responses at once only if it knows the protocol.
     bound = _Listener(family, kind, protocol)
-    # A port stays in TIME_WAIT after its last use. With this option, others can
-    # bind the port, too, until somebody listens: not wanted for any free port.
+    # A port that the user chose may be in TIME_WAIT after its last use. Until
+    # somebody listens, this option also lets others bind it, so a port that the
+    # system chooses goes without.
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, port != 0)
     try:
         bound.bind(address)

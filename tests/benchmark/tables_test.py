@@ -48,11 +48,12 @@ class TablesTest:
         tables.main(arguments, [training])
         table, log = capsys.readouterr()
         assert "1 of 1 trainings are to be run: about 0.2 hours" in log
-        assert "| low: two: yy | WER | 100.0, 100.0 | 100.0 |" in table
+        assert "| low: two: yy | WER | 100.0, 100.0 | 100.0 of 2 |" in table
         (path,) = (tmp_path / "work" / "results").iterdir()
         result = json.loads(path.read_text())
         assert list(result["runs"]) == ["0", "1"]
-        assert result["ensemble"].keys() == {"xx", "yy"}
+        assert result["ensemble"]["runs"] == 2
+        assert result["ensemble"]["scores"].keys() == {"xx", "yy"}
         tables.main(arguments, [training])
         assert capsys.readouterr() == (table, "")
 

@@ -144,6 +144,15 @@ class UpdateDatasetTest:
         last, again = dataset.take(2).as_numpy_iterator()
         np.testing.assert_array_equal(last["inputs"], again["inputs"])
 
+    # Whoever closes a dataset that is tuned waits for a thread that sleeps.
+    def test_no_dataset_is_tuned(self, problem, streamed):
+        for dataset in (
+            make_update_dataset(updates_of(problem)),
+            problem.dataset("train", 200),
+            streamed.streaming_dataset("train", 200),
+        ):
+            assert dataset.options().autotune.enabled is False
+
     def test_a_dataset_that_is_done_frees_its_plan(self, problem):
         updates = updates_of(problem)
         plan = weakref.ref(updates.plan)

@@ -15,6 +15,8 @@ from keras_transformer.data.batches import batch_plan
 
 ID_BYTES = 4
 MAX_OPEN_CORPORA = 16  # number of corpora that a stream reads in turn
+NUM_PARALLEL = 4  # calls of Python, most of which run one at a time
+NUM_AHEAD = 4  # batches that are prepared ahead of the updates
 
 
 def make_update_dataset(batches, start=0):
@@ -153,10 +155,10 @@ def make_streaming_dataset(
         corpora.interleave(
             read,
             cycle_length=min(num_corpora, MAX_OPEN_CORPORA),
-            num_parallel_calls=tf.data.AUTOTUNE,
+            num_parallel_calls=min(num_corpora, NUM_PARALLEL),
             deterministic=True,
         )
-        .prefetch(tf.data.AUTOTUNE)
+        .prefetch(NUM_AHEAD)
         .unbatch()
     )
     if seed is not None:
@@ -203,16 +205,13 @@ def _bucket_pairs(pairs, batch_tokens, num_replicas):
         max(batch_tokens // longest // num_replicas, 1) * num_replicas
         for longest in [*boundaries, batch_tokens]
     ]
-    return (
-        pairs.bucket_by_sequence_length(
-            length,
-            # TensorFlow takes the first length that a bucket excludes.
-            [longest + 1 for longest in boundaries],
-            rows,
-        )
-        .map(pad, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-        .prefetch(tf.data.AUTOTUNE)
+    batches = pairs.bucket_by_sequence_length(
+        length,
+        # TensorFlow takes the first length that a bucket excludes.
+        [longest + 1 for longest in boundaries],
+        rows,
     )
+    return _prepare_ahead(batches, pad)
 
 
 def _map_to_arrays(dataset, read, spec):
@@ -232,6 +231,21 @@ def _map_to_arrays(dataset, read, spec):
             for name, array in zip(spec, arrays)
         }
 
-    return dataset.map(
-        to_tensors, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
-    ).prefetch(tf.data.AUTOTUNE)
+    return _prepare_ahead(dataset, to_tensors)
+
+
+def _prepare_ahead(dataset, function):
+    """Maps a dataset by calls that run ahead of the updates, in order."""
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    # The thread that tunes a dataset sleeps for up to a minute, and who closes
+    # the dataset may have to wait for it.
+    options.autotune.enabled = False
+    return (
+        dataset.map(
+            function, num_parallel_calls=NUM_PARALLEL, deterministic=True
+        )
+        .prefetch(NUM_AHEAD)
+        .with_options(options)
+    )

@@ -111,7 +111,9 @@ check: lint
 # tests share stay in memory until the end of a process. The last line has the rest.
 GROUPED = benchmark decoding formats integration layers losses parsing scoring \
 	search serving studio training visualization
+test: export SHARED_TEST_RUNS = $(CURDIR)/build/test_runs
 test: lint
+	rm -rf $(SHARED_TEST_RUNS)
 	$(BIN)/python $(PYTEST) tests/decoding/[a-c]*_test.py tests/search
 	$(BIN)/python $(PYTEST) tests/decoding/[d-p]*_test.py
 	$(BIN)/python $(PYTEST) tests/decoding/[q-z]*_test.py

@@ -58,6 +58,7 @@ class DemoTest:
         )
         assert done.stdout == "¿Dónde está la estación?\n", done.stderr
 
+    @pytest.mark.slow
     def test_a_run_of_own_pairs_starts_from_it(self, tmp_path):
         (tmp_path / "own.tsv").write_text("A dog.\tUn perro.\n" * 20)
         problem = get_problem("translate_files", str(tmp_path))

@@ -5,6 +5,7 @@ import fcntl
 import importlib.util
 import io
 import os
+import pathlib
 import shutil
 import sys
 
@@ -36,12 +37,16 @@ def copy_data(tmp_path_factory):
     lines are as short as those of the tests, which a run copies only by luck
     if it has never seen such lines.
     """
-    data_dir = str(tmp_path_factory.mktemp("data"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(toy, "MIN_SYMBOLS", 1)
-        patch.setitem(toy.NUM_PAIRS, "dev", 60)
-        registry.get_problem("copy", data_dir).generate(None)
-    return data_dir
+
+    def generate():
+        data_dir = str(tmp_path_factory.mktemp("data"))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(toy, "MIN_SYMBOLS", 1)
+            patch.setitem(toy.NUM_PAIRS, "dev", 60)
+            registry.get_problem("copy", data_dir).generate(None)
+        return data_dir
+
+    return os.fspath(made_once(tmp_path_factory, "copy_data", generate))
 
 
 @pytest.fixture(scope="session")
@@ -72,7 +77,7 @@ def make_run(copy_data, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def trained_run(make_run, copy_data, tmp_path_factory):
-    """Path of a run that has learned to copy; each process has its own.
+    """Path of a run that has learned to copy; each process has its own copy.
 
     Its rate ends near 0. At a high rate, whether it copies a text depends on
     how a processor rounds.
@@ -116,9 +121,15 @@ def quick_model(trained_run, tmp_path_factory):
 
 
 def made_once(tmp_path_factory, name, make):
-    """Returns a directory that the first process of pytest makes for all."""
+    """Returns a directory that the first process makes for all.
+
+    `make test` names a folder for the processes of all its groups.
+    """
     base = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
+    if "SHARED_TEST_RUNS" in os.environ:
+        base = pathlib.Path(os.environ["SHARED_TEST_RUNS"])
+        base.mkdir(parents=True, exist_ok=True)
+    elif "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent
     path = base / name
     with open(base / f"{name}.lock", "w") as lock:

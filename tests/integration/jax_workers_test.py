@@ -63,6 +63,7 @@ def whole(copy_data, tmp_path_factory):
 
 
 class TwoJaxWorkersTest:
+    @pytest.mark.slow
     def test_losses_equal_those_of_one_process(self, copy_data, tmp_path):
         runs = []
         for number in (1, 2):

@@ -114,6 +114,7 @@ class LoraRunTest:
         pytest.importorskip("ctranslate2")
         assert load(run.path, engine="ctranslate2")(sources) == expected
 
+    @pytest.mark.slow
     def test_moving_averages_of_adapters_are_merged(self, make_run, parent):
         run = make_run(**LORA, ema_decay=0.9)
         train(run, 10, warm_start_from=parent.path)
@@ -213,12 +214,10 @@ class LoraErrorTest:
         assert_fails(capsys, words, trainer, *flags, hparams)
         assert os.listdir(tmp_path) == []
 
-    def test_a_missing_base_is_named(self, make_run, parent, capsys):
-        run = make_run(**LORA)
-        train(run, 1, warm_start_from=parent.path)
+    def test_a_missing_base_is_named(self, run, tmp_path, capsys):
+        run = RunDirectory(str(shutil.copytree(run.path, tmp_path / "run")))
         base = os.path.join(run.checkpoints.directory, BASE_FILE)
         os.remove(base)
-        capsys.readouterr()
         flag = f"--output_dir={run.path}"
         words = [base, "does not exist. Restore the file"]
         assert_fails(capsys, words, evaluate, flag)

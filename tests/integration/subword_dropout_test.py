@@ -85,6 +85,7 @@ class SubwordDropoutTest:
         with pytest.raises(ValueError, match="one without bytes. Leave"):
             check_data(problem, HParams(source_noise=0.1))
 
+    @pytest.mark.slow
     def test_a_run_trains_on_disturbed_sources(self, make_run):
         trainer, _ = train(make_run(**{**TINY, "source_noise": 1.0}), 1)
         pairs, _ = trainer.epochs.plan(0)

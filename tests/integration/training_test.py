@@ -117,6 +117,7 @@ class TrainerTest:
             trainer, _ = train(run, step)
             assert trainer.progress["positions"] == 300
 
+    @pytest.mark.slow
     def test_a_cosine_of_an_earlier_run_goes_on_as_it_began(self, make_run):
         run = make_run(**TINY, warmup_steps=10, decay_steps=20)
         train(run, 3)
@@ -135,6 +136,7 @@ class TrainerTest:
         ]
         np.testing.assert_allclose(rates, [0.3, 0.3, 0.4], rtol=1e-6)
 
+    @pytest.mark.slow
     def test_minutes_end_a_resumed_run_at_rate_0(self, make_run, monkeypatch):
         run = make_run(**TINY, warmup_steps=5, train_minutes=0.2)
         # The machine is three times slower in the second half.

@@ -214,6 +214,7 @@ class LoraModelTest:
         scores = find(merged, *arguments).scores
         np.testing.assert_allclose(to_numpy(scores), to_numpy(after), atol=0.1)
 
+    @pytest.mark.slow
     def test_fit_changes_adapters_alone_and_lowers_the_loss(self, tmp_path):
         model = build_transformer(CONFIG, 20)
         model.enable_lora(2)

@@ -292,6 +292,7 @@ class LimitsTest:
         )
         assert 100 <= batch_tokens <= 5000
 
+    @pytest.mark.slow
     def test_a_measured_batch_has_the_chunks_of_a_run(self, monkeypatch):
         backends = []
 

@@ -238,6 +238,7 @@ def search_with(weights):
 
 @pytest.mark.skipif(not TENSORFLOW, reason="runs tests on JAX")
 class TranslatorOnJaxTest:
+    @pytest.mark.slow
     def test_jax_finds_the_same_without_tensorflow(self, tmp_path):
         pytest.importorskip("jax")
         model = build_transformer(HPARAMS.model, vocab_size=50)

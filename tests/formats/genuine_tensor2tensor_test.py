@@ -90,7 +90,9 @@ class GenuineCheckpointTest:
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
-@pytest.mark.parametrize("is_quoted", [True, False])
+@pytest.mark.parametrize(
+    "is_quoted", [True, pytest.param(False, marks=pytest.mark.slow)]
+)
 def test_text_is_encoded_by_the_published_rules(name, is_quoted, tmp_path):
     path = FILES / f"vocab.translate_{name}.subwords"
     lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")

@@ -43,6 +43,7 @@ print(json.dumps(results))
 """
 
 
+@pytest.mark.slow  # updates of several devices are compared anyway
 @pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="needs tf.distribute"
 )

@@ -5,10 +5,9 @@ import itertools
 import statistics
 
 from keras_transformer.bin.kt_sweep.rows import SPLITS
-from keras_transformer.errors import UserError
 from keras_transformer.files import markdown
 from keras_transformer.files.writing import atomic_write
-from keras_transformer.runs import data_record
+from keras_transformer.runs.data_record import check_same_data
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.scores import list_entries
 from keras_transformer.runs.scores import read_signature
@@ -37,12 +36,7 @@ def read_results(row):
     seed = run.record.get("random_seed", 0)
     if step is None or (run.hparams, seed) != (row.hparams, row.seed):
         return {}, ()
-    if changed := data_record.find_changed_data(run, row.problem):
-        raise UserError(
-            f"The {changed} of the data in {row.problem.directory} are no "
-            f"longer those that {run.path} records. Use the earlier data, "
-            "or another --output_dir."
-        )
+    check_same_data(run, row.problem)
     training = run.read_training(step)
     minutes = training.get("seconds", 0.0) / 60
     limit = row.hparams.train_minutes

@@ -4,6 +4,7 @@ import re
 
 from keras_transformer import registry
 from keras_transformer.data.generation import generation
+from keras_transformer.errors import UserError
 
 
 def describe_data(problem):
@@ -41,15 +42,15 @@ def describe_data(problem):
     }
 
 
-def find_changed_data(run, problem):
-    """Returns the first part of the data that differs from a run's record.
+def check_same_data(run, problem):
+    """Raises a `UserError` if the data differ from those that a run records.
 
-    It is a name such as "files", or None. The data may have moved since the run
-    was started. An early run records none, so none is compared.
+    The data may have moved since the run was started. An early run records
+    none, so none is compared.
     """
     earlier = run.record.get("data")
     if not earlier:
-        return None
+        return
     described = describe_data(problem)
     # The other parts of a description are labels, or follow from these.
     current = {
@@ -60,8 +61,13 @@ def find_changed_data(run, problem):
         **problem.vocabularies.hashes,
     }
     recorded = {**run.record, **earlier}
-    changed = (n for n, v in current.items() if recorded.get(n, v) != v)
-    return next(changed, None)
+    for name, value in current.items():
+        if recorded.get(name, value) != value:
+            raise UserError(
+                f"The data in {problem.directory} have changed since {run.path}"
+                f" was started: their {name} differ. Restore the data, or use "
+                "another --output_dir."
+            )
 
 
 def get_data(run):

@@ -21,8 +21,8 @@ from keras_transformer.files.writing import check_space
 from keras_transformer.files.writing import explain_disk_errors
 from keras_transformer.model_config import list_weights
 from keras_transformer.runs.checkpoints import Checkpoints
+from keras_transformer.runs.data_record import check_same_data
 from keras_transformer.runs.data_record import describe_data
-from keras_transformer.runs.data_record import find_changed_data
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.model_card import make_model_card
 from keras_transformer.runs.run_directory import RunDirectory
@@ -162,12 +162,7 @@ def check_resumed(run, problem, record, hparams, measure):
             f"measure={measure}, but {run.path} was started with {earlier}. "
             "Use the earlier value, or another --output_dir."
         )
-    if changed := find_changed_data(run, problem):
-        raise UserError(
-            f"The data in {problem.directory} have changed since {run.path} "
-            f"was started: their {changed} differ. Restore the data, or use "
-            "another --output_dir."
-        )
+    check_same_data(run, problem)
 
 
 def check_vocabularies(problem, hparams):

@@ -210,9 +210,9 @@ class SweepTest:
         }
         _, table = run(rows)
         commands.calls = []
-        words = "The splits of the data in .*other/copy are.*=0.2 "
-        words += "records.*"
-        with pytest.raises(ValueError, match=words + "--output_dir"):
+        words = "The data in .*other/copy have changed since .*=0.2 was "
+        words += "started: their splits differ.*--output_dir"
+        with pytest.raises(ValueError, match=words):
             run(others)
         assert commands.calls == []
         assert read_table(others) == table
@@ -231,7 +231,7 @@ class SweepTest:
         }
         run(rows)
         monkeypatch.setattr(type(problem), "corpus_weights", ["news:2.0"])
-        with pytest.raises(ValueError, match="The corpus_weights of the data"):
+        with pytest.raises(ValueError, match="their corpus_weights differ"):
             run(rows)
 
     @pytest.mark.parametrize("minutes, is_finished", [(1, True), (1.1, False)])

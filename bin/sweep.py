@@ -146,8 +146,7 @@ def _check_runs(all_rows, is_new):
         if is_new and RunDirectory.exists(row.path):
             rule = f"must not hold a run of yours, which {row.path} is"
             flags.refuse(FLAGS, ["output_dir"], rule, way_out)
-    # A faulty row thus fails before the rows above it are trained.
-    for row in all_rows:
+        # A faulty row thus fails before the rows above it are trained.
         start.check_data(row.problem, row.hparams)
 
 
@@ -172,13 +171,14 @@ def run_rows(all_rows, names, splits):
         if not commands:
             continue
         os.makedirs(row.path, exist_ok=True)
+        directory = os.path.basename(row.path)
         log = os.path.join(row.path, LOG_FILE)
-        place = f"{row.directory}, {number} of {len(selected)}"
+        place = f"{directory}, {number} of {len(selected)}"
         print(f"{place}: the messages are in {log}", file=sys.stderr)
         for name, arguments in commands:
             if failure := run_command(name, row.path, arguments):
-                failures[row.directory] = failure
-                print(f"{row.directory} failed: {failure}", file=sys.stderr)
+                failures[directory] = failure
+                print(f"{directory} failed: {failure}", file=sys.stderr)
                 break
         table = write_table(path, title, all_rows, failures, quoted)
     return failures, table

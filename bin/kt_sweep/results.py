@@ -96,12 +96,11 @@ def make_lines(results):
 
     `results` is a list of pairs: a row, and its results by their columns.
     """
-    all_values = []
-    for row, _ in results:
-        values = dataclasses.asdict(row.hparams)
-        values["d_k"], values["d_v"] = row.hparams.head_widths
-        values[DEPTH] = row.hparams.decoder_depth
-        all_values.append(values)
+    # The architecture has the numbers that a 0 stands for.
+    all_values = [
+        dataclasses.asdict(row.hparams) | row.hparams.architecture
+        for row, _ in results
+    ]
     # The other hyper-parameters that are not the same in all rows. They include
     # the depth of the decoder unless it is N in all rows.
     is_unequal = any(v[DEPTH] != v["num_layers"] for v in all_values)

@@ -47,7 +47,6 @@ class Row:
     # `make_rows` sets the rest, and adds the changes of all rows.
     hparams: object = None  # the `HParams`
     seed: int = 0
-    directory: str = ""  # name of the run's directory
     path: str = ""  # of the run
 
 
@@ -77,18 +76,15 @@ def make_rows(models, output_dir, scale, overrides, train_steps, seeds):
                     f"characters. Received: {len(name)}, in {name[:60]}... Set "
                     "what is the same in all rows with --hparams."
                 )
-            row = dataclasses.replace(
-                model,
-                seed=seed,
-                directory=name,
-                path=os.path.join(output_dir, name),
-            )
+            path = os.path.join(output_dir, name)
+            row = dataclasses.replace(model, seed=seed, path=path)
             key = model.problem.name, model.problem.data_dir, hparams, seed
             if rows.setdefault(key, row) is not row:
+                other = os.path.basename(rows[key].path)
                 raise UserError(
-                    f"The rows {rows[key].directory} and {name} of the sweep "
-                    "have the same data, hyper-parameters and seed. Name each "
-                    "row once, and leave what the rows vary out of --hparams."
+                    f"The rows {other} and {name} of the sweep have the same "
+                    "data, hyper-parameters and seed. Name each row once, and "
+                    "leave what the rows vary out of --hparams."
                 )
     return list(rows.values())
 
@@ -114,18 +110,15 @@ def scale_down(hparams):
 
 
 def make_table3(problem):
-    """Returns the models of the paper's Table 3."""
-    models = []
+    """Yields the models of the paper's Table 3."""
     for name, row in table3.ROWS.items():
         paper = {"10⁶ parameters": row.millions, "perplexity": row.perplexity}
         paper["BLEU"] = row.bleu
-        hparams_set = table3.hparams_set(name)
-        models.append(Row(name, problem, hparams_set, paper=paper))
-    return models
+        yield Row(name, problem, table3.hparams_set(name), paper=paper)
 
 
 def make_table4(problem, semi_data_dir, hparams_set):
-    """Returns the Transformers of the paper's Table 4.
+    """Yields the Transformers of the paper's Table 4.
 
     `semi_data_dir` has parsed sentences too; None leaves its row out.
     """
@@ -134,7 +127,7 @@ def make_table4(problem, semi_data_dir, hparams_set):
             "`--table=4` needs a parsing problem. Received: "
             f"--problem={problem.name}. Use parsing_wsj or parsing_files."
         )
-    models = [Row("treebank_only", problem, hparams_set, paper={"F1": 91.3})]
+    yield Row("treebank_only", problem, hparams_set, paper={"F1": 91.3})
     if semi_data_dir:
         # Its name ends with `_semi`, or it is the same problem with other data,
         # which kt-datagen made from parsed text as well.
@@ -142,9 +135,7 @@ def make_table4(problem, semi_data_dir, hparams_set):
         if name not in registry.problems.names():
             name = problem.name
         problem = registry.get_problem(name, semi_data_dir)
-        paper = {"F1": 92.7}
-        models.append(Row("semi_supervised", problem, hparams_set, paper=paper))
-    return models
+        yield Row("semi_supervised", problem, hparams_set, paper={"F1": 92.7})
 
 
 def list_grid(text):

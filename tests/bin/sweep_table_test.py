@@ -1,3 +1,5 @@
+import os
+
 from keras_transformer import registry
 from keras_transformer.bin.kt_sweep import results
 from keras_transformer.bin.kt_sweep.rows import TABLE_4
@@ -19,12 +21,9 @@ def result(perplexity, bleu):
 
 def table3_lines(**measured):
     rows = make_rows(make_table3(COPY), "sweep", "tiny", "", 2000, range(3))
+    names = [os.path.basename(row.path) for row in rows]
     return results.make_lines(
-        [
-            (row, measured[row.directory])
-            for row in rows
-            if row.directory in measured
-        ]
+        [(row, measured[n]) for n, row in zip(names, rows) if n in measured]
     )
 
 

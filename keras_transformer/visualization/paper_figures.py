@@ -12,7 +12,6 @@ import numpy as np
 
 from keras_transformer.errors import UserError
 from keras_transformer.errors import did_you_mean
-from keras_transformer.token_ids import END_LABEL
 from keras_transformer.visualization import page
 from keras_transformer.visualization import picture
 
@@ -128,9 +127,9 @@ def paper_figure(view, words, weights):
     layer = view.layer or max(1, len(weights) - 1)
     place = f" self-attention in layer {layer} of {len(weights)}"
     weights = weights[layer - 1]
-    far = _find_strongest(weights, words, DISTANT).mean(axis=0)
+    far = _find_strongest(weights, DISTANT).mean(axis=0)
     query = words.index(view.word) if view.word else int(np.argmax(far))
-    strengths = _find_strongest(weights, words, 1)[:, query]
+    strengths = _find_strongest(weights, 1)[:, query]
     if view.figure == "5":
         strengths = -entropy(weights).mean(axis=-1)
     if view.heads:
@@ -224,10 +223,9 @@ def _draw(axis, panel):
         axis.text(x, panel.lower + SPACE, label, va="top", **options)
 
 
-def _find_strongest(weights, words, distance):
+def _find_strongest(weights, distance):
     """Returns the largest weight from each word to one that is far enough."""
-    places = np.arange(len(words))
-    is_far = np.abs(places[:, None] - places) >= distance
-    is_word = np.array([word != END_LABEL for word in words])
-    allowed = is_far & is_word & is_word[:, None]
+    places = np.arange(weights.shape[-1])
+    allowed = np.abs(places[:, None] - places) >= distance
+    allowed[-1] = allowed[:, -1] = False  # the end of the sentence
     return (weights * allowed).max(axis=-1)  # (num_heads, num_words)

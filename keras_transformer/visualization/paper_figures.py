@@ -180,13 +180,10 @@ def write_paper_picture(figure, path):
     line for its weight. Where a single word attends, stripes behind the words
     below repeat the weights. Weights below `MIN_WEIGHT` are left out.
     """
-    # Imported here so that importing this module does not load matplotlib.
-    from matplotlib.figure import Figure
-
     panels = figure.panels
     width, height = panels[0].width, HEADING + panels[0].height
-    drawn = Figure((width / INCH, len(panels) * height / INCH), dpi=200)
-    axes = drawn.subplots(len(panels), squeeze=False)
+    size = width / INCH, len(panels) * height / INCH
+    drawn, axes = picture.make_axes(size, len(panels), dpi=200, layout=None)
     drawn.subplots_adjust(left=0, right=1, bottom=0, top=1, hspace=0)
     for axis, panel in zip(axes.flat, panels):
         axis.set(xlim=(0, width), ylim=(panel.height, -HEADING))
@@ -197,6 +194,7 @@ def write_paper_picture(figure, path):
 
 
 def _draw(axis, panel):
+    # Imported here so that importing this module does not load matplotlib.
     from matplotlib.collections import LineCollection
 
     y = 32 - HEADING

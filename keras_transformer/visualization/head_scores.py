@@ -23,10 +23,6 @@ from keras_transformer.visualization.paper_figures import Panel
 from keras_transformer.visualization.paper_figures import entropy
 
 NEIGHBOURS = ("previous", "itself", "next")  # the word before comes first
-# What the sum of a quantity is divided by, and its mean for a perfect head.
-QUANTITIES = {"previous": ("neighbours", 1), "next": ("neighbours", 1)}
-QUANTITIES |= {"itself": ("words", 1), "inside": ("others", 1)}
-QUANTITIES |= {"distance": ("words", 0), "entropy": ("words", 0)}
 TINY = 1e-12
 SPLITS = ("dev", "test")
 NUM_SENTENCES = 200
@@ -113,21 +109,23 @@ def score_heads(attention, constituents):
             "There is no sentence of two words or more to score heads on. "
             "Use other sentences."
         )
-
-    def score(name):
-        number, perfect = QUANTITIES[name]
-        # A head that attends to no other word has no share of others.
-        q, u = (
-            each[name] / np.maximum(each[number], TINY)
-            for each in (sums, uniform)
-        )
-        return (q - u) / (perfect - u)
-
-    diagonals = np.array([score(name) for name in NEIGHBOURS])
+    # Numbers of words that have each of the three neighbours.
+    numbers = sums["words"] - np.array([1, 0, 1]) * sums["sentences"]
+    diagonals = np.array(
+        [
+            (sums[name] - uniform[name]) / (number - uniform[name])
+            for name, number in zip(NEIGHBOURS, numbers)
+        ]
+    )
     values = {"diagonal": diagonals.max(axis=0)}
-    values |= {"local": score("distance"), "sharp": score("entropy")}
+    # With p = 0, the numbers of words cancel out.
+    values["local"] = 1 - sums["distance"] / uniform["distance"]
+    values["sharp"] = 1 - sums["entropy"] / uniform["entropy"]
     if 0 < uniform["inside"] < uniform["others"]:
-        values["brackets"] = score("inside")
+        # A head that attends to no other word has no share of others.
+        q = sums["inside"] / np.maximum(sums["others"], TINY)
+        u = uniform["inside"] / uniform["others"]
+        values["brackets"] = (q - u) / (1 - u)
     notes = dict.fromkeys(values, np.full(weights.shape[:2], ""))
     notes["diagonal"] = np.take(NEIGHBOURS, diagonals.argmax(axis=0))
     distances = sums["distance"] / sums["words"]
@@ -151,9 +149,7 @@ def _sum(weights, spans):
     factors["inside"] = is_other & is_inside
     sums = {name: (weights * f).sum((-2, -1)) for name, f in factors.items()}
     sums["entropy"] = entropy(weights).sum(axis=-1)
-    # As many words have a next one as have a previous one.
-    sums |= {"words": len(places), "neighbours": len(places) - 1}
-    return sums | {"sentences": 1}
+    return sums | {"words": len(places), "sentences": 1}
 
 
 def rank_heads(values):
@@ -161,8 +157,7 @@ def rank_heads(values):
 
     The values have the shape `(num_layers, num_heads)`.
     """
-    order = np.argsort(-values, axis=None, kind="stable")
-    return [divmod(int(place), values.shape[1]) for place in order]
+    return sorted(np.ndindex(values.shape), key=lambda place: -values[place])
 
 
 def head_table(scores):

@@ -76,6 +76,7 @@ def _decode_lines(plan, call):
     from keras_transformer.bin.kt_decoder import text_formats
     from keras_transformer.decoding.passages import Passages
     from keras_transformer.decoding.preparation import read_windows
+    from keras_transformer.decoding.training_pairs import TrainingPairs
 
     is_json = FLAGS.format == "jsonl"
     language = FLAGS.document_language
@@ -85,7 +86,7 @@ def _decode_lines(plan, call):
     quality = None
     if is_json and not FLAGS.rerank_by and not call.get("mbr_samples"):
         quality = plan.read_quality()  # it fits no other scores
-    training_pairs = decoder_model.open_training_pairs(plan)
+    pairs = FLAGS.write_origins and TrainingPairs.open(plan.runs[0])
     text, prefixes, num_lines = text_formats.open_text(plan.checker, is_divided)
     with decoder_model.open_output(plan, call, quality) as output:
         lines = output.skip("decode_from_file", text)
@@ -113,7 +114,7 @@ def _decode_lines(plan, call):
                     texts, translations, translator, extras
                 )
                 written = text_formats.write_lines(
-                    window.texts, translations, num_hypotheses, training_pairs
+                    window.texts, translations, num_hypotheses, pairs
                 )
                 output.writelines(
                     written,

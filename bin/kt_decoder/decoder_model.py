@@ -263,18 +263,6 @@ def load_model(plan):
     return load_plan(plan)
 
 
-def open_training_pairs(plan):
-    """Opens the pairs that --write_origins needs; None without the flag."""
-    if not FLAGS.write_origins:
-        return None
-    from keras_transformer.decoding.training_pairs import TrainingPairs
-
-    if not plan.runs:
-        rule = "needs a run with its data, not an exported model"
-        flags.refuse(FLAGS, ["write_origins"], rule)
-    return TrainingPairs.open(plan.runs[0])
-
-
 def open_output(plan, call, quality=None):
     """Opens the output, before the model: a faulty path fails at once."""
     if not FLAGS.decode_to_file:

@@ -15,7 +15,7 @@ ON_CTRANSLATE2 = dataclasses.replace(
     CTRANSLATE2,
     description="A run on CTranslate2",
     remedy="the engine keras",
-    supports=("checkpoints", *CTRANSLATE2.supports),
+    supports=("run", *CTRANSLATE2.supports),
 )
 # What it does there if the user has not chosen CTranslate2: its samples depend
 # on the other sentences. Keras searches better for terms.

@@ -48,7 +48,7 @@ ROWS = [
     row("kt-decoder --output_dir={run} --write_origins", says="jsonl"),
     row(
         "kt-decoder --output_dir={ctranslate2} --format=jsonl --write_origins",
-        says="needs a run",
+        says=("--write_origins", "the run's directory"),
     ),
     row("kt-decoder --output_dir={run},{run} --write_alignments", says="one"),
     row(

@@ -27,12 +27,12 @@ from keras_transformer.search.options import DecodeOptions
 # The arguments of a translator and the flags that need a capability.
 _NEEDED_BY = {
     "attention": "return_attention",
-    "checkpoints": "checkpoint_step step precision",
     "choice_of_samples": "mbr_samples",
     "glossary": "glossary",
     "placeholders": "protect protected_patterns unknown",
     "prefixes": "prefix_file prefixes",
     "reranking": "rerank_by",
+    "run": "checkpoint_step step precision write_origins",
     "samples": "temperature",
     "seeds": "random_seed seed",
     "word_links": "return_alignments return_word_scores write_alignments "

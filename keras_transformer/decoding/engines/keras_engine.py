@@ -10,8 +10,8 @@ from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 
 _NEAR_ROWS = 16  # sentences, each with the states of some translations
-_SUPPORTED = ("checkpoints", "choice_of_samples", "glossary", "placeholders")
-_SUPPORTED += ("prefixes", "reranking", "samples", "seeds")
+_SUPPORTED = ("choice_of_samples", "glossary", "placeholders", "prefixes")
+_SUPPORTED += ("reranking", "run", "samples", "seeds")
 ENSEMBLE = engine.Capabilities("An ensemble", "one of its runs", _SUPPORTED)
 # Only a single model has attention that can be shown.
 RUN = engine.Capabilities(

@@ -127,9 +127,8 @@ def _decode_lines(plan, call):
 def _show_progress(num_lines, output):
     if FLAGS.decode_interactive:
         return contextlib.nullcontext()
-    if num_lines:
-        num_lines -= output.num_lines
-    return Progress("sentences", num_lines, results=output)
+    num_left = num_lines and num_lines - output.num_lines
+    return Progress("sentences", num_left, results=output)
 
 
 def _score(plan, call):

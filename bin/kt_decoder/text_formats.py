@@ -42,16 +42,13 @@ def open_text(checker, is_divided):
     num_lines = num_prefixes = None
     # What is not a regular file can be read only once.
     if text_io.is_file(path):
-        num_lines = 0
-        for window in read_windows(text_io.open_text(path)):
-            num_lines += len(window.texts)
-            read_texts(window)  # checks lines of JSON
+        # Lines of JSON are checked as well.
+        windows = map(read_texts, read_windows(text_io.open_text(path)))
+        num_lines = sum(len(window.texts) for window in windows)
     if text_io.is_file(prefix_path):
+        # Only a SavedModel has no checker, and it takes no prefixes.
         lines = text_io.open_text(prefix_path)
-        if checker:
-            num_prefixes = checker.check_lengths(lines, prefix_path)
-        else:
-            num_prefixes = sum(1 for _ in lines)
+        num_prefixes = checker.check_lengths(lines, prefix_path)
     if None not in (num_lines, num_prefixes) and num_prefixes != num_lines:
         raise UserError(
             "`--prefix_file` must have a line for each line of the input. "

@@ -1,6 +1,5 @@
 """What kt-decoder reads and writes: lines, lines of JSON, and documents."""
 
-import functools
 import json
 import sys
 
@@ -88,14 +87,13 @@ def read_texts(window):
     )
 
 
-def write_lines(lines, translations, num_hypotheses, training_pairs=None):
-    write = _write_columns
-    if FLAGS.format == "jsonl":
-        write = functools.partial(_write_json, training_pairs)
-    return [
-        write(line, translation, num_hypotheses) + "\n"
-        for line, translation in zip(lines, translations)
-    ]
+def write_lines(lines, translations, num_hypotheses, training_pairs):
+    """Yields the lines of the output for lines of the input."""
+    for line, translation in zip(lines, translations):
+        if FLAGS.format == "jsonl":
+            yield _write_json(line, translation, num_hypotheses, training_pairs)
+        else:
+            yield _write_columns(translation, num_hypotheses)
 
 
 def report_warnings(window, translations, translator, extras):
@@ -124,7 +122,7 @@ def _print_warnings(place, reasons):
     return len(reasons)
 
 
-def _write_columns(_, translation, num_hypotheses):
+def _write_columns(translation, num_hypotheses):
     columns = []
     for text, score, _ in translation.hypotheses[:num_hypotheses]:
         columns.append(text)
@@ -138,7 +136,7 @@ def _write_columns(_, translation, num_hypotheses):
     if len(columns) > 1:
         # A tab within a translation would look like another column.
         columns = [column.replace("\t", " ") for column in columns]
-    return "\t".join(columns)
+    return "\t".join(columns) + "\n"
 
 
 def _read_json(line, place):
@@ -164,14 +162,18 @@ def _refuse(constant):
     raise ValueError(f"{constant} is not JSON")
 
 
-def _write_json(training_pairs, line, translation, num_hypotheses):
+def _write_json(line, translation, num_hypotheses, training_pairs):
     """Returns the line of the output, a JSON object."""
     # It has the fields of the input's line except "text", the best hypothesis
     # with what is known of it, and several hypotheses as a list.
     value = json.loads(line)
     fields = value if isinstance(value, dict) else {}
     text = fields.pop("text", value)
-    fields.update(_make_fields(translation.hypotheses[0]))
+    hypotheses = [
+        {"translation": one.text, "score": round(one.score, 6)}
+        for one in translation.hypotheses[:num_hypotheses]
+    ]
+    fields.update(hypotheses[0])
     if FLAGS.write_alignments:
         fields["alignments"] = translation.links.find_pairs()
     if FLAGS.write_word_scores:
@@ -187,25 +189,13 @@ def _write_json(training_pairs, line, translation, num_hypotheses):
     if training_pairs:
         origins = training_pairs.find(text, fields["translation"])
         fields["origins"] = [
-            {
-                "source": pair.source,
-                "target": pair.target,
-                "similarity": round(similarity, 4),
-            }
-            for pair, similarity in origins
+            {"source": source, "target": target, "similarity": round(share, 4)}
+            for (source, target, *_), share in origins
         ]
     if num_hypotheses > 1:
-        best = translation.hypotheses[:num_hypotheses]
-        fields["hypotheses"] = list(map(_make_fields, best))
+        fields["hypotheses"] = hypotheses
     fields["warnings"] = list(translation.warnings)
-    return json.dumps(fields, ensure_ascii=False)
-
-
-def _make_fields(hypothesis):
-    return {
-        "translation": hypothesis.text,
-        "score": round(hypothesis.score, 6),
-    }
+    return json.dumps(fields, ensure_ascii=False) + "\n"
 
 
 def decode_document(plan, call):

@@ -142,9 +142,9 @@ def _write_columns(translation, num_hypotheses):
 def _read_json(line, place):
     """Returns the text of a line: a JSON object with "text", or a string."""
     try:
-        value = json.loads(line, parse_constant=_refuse)
-        # Half of a surrogate pair cannot be written as UTF-8, and a number such
-        # as 1e999 is read as infinity, which JSON cannot hold.
+        value = json.loads(line)
+        # Half of a surrogate pair cannot be written as UTF-8, and JSON can hold
+        # neither NaN nor infinity, as which a number such as 1e999 is read.
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
         text = value.get("text") if isinstance(value, dict) else value
         if not isinstance(text, str):
@@ -156,10 +156,6 @@ def _read_json(line, place):
             "the line."
         ) from error
     return text
-
-
-def _refuse(constant):
-    raise ValueError(f"{constant} is not JSON")
 
 
 def _write_json(line, translation, num_hypotheses, training_pairs):

@@ -166,7 +166,7 @@ def make_trainings():
 def train(training, data_dir, work, result):
     """Trains the seeds that a result lacks; yields it after each.
 
-    After the last seed it also has the ensemble of the runs in `work`.
+    It also has the ensemble of the runs in `work`, unless it has a larger one.
     """
     folder = work / make_file_name(training.name)
     data = folder / "data"
@@ -196,9 +196,13 @@ def train(training, data_dir, work, result):
             "commit": history.find_commit(),
             "date": datetime.date.today().isoformat(),
         }
-        members = [run for run in runs if is_run(run)]
-        is_complete = not count_missing(training, result)
-        if is_complete and training.has_ensemble and len(members) > 1:
+        members = [
+            run
+            for seed, run in zip(training.seeds, runs)
+            if str(seed) in result["runs"] and is_run(run)
+        ]
+        size = result["ensemble"].get("runs", 1)
+        if training.has_ensemble and len(members) > size:
             result["ensemble"] = {
                 "runs": len(members),
                 "scores": translate_and_score(training, sides, members),

@@ -6,7 +6,7 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.options import parse_decode_hparams
 
-WIDE = 512  # least d_model with which bfloat16 decodes faster
+WIDE = 512  # smallest d_model at which bfloat16 decoding is faster
 
 
 def directories(path):

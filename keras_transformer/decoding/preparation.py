@@ -59,7 +59,7 @@ def check_pairs(texts, translations):
         raise UserError(
             "`translations` must have one entry for each text. Received: "
             f"{len(translations)} translations of {len(texts)} texts. Pass "
-            "equally many."
+            "as many."
         )
 
 

@@ -369,7 +369,7 @@ def select_kept(
 
 
 def find_best_step(steps, evaluations):
-    """Returns the step among `steps` with the greatest score, or None."""
+    """Returns the step among `steps` with the highest score, or None."""
     scored = [e for e in evaluations if e.step in steps and e.score is not None]
     # Among equal scores the earliest wins, so `best` does not move needlessly.
     best = max(scored, key=lambda evaluation: evaluation.score, default=None)

@@ -304,7 +304,7 @@ def find_steps(runs, step=None):
     if len(steps) != len(runs):
         raise UserError(
             "`step` must have one entry for each run. Received: "
-            f"{len(steps)} steps of {len(runs)} runs. Pass equally many."
+            f"{len(steps)} steps of {len(runs)} runs. Pass as many."
         )
     return [run.checkpoints.find(one) for run, one in zip(runs, steps)]
 

@@ -82,7 +82,7 @@ def score_by_frequency(systems, references, words, frequencies):
     return groups
 
 
-def find_greatest_differences(systems, references, lowercase=False):
+def find_largest_differences(systems, references, lowercase=False):
     """Finds the sentences on which one of two systems is far better by chrF.
 
     Returns two lists of at most `NUM_SENTENCES` `Sentence`, the largest

@@ -25,7 +25,7 @@ class LexicalConstraint:
     Dynamic beam allocation of Post and Vilar (2018): the beams of a sentence
     are divided among banks. A bank holds the hypotheses with the same number of
     ids of terms, so that those with many terms, which are less probable, do not
-    have to compete with those that have few. Each bank gets equally many
+    have to compete with those that have few. Each bank gets the same number of
     beams. A bank with fewer candidates leaves its places to the others, and
     the fullest banks come first.
 

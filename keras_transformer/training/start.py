@@ -39,7 +39,7 @@ _PROGRESS = {
     **dict.fromkeys(("positions?", "rules?"), WHOLE),
     "seconds": float,
 }
-# The greatest size of a checkpoint, as a multiple of the size of its weights:
+# The maximum size of a checkpoint, as a multiple of the size of its weights:
 # Adam keeps two moments, and there may be a moving average.
 MAX_STATE = 8
 

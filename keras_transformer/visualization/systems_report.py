@@ -91,7 +91,7 @@ def make_systems_report(systems, differences, words=None, training_text=None):
         # Those on which this system is better, and those on which the other is.
         examples=[
             [_describe_example(sentence, systems, words) for sentence in some]
-            for some in analysis.find_greatest_differences(
+            for some in analysis.find_largest_differences(
                 outputs, references, words.lowercase
             )
         ],

@@ -26,7 +26,7 @@ def vocabulary(tmp_path_factory):
 def segment(vocabulary, words, dropout, seed=0):
     """Returns a segmentation of each word, tuples of pieces.
 
-    The words have equally many characters.
+    The words have the same number of characters.
     """
     bpe = BpeDropout(vocabulary, dropout)
     stored = TokenSequences.from_lists(

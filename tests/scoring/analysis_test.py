@@ -92,7 +92,7 @@ class ByFrequencyTest:
 
 class GreatestDifferencesTest:
     def test_differences_fall_and_are_those_of_chrf(self):
-        better, worse = analysis.find_greatest_differences(SYSTEMS, REFERENCES)
+        better, worse = analysis.find_largest_differences(SYSTEMS, REFERENCES)
         assert better and len(better) <= analysis.NUM_SENTENCES
         sizes = [abs(s.difference) for s in better]
         assert sizes == sorted(sizes, reverse=True)
@@ -104,14 +104,14 @@ class GreatestDifferencesTest:
             assert found.this == pytest.approx(chrf.score)
 
     def test_exchanged_systems_exchange_the_lists(self):
-        better, worse = analysis.find_greatest_differences(SYSTEMS, REFERENCES)
-        others = analysis.find_greatest_differences(SYSTEMS[::-1], REFERENCES)
+        better, worse = analysis.find_largest_differences(SYSTEMS, REFERENCES)
+        others = analysis.find_largest_differences(SYSTEMS[::-1], REFERENCES)
         numbers = [[s.number for s in found] for found in (worse, better)]
         assert numbers == [[s.number for s in found] for found in others]
 
     def test_equal_translations_are_not_shown(self):
         systems = (REFERENCES, REFERENCES)
-        assert analysis.find_greatest_differences(systems, REFERENCES) == (
+        assert analysis.find_largest_differences(systems, REFERENCES) == (
             [],
             [],
         )

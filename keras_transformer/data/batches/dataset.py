@@ -196,7 +196,7 @@ def _bucket_pairs(pairs, batch_tokens, num_replicas):
         longest = tf.reduce_max(tf.strings.length(strings))
         return tf.io.decode_raw(strings, tf.int32, fixed_length=longest)
 
-    # The greatest lengths of buckets, as Tensor2Tensor chooses them.
+    # The maximum lengths of buckets, as Tensor2Tensor chooses them.
     boundaries, longest = [], 8
     while not boundaries or longest < batch_tokens:
         boundaries.append(longest)

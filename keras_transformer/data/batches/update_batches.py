@@ -25,7 +25,7 @@ class Layout(typing.NamedTuple):
         """Divides the batches of a plan among an engine's replicas.
 
         There are as few rounds of accumulation as `batch_tokens` allows, the
-        positions per side that a replica takes at once, and equally many in
+        positions per side that a replica takes at once, and the same number in
         every batch. A replica takes at least one row at once.
         """
         num_rounds = 1

@@ -132,7 +132,7 @@ def _make_merges(ids, by_rank):
 
 
 def _read_model(vocabulary):
-    # Imported here because few trainings need protobuf.
+    # Imported here because few training runs need protobuf.
     from sentencepiece import sentencepiece_model_pb2
 
     model = sentencepiece_model_pb2.ModelProto.FromString(

@@ -202,7 +202,7 @@ def fit_rows(rows):
     if keras.backend.backend() != "jax":
         return max(1, rows)
     # On JAX a batch is padded to a power of 2, so any other size wastes rows.
-    return 1 << max(1, rows).bit_length() - 1  # greatest power of 2
+    return 1 << max(1, rows).bit_length() - 1  # largest power of 2
 
 
 def _device_scope(device):

@@ -39,7 +39,7 @@ def largest_batch_tokens(
             "machine, and pass the number that it finds to all of them."
         )
     longest = hparams.max_length
-    # Whole rows of the greatest length, since the sizes must be exact.
+    # Whole rows of the maximum length, since the sizes must be exact.
     sizes = [max(1, tokens // longest) * longest for tokens in (SMALL, LARGE)]
     # The small batch comes first, because a peak never falls again.
     needed, backend = [], None

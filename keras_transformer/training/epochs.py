@@ -66,9 +66,9 @@ class Epochs:
     def _make_reference(self):
         pairs = self.problem.token_pairs("train")
         lengths = np.stack([side.lengths for side in pairs], axis=1)
-        numbers = self.problem.choose_epoch_pairs("train", self.seed)
         return make_reference(
-            lengths if numbers is None else lengths[numbers],
+            lengths,
             1 + GROWTH * self.hparams.subword_dropout,
             self._longest,
+            self.problem.choose_epoch_pairs("train", self.seed),
         )

@@ -5,6 +5,7 @@ from random_pairs import random_lengths
 from keras_transformer.data.batches.batch_plan import MAX_SHAPES
 from keras_transformer.data.batches.batch_plan import make_reference
 from keras_transformer.data.batches.batch_plan import plan_batches
+from keras_transformer.data.batches.packing import plan_packed
 
 STORED = np.stack(random_lengths(3000), axis=1)
 
@@ -62,3 +63,26 @@ class SteadyPlanTest:
         reference = make_reference(STORED, 1.0, 1)
         plan = plan_batches(*STORED.T, 100, max_length=1, reference=reference)
         assert len(plan) == 0 and plan.num_dropped == len(STORED)
+
+    @pytest.mark.parametrize("make_plan", [plan_batches, plan_packed])
+    def test_a_pair_that_only_a_later_epoch_chooses_has_its_place(
+        self, make_plan
+    ):
+        # The first epoch has the short half of a corpus of weight 0.5.
+        by_length = np.argsort(STORED.max(axis=1))
+        halves = np.split(by_length, 2)
+        reference = make_reference(STORED, 1.0, 1000, halves[0])
+        for epoch, half in enumerate(halves):
+            plan = make_plan(
+                *STORED.T,
+                1000,
+                epoch=epoch,
+                pair_numbers=half,
+                reference=reference,
+            )
+            pairs = np.concatenate([rows.ravel() for rows, _ in plan])
+            assert sorted(pairs[pairs >= 0]) == sorted(half)
+            for rows, shape in plan:
+                is_pair = np.expand_dims(rows.reshape(len(rows), -1) >= 0, 2)
+                lengths = STORED[rows.reshape(len(rows), -1)] * is_pair
+                assert (lengths.sum(axis=1) <= shape[1:]).all()

@@ -153,17 +153,21 @@ def _fill_buckets(pairs, lengths, batch_tokens, fixed_shapes):
     ]
 
 
-def make_reference(lengths, room, longest):
+def make_reference(lengths, room, longest, pair_numbers=None):
     """Returns the lengths for which shapes suit all epochs, `(kept + 1, 2)`.
 
     `lengths`, of shape `(pairs, 2)`, are those of the stored pairs, and `room`
     is the factor by which sentences get longer on average. Pairs above the
-    length `longest` are left out. The last row has the maximum length of a
-    source and of a target in any epoch.
+    length `longest` are left out. `pair_numbers` are the pairs of an epoch, or
+    None for all. The last row has the maximum length of a source and of a
+    target in any epoch.
     """
-    kept = lengths[lengths.max(axis=1) <= longest]
+    _, kept, _ = select_pairs(*lengths.T, longest, pair_numbers)
     grown = np.ceil(room * kept)
     tail = np.ceil(TAIL * grown.max(axis=0, initial=1, keepdims=True))
+    # Other epochs choose other pairs, so the longest of all must fit.
+    _, all_kept, _ = select_pairs(*lengths.T, longest)
+    tail = np.maximum(tail, all_kept.max(axis=0, initial=1))
     rows = np.concatenate([grown, tail])
     return np.minimum(rows, longest).astype(np.int64)
 

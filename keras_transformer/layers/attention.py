@@ -117,6 +117,12 @@ class MultiHeadAttention(SequenceLayer):
                 f"neighbourhood_size={neighbourhood_size}. Use 0 to attend to "
                 "all positions."
             )
+        if max_relative_position < 0:
+            raise ValueError(
+                "`max_relative_position` must be 0 or more. Received: "
+                f"max_relative_position={max_relative_position}. Use 0 for no "
+                "vectors."
+            )
         self.d_model = d_model
         self.num_heads = num_heads
         self.d_k = d_k or d_model // num_heads

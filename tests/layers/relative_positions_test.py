@@ -119,6 +119,10 @@ class RelativePositionsTest:
         distances = Distances(positions, positions)
         assert distances.numbers.shape == (999,)
 
+    def test_a_negative_number_is_an_error(self):
+        with pytest.raises(ValueError, match="max_relative_position=-1. Use 0"):
+            MultiHeadAttention(8, 2, max_relative_position=-1)
+
     def test_cross_attention_has_none(self):
         layer = MultiHeadAttention(8, 2, max_relative_position=K)
         x, memory = random_array(1, 3, 8), random_array(1, 4, 8)

@@ -74,8 +74,8 @@ Recipe:
   scale (none|tiny, default none): Size of the models: none as the hparams set
     states, or tiny, which divides d_model, d_ff, d_k, d_v and warmup_steps by
     4, effective_batch_tokens by 40 and learning_rate by 2.
-  hparams (text, default ""): Changes to the hparams sets of all rows, after
-    --scale, such as attention_dropout=0.1.
+  hparams (pairs): Changes to the hparams sets of all rows, after --scale, such
+    as attention_dropout=0.1.
   seeds (count, default 1, maximum 100): Number of seeds for each row.
   random_seed (seed, default 0): First seed of each row, and the seed that
     --random draws with.

@@ -104,6 +104,13 @@ class _RepeatedFlag(_Flag, flags.MultiFlag):
     pass
 
 
+class _PairsFlag(_Flag):
+    """A flag of name=value pairs, which add up if it is repeated."""
+
+    def parse(self, argument):
+        super().parse(f"{self.value},{argument}" if self.present else argument)
+
+
 def _describe(rule, parser, description, default=None, kind=_Flag, **more):
     """Returns a function that makes a flag from its name and its title."""
     return functools.partial(
@@ -145,6 +152,9 @@ _switch = functools.partial(
 # Functions of the help text and, unless it says otherwise, the default value.
 _KINDS = {
     "text": functools.partial(_describe, "UTF-8 text", _Parser(_utf8)),
+    "pairs": functools.partial(
+        _describe, "UTF-8 text", _Parser(_utf8), default="", kind=_PairsFlag
+    ),
     # The shell does not expand the `~` of `--data_dir=~/data`.
     "path": functools.partial(_describe, "a path", _Parser(os.path.expanduser)),
     "paths": functools.partial(
@@ -347,16 +357,16 @@ _TABLE = f"""
   train_target (path): Target side of the training text.
   source_language (text): Language of the sources in TMX files, such as en.
   target_language (text): Language of the targets in TMX files, such as de.
-  hparams (text, default ""): Changes to the hparams set, such as
-    dropout=0.3,d_ff=1024.
+  hparams (pairs): Changes to the hparams set, such as dropout=0.3,d_ff=1024.
+    Several of these flags add up.
   checkpoint_step (count or best): Step of the checkpoint to use, or best for
     the one with the best score on dev. Default: the newest checkpoint.
   beam_size (count, maximum {options.MAX_HYPOTHESES}): Number of hypotheses in
     the beam. Default: the run's beam size.
   alpha (amount, maximum {options.MAX_ALPHA}): Exponent of the length penalty.
     Default: the run's alpha.
-  decode_hparams (text, default ""): Changes to the run's decoding options, such
-    as num_hypotheses=4,min_length=2 or temperature=0.8,top_k=10.
+  decode_hparams (pairs): Changes to the run's decoding options, such as
+    num_hypotheses=4,min_length=2 or temperature=0.8,top_k=10.
   write_scores (switch): Write a tab and its score after each translation.
   glossary (path): File of terms that the translations must obey. Each line is a
     term, a tab and its translation, or a term that stays as it is. Default:

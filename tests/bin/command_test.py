@@ -76,6 +76,10 @@ class RunTest:
         assert run("--problem=copy", "--hparams=d_ff=8") == 0
         assert capsys.readouterr().out == "copy 8 None\n"
 
+    def test_pairs_of_a_repeated_flag_add_up(self, capsys):
+        run("--problem=copy", "--hparams=d_ff=8", "--hparams=dropout=0.2")
+        assert capsys.readouterr().out == "copy 8 None\n"
+
     def test_second_run_starts_from_the_defaults(self, capsys):
         run("--problem=copy", "--data_dir=here")
         run("--problem=copy")
@@ -106,6 +110,10 @@ class RunTest:
             (["\n"], "must be flags. Received: '\\n'"),
             ([], "`--problem` must be given"),
             (["--problem=copy", "--hparams=x=1"], "hparams='x'"),
+            (
+                ["--problem=copy", "--hparams=d_ff=8", "--hparams=d_ff=9"],
+                "once. Received: d_ff=8 and d_ff=9",
+            ),
             (["--problem=copy", "--usr_dir=no/such"], "usr_dir="),
         ],
     )

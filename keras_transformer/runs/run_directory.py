@@ -143,6 +143,14 @@ class RunDirectory(vocabularies.HasVocabularies):
                 "is now, or start it again."
             )
 
+    def record_train_steps(self) -> None:
+        """Records the number of updates, which a resumed run may change."""
+        path = self.file(HPARAMS_FILE)
+        values = read_record(path, _HPARAMS)
+        train_steps = self.hparams.train_steps
+        if values.get("train_steps") != train_steps:
+            write_record(path, {**values, "train_steps": train_steps})
+
     def file(self, *names: str) -> str:
         """Returns the path of a file in the directory."""
         return os.path.join(self.path, *names)

@@ -174,6 +174,9 @@ def _make_hparams(hparams, settings, options, earlier_run, is_new):
         hparams = other.hparams.without_lora()
     elif not isinstance(hparams, hparam.HParams):
         hparams = registry.get_hparams(hparams_set)
+        if not is_new:
+            train_steps = earlier_run.hparams.train_steps
+            hparams = dataclasses.replace(hparams, train_steps=train_steps)
     hparams = hparam.parse_overrides(hparams, options.overrides)
     tokens = options.batch_tokens
     if tokens == "auto":

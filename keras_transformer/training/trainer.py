@@ -75,6 +75,8 @@ class Trainer:
         self.evaluate = evaluator.Evaluator(
             problem, self.backend, hparams, measure, num_batches
         )
+        if self.backend.is_chief:
+            run.record_train_steps()
         self.state = TrainingState(run, self.backend, self.options)
         self.progress = self.state.progress
         if "positions" not in self.progress:

@@ -1,5 +1,6 @@
 """The function `train`, which kt-trainer calls."""
 
+import functools
 import os
 
 import pytest
@@ -50,6 +51,22 @@ class TrainTest:
         assert str(second.results["dev_loss"]) in output
         assert second.run.hparams == runs[1].hparams
         assert not second.stop_signal
+
+    def test_a_resumed_run_keeps_its_last_number_of_updates(
+        self, problem, tmp_path
+    ):
+        path = str(tmp_path / "run")
+        schedule = "warmup_steps=1,decay_steps=2"
+        overrides = {"overrides": f"{SMALL},{schedule}"}
+        begin = functools.partial(
+            keras_transformer.train, problem, "transformer_tiny", path
+        )
+        resume = functools.partial(keras_transformer.train, None, None, path)
+        for number in (1, 2):
+            begin(train_steps=number, **overrides)
+        for train, options in ((resume, {}), (begin, overrides)):
+            os.remove(RunDirectory(path).checkpoints.path(2))
+            assert train(**options).step == 2
 
     @pytest.mark.parametrize(
         "changes, words",

@@ -278,16 +278,6 @@ class FailedStartTest:
         words = ["measure=bleu", "started with chrf"]
         assert_fails(capsys, words, trainer, *flags, "--measure=bleu")
 
-    def test_a_resumed_run_keeps_its_number_of_updates(
-        self, tmp_path, copy_data
-    ):
-        schedule = "warmup_steps=1,decay_steps=2"
-        path = str(tmp_path / "run")
-        flags = flags_of(path, copy_data, f"--hparams={TINY},{schedule}")
-        assert call(trainer, *flags, "--train_steps=2") == 0
-        assert call(trainer, f"--output_dir={path}") == 0
-        assert RunDirectory(path).checkpoints.find() == 2
-
     def test_a_run_is_not_resumed_with_other_data(
         self, tmp_path, copy_data, capsys
     ):

@@ -155,15 +155,29 @@ class GenerateTest:
         with_pairs(tmp_path).generate(None)
         assert files_of(changed) == files_of(problem)
 
-    def test_foreign_files_stay(self, tmp_path):
+    def test_a_vocabulary_of_the_source_goes_when_it_is_shared(
+        self, problem, tmp_path
+    ):
+        changed = with_pairs(tmp_path)
+        changed.shared_vocabulary = False
+        changed.generate(None)
+        assert "vocab.source.model" in files_of(changed)
+        with_pairs(tmp_path).generate(None)
+        assert files_of(changed) == files_of(problem)
+
+    @pytest.mark.parametrize("name", ["mine.txt", "train.source.txt"])
+    def test_foreign_files_stay(self, tmp_path, name):
         problem = with_pairs(tmp_path)
         os.makedirs(problem.directory)
-        mine = os.path.join(problem.directory, "mine.txt")
+        mine = os.path.join(problem.directory, name)
         open(mine, "w").close()
-        problem.generate(None)
+        for problem.vocab_size in (320, 300):
+            problem.generate(None)
         assert os.path.exists(mine)
 
-    @pytest.mark.parametrize("name", ["vocab.model", "dev.source.txt"])
+    @pytest.mark.parametrize(
+        "name", ["vocab.model", "vocab.source.model", "dev.source.txt"]
+    )
     def test_foreign_files_with_the_names_of_data_are_refused(
         self, tmp_path, name
     ):

@@ -82,11 +82,14 @@ def generate(problem, tmp_dir):
         if manifest and manifest["made_from"] == depends_on:
             _logger.info("%s is complete already.", problem.directory)
             return manifest
-        earlier = manifest["splits"] if manifest else {}
-        _check_names(problem, manifest, earlier)
         # Files of the user may lie in the directory.
+        earlier = set()
+        if manifest:
+            is_shared = "source_vocab_sha256" not in manifest
+            earlier = _list_files(manifest["splits"], is_shared)
+        _check_names(problem, earlier)
         with directories.replace_content(
-            problem.directory, MANIFEST_FILE, owned=_list_files(earlier)
+            problem.directory, MANIFEST_FILE, owned=earlier
         ) as aside:
             data = _write_data(problem, tmp_dir, aside)
             manifest = {"made_from": depends_on, **data}
@@ -228,26 +231,27 @@ def write_manifest(manifest, directory):
     write_record(os.path.join(directory, MANIFEST_FILE), manifest)
 
 
-def _list_files(splits):
-    """Returns the names of the files that some splits have."""
-    return {
-        f"{split}.{side}{suffix}"
-        for split in splits
-        for side in token_arrays.SIDES
-        for suffix in token_arrays.SUFFIXES
-    }
+def _list_files(splits, is_shared):
+    """Returns the names of the files of some splits and their vocabularies."""
+    names = set(vocabularies.FILES[: 1 if is_shared else 2])
+    for split, side in itertools.product(splits, token_arrays.SIDES):
+        suffixes = set(token_arrays.SUFFIXES)
+        if split == "train":  # its text is not written
+            suffixes.remove(token_arrays.TEXT_SUFFIX)
+        names |= {f"{split}.{side}{suffix}" for suffix in suffixes}
+    return names
 
 
-def _check_names(problem, manifest, earlier):
+def _check_names(problem, earlier):
     """Checks that no file of the user has the name of a file to write.
 
-    The files of `earlier` splits belong to the data, as the manifest says.
+    The `earlier` names belong to the data, as the manifest says.
     """
-    names = _list_files(set(problem.splits) - set(earlier))
+    names = _list_files(problem.splits, is_shared=False) - earlier
     # A vocabulary that is given is written again as it is.
     given = os.path.realpath(problem.vocabulary_path or "")
-    if not manifest and given != os.path.realpath(problem.directory):
-        names |= set(vocabularies.FILES)
+    if given == os.path.realpath(problem.directory):
+        names -= set(vocabularies.FILES)
     for name in sorted(names):
         path = os.path.join(problem.directory, name)
         if os.path.lexists(path) and os.path.realpath(path) != given:

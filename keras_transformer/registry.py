@@ -216,7 +216,7 @@ def base_name(name):
     """
     for suffix in ("_rev", "_both"):
         base = name.removesuffix(suffix)
-        if base != name and base in problems.names():
+        if name not in problems.names() and base in problems.names():
             return base
     return name
 

@@ -108,9 +108,13 @@ class GetProblemTest:
         assert problem.data_dir == "data"
         assert problem.reverse
 
-    def test_registered_name_may_end_in_rev(self, problems):
-        registry.register_problem("digits_rev")(FakeProblem)
-        assert not registry.get_problem("digits_rev").reverse
+    @pytest.mark.parametrize("others", [[], ["digits"]])
+    def test_registered_name_may_end_in_rev(self, problems, others):
+        for name in [*others, "digits_rev"]:
+            registry.register_problem(name)(type(name, (FakeProblem,), {}))
+        problem = registry.get_problem("digits_rev")
+        assert not problem.reverse
+        assert type(problem) is problems.get("digits_rev")
 
     @pytest.mark.parametrize("entry", [HParams, str.upper])
     def test_what_is_no_problem_is_refused(self, problems, entry):

@@ -100,9 +100,10 @@ class Evaluator:
         texts = self.problem.text_split("dev")
         if (self.num_batches or len(plan)) >= len(plan):
             return plan, texts
-        # The batches are in the order of their lengths.
-        numbers = np.linspace(0, len(plan) - 1, self.num_batches).round()
-        batches = [plan[int(number)] for number in numbers]
+        # One from the middle of each of `num_batches` parts, by length.
+        by_length = sorted(plan, key=lambda batch: sum(batch[1][1:]))
+        middles = (np.arange(self.num_batches) + 0.5) / self.num_batches
+        batches = [by_length[int(m * len(plan))] for m in middles]
         rows = np.sort(np.concatenate([indices for indices, _ in batches]))
         rows = rows[rows != EMPTY_ROW]
         return batches, [[side[row] for row in rows] for side in texts]

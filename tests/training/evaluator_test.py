@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from number_problem import Numbers
 from number_problem import generated
+from number_problem import numbers
 from number_problem import with_pairs
 
 from keras_transformer.hparam import HParams
@@ -26,31 +27,34 @@ class Similar(Numbers):
 
 
 class EvaluatorTest:
-    def test_a_number_of_batches_has_all_lengths(self, tmp_path):
-        problem = Numbers(data_dir=str(tmp_path))
+    @pytest.mark.parametrize("number", [1, 2, 5])
+    def test_a_number_of_batches_has_all_lengths(self, tmp_path, number):
+        problem = with_pairs(tmp_path, dev=list(numbers(60)))
         problem.generate(None)
-        hparams = dataclasses.replace(HPARAMS, batch_tokens=24)
+        hparams = dataclasses.replace(HPARAMS, batch_tokens=64)
         backend = make_backend(hparams, num_devices=1)
         backend.build(problem.vocabulary.vocab_size)
-        plan = problem.evaluation_batches(24)
-        num_tokens = []
+        lengths, num_tokens, measured = [], [], []
 
         def count(inputs, targets):
+            lengths.append(inputs.shape[1] + targets.shape[1])
             num_tokens.append((targets != 0).sum())
+            measured.extend(problem.vocabulary.decode(inputs))
             return 1.0, 0.0, num_tokens[-1]
 
         backend.evaluate = count
-        _, samples = Evaluator(problem, backend, hparams)()
-        every, num_tokens = num_tokens, []
-        assert len(every) == len(plan)
-        evaluate = Evaluator(problem, backend, hparams, num_batches=2)
+        Evaluator(problem, backend, hparams)()
+        every = sorted(lengths)
+        assert len(every) == 17
+        del lengths[:], num_tokens[:], measured[:]
+        evaluate = Evaluator(problem, backend, hparams, num_batches=number)
         figures, samples = evaluate()
-        assert num_tokens == [every[0], every[-1]]
-        assert figures["dev_loss"] == 2 / sum(num_tokens)
-        sources, references = problem.text_split("dev")
-        rows = sorted(int(row) for n in (0, -1) for row in plan[n][0])
-        expected = [(sources[row], references[row]) for row in rows]
-        assert [sample[:2] for sample in samples] == expected[:5]
+        assert figures["dev_loss"] == number / sum(num_tokens)
+        parts = np.array_split(every, number)
+        for length, part in zip(lengths, parts, strict=True):
+            assert part[0] <= length <= part[-1]
+        pairs = [p for p in problem.pairs["dev"] if p[0] in measured]
+        assert [sample[:2] for sample in samples] == pairs[:5]
 
     def test_scores_of_the_problem_are_checked(self, tmp_path):
         problem = Similar(data_dir=str(tmp_path))

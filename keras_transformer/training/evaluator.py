@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import math
 import os
 import sys
@@ -35,7 +36,8 @@ class Evaluator:
     With `ema_decay` it measures the moving averages of the weights, since a
     checkpoint is decoded with those. `measure` decides which checkpoint is best
     and defaults to the problem's. `num_batches` are measured, of all lengths,
-    or all for None.
+    or all for None. With 0, for a training run without evaluations, the problem
+    needs no dev split.
     """
 
     def __init__(
@@ -46,9 +48,8 @@ class Evaluator:
         self.measure = measure or problem.measure
         self.backend = backend
         self.hparams = hparams
-        # Read once, because kt-datagen may replace the data of a run.
-        self.token_pairs = problem.token_pairs("dev")
-        self.plan, self.texts = self._plan()
+        if num_batches != 0:
+            self._dev  # read now, because kt-datagen may replace it later
         self.translator = Translator(
             KerasEngine(
                 backend.model,
@@ -72,7 +73,7 @@ class Evaluator:
             if must_stop():
                 raise _Interrupted
 
-        sources, references = self.texts
+        _, _, (sources, references) = self._dev
         try:
             with self._weights_to_measure():
                 negative_log, num_right, num_tokens = self._sums(check)
@@ -94,23 +95,27 @@ class Evaluator:
         samples = list(zip(sources, references, hypotheses))[:NUM_SAMPLES]
         return results, samples
 
-    def _plan(self):
-        """Returns the batches to measure, and the texts of their pairs."""
+    @functools.cached_property
+    def _dev(self):
+        """The ids of dev, the batches to measure, and their pairs as texts."""
+        token_pairs = self.problem.token_pairs("dev")
         plan = self.problem.evaluation_batches(self.hparams.batch_tokens)
         texts = self.problem.text_split("dev")
         if (self.num_batches or len(plan)) >= len(plan):
-            return plan, texts
+            return token_pairs, plan, texts
         # One from the middle of each of `num_batches` parts, by length.
         by_length = sorted(plan, key=lambda batch: sum(batch[1][1:]))
         middles = (np.arange(self.num_batches) + 0.5) / self.num_batches
         batches = [by_length[int(m * len(plan))] for m in middles]
         rows = np.sort(np.concatenate([indices for indices, _ in batches]))
         rows = rows[rows != EMPTY_ROW]
-        return batches, [[side[row] for row in rows] for side in texts]
+        texts = [[side[row] for row in rows] for side in texts]
+        return token_pairs, batches, texts
 
     def _sums(self, check):
+        token_pairs, plan, _ = self._dev
         sums = [0.0, 0.0, 0.0]
-        for batch in pad_batches(self.token_pairs, self.plan):
+        for batch in pad_batches(token_pairs, plan):
             batch_sums = self.backend.evaluate(*batch)
             # In double precision, since a float32 sum of a split loses digits.
             sums = [a + float(b) for a, b in zip(sums, batch_sums)]

@@ -11,8 +11,10 @@ from number_problem import numbers
 from number_problem import with_pairs
 
 from keras_transformer.hparam import HParams
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.backends.make_backend import make_backend
 from keras_transformer.training.evaluator import Evaluator
+from keras_transformer.training.trainer import Trainer
 
 HPARAMS = HParams(num_layers=1, d_model=8, d_ff=8, num_heads=2, extra_length=1)
 
@@ -79,3 +81,17 @@ class EvaluatorTest:
         other.generate(None)
         _, samples = evaluate()
         assert [pair[:2] for pair in samples] == problem.pairs["dev"][:5]
+
+    def test_a_run_without_evaluations_needs_no_dev_split(self, tmp_path):
+        problem = with_pairs(tmp_path)
+        problem.splits = ("train",)
+        problem.generate(None)
+        record = {"problem": "numbers", "random_seed": 0}
+        model_bytes = problem.vocabulary.model_bytes
+        path = str(tmp_path / "run")
+        run = RunDirectory.create(path, record, HPARAMS, model_bytes)
+        trainer = Trainer(problem, run, eval_steps=0)
+        assert trainer.train(1) == {}
+        assert run.checkpoints.steps == [1]
+        with pytest.raises(ValueError, match="split=dev, problem=numbers"):
+            Trainer(problem, run)

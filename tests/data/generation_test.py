@@ -11,6 +11,7 @@ from number_problem import generated
 from number_problem import with_pairs
 from processes import environment
 
+from keras_transformer.data.generation import generation
 from keras_transformer.data.generation.encoding import select_complete_pairs
 
 
@@ -143,6 +144,24 @@ class GenerateTest:
         manifest = other.generate(None)
         assert manifest["vocab_sha256"] == problem.vocabulary.sha256
         assert manifest["splits"] == problem.manifest["splits"]
+
+    @pytest.mark.parametrize(
+        "part, name, fault",
+        [
+            ("dev", "dropped", "`splits.dev.dropped` must be an object"),
+            (None, "vocab_sha256", "`made_from.vocab_sha256` must be text"),
+        ],
+    )
+    def test_a_fault_of_what_is_read_later_is_told(
+        self, tmp_path, part, name, fault
+    ):
+        problem = with_pairs(tmp_path)
+        manifest = problem.generate(None)
+        part = manifest["splits"][part] if part else manifest["made_from"]
+        part[name] = 7
+        generation.write_manifest(manifest, problem.directory)
+        with pytest.raises(ValueError, match=fault):
+            problem.generate(None)
 
     def test_a_split_may_go_and_come_back(self, problem, tmp_path):
         changed = with_pairs(tmp_path)

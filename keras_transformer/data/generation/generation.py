@@ -28,12 +28,15 @@ _CORPUS = {"name": str, "sha256": [str], "weight": float, "pairs": WHOLE}
 _CORPUS |= {"tag?": str}
 _SPLIT: dict = {"pairs": WHOLE, "source_tokens": WHOLE}
 _SPLIT |= {"target_tokens": WHOLE, "corpora?": [_CORPUS]}
+_SPLIT |= {"dropped": {str: WHOLE}}
 # The shape of `manifest.json`; see `read_record`.
 _MANIFEST = {
     "made_from": {
         "splits": [str],
         "vocab_size": (WHOLE, None),
         "source_vocab_size?": WHOLE,
+        "vocab_sha256?": (str, None),
+        "source_vocab_sha256?": str,
         "files": [{"name": str, "sha256": str}],
         "settings?": {},
     },

@@ -266,6 +266,7 @@ class TranslateFiles(FilesProblem):
             {**entry, "pairs": old["pairs"]} for entry, old in described
         ]
         generation.write_manifest(manifest, self.directory)
+        self.forget_data()
         self.has_new_weights = True
         return manifest
 

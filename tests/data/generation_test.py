@@ -89,6 +89,19 @@ class GenerateTest:
         assert problem.generate(None)["vocab_size"] == 300
         assert problem.vocabulary.vocab_size == 300
 
+    @pytest.mark.parametrize("is_other", [False, True])
+    def test_a_problem_that_starts_over_reads_its_new_vocabulary(
+        self, tmp_path, is_other
+    ):
+        problem = with_pairs(tmp_path)
+        for size in (320, 300):
+            generating = with_pairs(tmp_path) if is_other else problem
+            generating.vocab_size = size
+            generating.generate(None)
+            ids = problem.token_pairs("dev").inputs
+            sources, _ = problem.text_split("dev")
+            assert problem.vocabulary.decode(list(ids)) == sources
+
     def test_a_changed_source_file_starts_over(self, tmp_path):
         problem = FromFile(data_dir=str(tmp_path / "data"))
         (tmp_path / "text").write_text("one two\n" * 20)

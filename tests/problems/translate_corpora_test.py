@@ -163,6 +163,18 @@ class WeightTest:
             corpus["weight"] = 1
         assert after == before
 
+    def test_a_problem_that_has_been_read_takes_new_weights(
+        self, tmp_path, corpora
+    ):
+        problem, _ = generate(tmp_path / "data", corpora)
+        assert problem.choose_epoch_pairs("train") is None
+        languages = {"languages": ("en", "de")}
+        heavier = weighted(corpora, 1, 3)
+        problem.use_files({}, 300, corpora=heavier, **languages)
+        problem.generate(None)
+        chosen = problem.choose_epoch_pairs("train").tolist()
+        assert {chosen.count(number) for number in chosen} == {1, 3}
+
     def test_data_of_earlier_versions_take_a_weight(self, tmp_path, corpora):
         paths = corpora["train"][0].paths
         files = {"train": paths, "dev": paths}

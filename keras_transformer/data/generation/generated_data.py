@@ -54,6 +54,17 @@ class GeneratedData(vocabularies.HasVocabularies):
         # The counts of each split whose ids were checked.
         self._checked: dict[str, dict] = {}
 
+    def forget_data(self) -> None:
+        """Forgets what was read of earlier data when others take their place.
+
+        That is the value of every `functools.cached_property`.
+        """
+        self._checked.clear()
+        for cls in type(self).__mro__:
+            for name, value in vars(cls).items():
+                if isinstance(value, functools.cached_property):
+                    vars(self).pop(name, None)
+
     @property
     def directory(self) -> str:
         """Directory that holds the data of this problem."""
@@ -107,7 +118,12 @@ class GeneratedData(vocabularies.HasVocabularies):
 
     def token_pairs(self, split: str) -> token_arrays.TokenPairs:
         """Returns the ids of inputs and targets of a split, a `TokenPairs`."""
-        counts = self._counts(split)
+        counts, manifest = self._counts(split), self.manifest
+        targets = manifest["vocab_sha256"]
+        sources = manifest.get("source_vocab_sha256", targets)
+        # Another process may have generated other data.
+        if {targets, sources} != {v.sha256 for v in self.vocabularies}:
+            self.forget_data()
         tokens = token_arrays.read_ids(self.directory, split)
         # Checking reads all ids, so it is done once for the same data.
         if self._checked.get(split) != counts:

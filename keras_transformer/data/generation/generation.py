@@ -97,6 +97,7 @@ def generate(problem, tmp_dir):
             data = _write_data(problem, tmp_dir, aside)
             manifest = {"made_from": depends_on, **data}
             write_manifest(manifest, aside)
+        problem.forget_data()
     return manifest
 
 

@@ -143,6 +143,7 @@ class Trainer:
         Raises:
             UserError: If the loss is not finite. Earlier checkpoints stay.
         """
+        self._forget_signals()
         # The callbacks run at the end in reverse order, all of them even if one
         # fails.
         with contextlib.ExitStack() as at_end:
@@ -182,6 +183,11 @@ class Trainer:
             if self.stop_signal:
                 self.results = {}
             return self.results
+
+    def _forget_signals(self):
+        # A notebook may go on after the signal that ended an earlier call.
+        self.stop_signal, self._asks_to_stop = None, False
+        self._agreed_last_step = math.inf
 
     def _catch_up(self):
         """Brings evaluations up to date, and stops if training is over."""

@@ -328,6 +328,9 @@ class FirstUpdateTest:
         assert (trainer.step, results) == (1, {})
         assert run.checkpoints.steps == [1]
         assert trainer.stop_signal == signal.SIGTERM
+        # A further call goes on.
+        assert "dev_loss" in trainer.train(2)
+        assert (trainer.step, trainer.stop_signal) == (2, None)
 
 
 class TrainerCommandTest:

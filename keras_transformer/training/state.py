@@ -169,7 +169,9 @@ class TrainingState:
 def _report_peak(other, run):
     """Warns of a learning rate that may destroy what the other run learned."""
     # Adapters leave the model as it is, and learn at several times the rate.
-    if run.hparams.lora_rank:
+    # Adafactor's is relative to the size of the weights.
+    is_relative = {r.hparams.optimizer == "adafactor" for r in (other, run)}
+    if run.hparams.lora_rank or len(is_relative) > 1:
         return
     earlier, peak = (find_peak(r.hparams) for r in (other, run))
     if peak > 1.01 * earlier:

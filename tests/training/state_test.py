@@ -10,6 +10,7 @@ from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.training.options import TrainingOptions
 from keras_transformer.training.state import TrainingState
+from keras_transformer.training.state import _report_peak
 
 MINUTES = np.cumsum(np.random.default_rng(0).uniform(0.1, 7, 60))
 # The first update after each 10 minutes of training.
@@ -111,6 +112,31 @@ class WorkersTest:
         message = "the newest is that of step .* for the chief. Start all"
         with pytest.raises(ValueError, match=message):
             TrainingState(run, engine, TrainingOptions())
+
+
+class WarmStartTest:
+    @pytest.mark.parametrize(
+        "optimizers, is_warned",
+        [
+            (("adam", "adam"), True),
+            (("adafactor", "adafactor"), True),
+            (("adam", "adafactor"), False),  # whose rates mean other things
+        ],
+    )
+    def test_a_higher_rate_of_the_same_kind_is_warned_of(
+        self, capsys, optimizers, is_warned
+    ):
+        runs = [
+            SimpleNamespace(
+                path="run",
+                hparams=HParams(optimizer=optimizer, peak_learning_rate=peak),
+            )
+            for optimizer, peak in zip(optimizers, (0.001, 0.01))
+        ]
+        _report_peak(*runs)
+        assert ("rate peaks at 1.00e-02" in capsys.readouterr().err) is (
+            is_warned
+        )
 
 
 class CostTest:

@@ -9,7 +9,6 @@ import pytest
 from markdown_it import MarkdownIt
 
 from keras_transformer import registry
-from keras_transformer.data.vocabulary.bpe_symbols import write_symbols
 from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.registry import get_hparams
 from keras_transformer.runs.averaging import average_run
@@ -142,15 +141,6 @@ class ModelCardTest:
         title = "# A Transformer that translates between English and German\n"
         assert title in card
         assert "translates between English and German" in card
-
-    def test_text_of_symbols_is_said_to_be_such(self, make_run, tmp_path):
-        symbols = write_symbols([",", "the"], str(tmp_path / "symbols.model"))
-        run = make_run()
-        assert "spelled in bytes" in section(make_model_card(run), "Limits")
-        run = RunDirectory.create(
-            run.path, {"problem": "mine"}, HPARAMS, symbols.model_bytes
-        )
-        assert "`@@` joins" in section(make_model_card(run), "Limits")
 
     def test_a_parser_of_ids_is_not_loaded_as_one_of_text(self, make_run):
         path = make_run().file("vocab.model")

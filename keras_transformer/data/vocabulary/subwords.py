@@ -174,6 +174,12 @@ class Subwords:
         """Whether encoding replaces special spaces, as a normalisation does."""
         return self._processor.normalize("\u00a0a") == WORD_START + "a"
 
+    @functools.cached_property
+    def has_characters(self):
+        """Whether each id is a character, as in a vocabulary of this type."""
+        spec = self.parse_model().trainer_spec
+        return spec.model_type == spec.CHAR
+
     def find_missing(self, texts):
         """Returns the characters of texts that no piece has, a sorted list."""
         pieces = set().union(*self.all_pieces())

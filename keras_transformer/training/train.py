@@ -8,6 +8,7 @@ import typing
 
 from keras_transformer import hparam
 from keras_transformer import registry
+from keras_transformer.data.generation import generation
 from keras_transformer.errors import UserError
 from keras_transformer.formats.demo import find_directory
 from keras_transformer.runs.data_record import describe_data
@@ -96,11 +97,7 @@ def train(
         chosen = dataclasses.replace(chosen, warm_start_from=origin)
         hparams = _make_hparams(hparams, settings, chosen, run, is_new)
         train_steps = hparam.find_train_steps(hparams, chosen.train_steps)
-        if isinstance(problem, str | None):
-            name, data_dir = settings["problem"], settings["data_dir"]
-            problem = registry.get_problem(name, data_dir)
-        if chosen.tmp_dir is not None:
-            problem.generate(chosen.tmp_dir)
+        problem = _open_problem(problem, settings, chosen.tmp_dir, is_new)
         measure = settings["measure"] or problem.measure
         start.check_data(problem, hparams, output_dir if is_chief else None)
         start.check_metrics(problem, measure, chosen.early_stopping_metric)
@@ -124,6 +121,18 @@ def train(
         trainer = Trainer(problem, run, backend, **of_trainer)
         trainer.train(train_steps)
     return trainer
+
+
+def _open_problem(problem, settings, tmp_dir, is_new):
+    """Returns the problem; generates its data first if there is a `tmp_dir`."""
+    if isinstance(problem, str | None):
+        name, data_dir = settings["problem"], settings["data_dir"]
+        problem = registry.get_problem(name, data_dir)
+    # A run that resumes needs its data as they are, even if the text changed.
+    has_data = not is_new and generation.read_manifest(problem.directory)
+    if tmp_dir is not None and not has_data:
+        problem.generate(tmp_dir)
+    return problem
 
 
 def _merge_settings(problem, hparams, options, earlier_run):

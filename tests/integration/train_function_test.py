@@ -2,6 +2,7 @@
 
 import functools
 import os
+import shutil
 
 import pytest
 from commands import call
@@ -67,6 +68,22 @@ class TrainTest:
         for train, options in ((resume, {}), (begin, overrides)):
             os.remove(RunDirectory(path).checkpoints.path(2))
             assert train(**options).step == 2
+
+    def test_a_resumed_run_keeps_its_data(self, copy_data, tmp_path):
+        data_dir = str(shutil.copytree(copy_data, tmp_path / "data"))
+        path = str(tmp_path / "run")
+        for number in (1, 2):
+            problem = registry.get_problem("copy", data_dir)
+            problem.vocab_size -= number  # the second would be other data
+            trainer = keras_transformer.train(
+                problem,
+                "transformer_tiny",
+                path,
+                overrides=SMALL,
+                train_steps=number,
+                tmp_dir=str(tmp_path),
+            )
+            assert trainer.step == number
 
     @pytest.mark.parametrize(
         "changes, words",

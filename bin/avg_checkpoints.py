@@ -113,7 +113,7 @@ def _usable_problem(run):
 
 
 def _evaluate(run, problem, steps, arrays):
-    """Prints how good an average is, and returns its figures."""
+    """Prints how good an average is, and returns its metrics."""
     _print_steps(steps)
     # The average is measured on one machine, even if training used several.
     os.environ.pop("TF_CONFIG", None)

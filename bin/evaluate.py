@@ -169,7 +169,7 @@ def _judge(estimate, plan, features, alarms, best, texts):
     estimates, _ = estimate.judge(features, alarms)
     lines = quality.describe_quality(estimate, estimates, chrf)
     if FLAGS.calibrate:
-        lines[0] += " These figures are for the pairs that it was fitted on."
+        lines[0] += " These metrics are for the pairs that it was fitted on."
     return ["", *lines]
 
 

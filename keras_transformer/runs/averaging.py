@@ -43,7 +43,7 @@ def average_run(
     """Writes the average of a run's last checkpoints as another run.
 
     An earlier average stays in its place until the new one is complete.
-    `evaluate` takes the averaged steps and weights and returns figures on dev
+    `evaluate` takes the averaged steps and weights and returns metrics on dev
     by name, which the average records. `start_share` is the share of the
     weights that the run started from; the average has the rest (Wortsman et
     al., 2022). Other arguments are as in `average`.
@@ -60,10 +60,10 @@ def average_run(
             origin = weights.read_weights(start.checkpoints, step)
             for name, array in origin.items():
                 arrays[name] += start_share * (array - arrays[name])
-        figures = evaluate(steps, arrays) if evaluate else {}
+        metrics = evaluate(steps, arrays) if evaluate else {}
         averaged = RunDirectory.create(
             aside,
-            _make_record(run, steps, figures, start_share),
+            _make_record(run, steps, metrics, start_share),
             run.hparams.without_lora(),
             *run.vocabularies.model_bytes,
         )
@@ -188,14 +188,14 @@ def describe_steps(steps):
     )
 
 
-def _make_record(run, steps, figures, start_share):
+def _make_record(run, steps, metrics, start_share):
     training = run.read_training(steps[-1])
     # Evaluations during training describe one checkpoint, not the average.
     names = ("seconds", "epochs", *COSTS)
     training = {name: training[name] for name in names if name in training}
-    if figures:
+    if metrics:
         # Infinity is not valid JSON.
-        finite = {n: v for n, v in figures.items() if math.isfinite(v)}
+        finite = {n: v for n, v in metrics.items() if math.isfinite(v)}
         training.update(dev_step=steps[-1], dev=finite)
     record = {**run.record, "averaged_steps": steps, "training": training}
     return {**record, "start_share": start_share} if start_share else record

@@ -1,4 +1,4 @@
-"""The table of the figures of a run, `metrics.csv`."""
+"""The table of the metrics of a run, `metrics.csv`."""
 
 import contextlib
 import csv
@@ -28,7 +28,7 @@ _REMEDY = "Correct the line or restore the file from a copy."
 
 
 class MetricsTable:
-    """Writes rows of figures to a CSV file, one at a time.
+    """Writes rows of metrics to a CSV file, one at a time.
 
     The first row of a process rewrites the whole file, and so does a row with a
     new column. All other rows are appended. Earlier rows are kept, but not
@@ -111,8 +111,8 @@ def _find_fault(row, number):
             f"where row {number} does not have as many values as there are "
             "columns"
         )
-    figures = {name: _parse(name, text) for name, text in row.items() if text}
-    return find_fault(figures, _ROW, f"row {number}")
+    metrics = {name: _parse(name, text) for name, text in row.items() if text}
+    return find_fault(metrics, _ROW, f"row {number}")
 
 
 def _parse(name, text):

@@ -180,12 +180,12 @@ class RunDirectory(vocabularies.HasVocabularies):
         return self.record.get("imported", {}).get("origin")
 
     def read_training(self, step: int) -> dict[str, typing.Any]:
-        """Returns the figures of training up to the checkpoint of a step.
+        """Returns the metrics of training up to the checkpoint of a step.
 
         The dictionary has those of these entries that are recorded: `seconds`
         of training, the number of complete `epochs`, its cost as
         `device_flops`, `token_flops` and `position_flops`, and for the last
-        evaluation its step, `dev_step`, and a dictionary of its figures, `dev`.
+        evaluation its step, `dev_step`, and a dictionary of its metrics, `dev`.
         """
         rows = [
             row

@@ -41,7 +41,7 @@ class Difference:
 
     @property
     def cells(self):
-        """The figures as text, in the columns of `comparison_text`."""
+        """The metrics as text, in the columns of `comparison_text`."""
         return (
             f"{self.this:.2f}",
             "{:.2f} to {:.2f}".format(*self.this_interval),
@@ -52,7 +52,7 @@ class Difference:
         )
 
     def explain(self, names):
-        """Returns what the figures mean for two systems, as a sentence."""
+        """Returns what the metrics mean for two systems, as a sentence."""
         if self.this == self.other:
             return f"{self.title}: both are equal."
         if self.title == "TER" and self.is_cut:
@@ -81,7 +81,7 @@ def compare(
 
     This is sacreBLEU's paired bootstrap with 1,000 samples of the sentences,
     for BLEU, chrF and TER, or for all `SYMBOL_MEASURES` if `measure` is one of
-    them. Its seed is fixed, so the same texts give the same figures.
+    them. Its seed is fixed, so the same texts give the same metrics.
     `more_references` are lists of further ones. The environment variable
     SACREBLEU_SEED is replaced.
     """

@@ -9,7 +9,7 @@ from keras_transformer.data.generation.corpora import format_corpus_name
 from keras_transformer.errors import UserError
 from keras_transformer.errors import quote
 
-# The figures of the model, and the other entries of a file of scores.
+# The metrics of the model, and the other entries of a file of scores.
 TAKEN_NAMES = ("loss", "perplexity", "accuracy")
 TAKEN_NAMES += ("step", "num_pairs", "decode", "lines")
 
@@ -21,7 +21,7 @@ HEAD = ("", " score", "1-gram", "2-gram", "3-gram", "4-gram", "brevity penalty")
 class Score:
     """One score of a set of translations."""
 
-    name: str  # in records and tables of figures, such as "bleu"
+    name: str  # in records and tables of metrics, such as "bleu"
     title: str  # for readers, such as "BLEU 13a"
     value: float
     signature: str  # how the score was computed, in sacreBLEU's notation
@@ -30,7 +30,7 @@ class Score:
 
     @property
     def cells(self):
-        """The figures as text, in the order of `HEAD` after the title."""
+        """The metrics as text, in the order of `HEAD` after the title."""
         cells = [f"{self.value:.2f}"]
         if self.parts:
             *precisions, brevity_penalty = self.parts

@@ -60,10 +60,10 @@ class Evaluator:
         )
 
     def __call__(self, must_stop=lambda: False):
-        """Computes the figures of the current weights.
+        """Computes the metrics of the current weights.
 
-        Returns a dictionary of figures, and a few samples (source, reference,
-        translation). The figures are `dev_loss` (per token, natural logarithm),
+        Returns a dictionary of metrics, and a few samples (source, reference,
+        translation). The metrics are `dev_loss` (per token, natural logarithm),
         `dev_perplexity`, `dev_accuracy` and the problem's scores of greedy
         translations, such as `dev_bleu`. `must_stop` is called after each
         batch. If it returns True, the evaluation ends and the result is None.
@@ -188,7 +188,7 @@ def report_average(problem, run, num_averaged, averaged, warn=True):
     The table has a row for the newest checkpoint, one for the best if that is
     another, and one for the average. If a checkpoint is better than the
     average, a line below the table says so and what to do, unless `warn` is
-    false. All of it goes to standard error. Returns the figures of the average
+    false. All of it goes to standard error. Returns the metrics of the average
     by name.
     """
     # In float32, like decoding, whatever the run's precision is. The weights
@@ -221,7 +221,7 @@ def report_average(problem, run, num_averaged, averaged, warn=True):
 def compare(table, average, measure):
     """Says which single checkpoint is better than an average, and what to do.
 
-    `table` holds the figures of the "newest" and the "best" checkpoint, or of
+    `table` holds the metrics of the "newest" and the "best" checkpoint, or of
     one of them. `measure` decides, or the loss where it was not measured.
     Returns None if no checkpoint is better.
     """
@@ -239,17 +239,17 @@ def compare(table, average, measure):
     )
 
 
-def _print_row(name, figures, measure):
-    row = f"dev  {name:<20}  loss {figures['loss']:8.4f}"
-    if measure != "loss" and measure in figures:
-        row += f"  {measure} {figures[measure]:6.2f}"
+def _print_row(name, metrics, measure):
+    row = f"dev  {name:<20}  loss {metrics['loss']:8.4f}"
+    if measure != "loss" and measure in metrics:
+        row += f"  {measure} {metrics[measure]:6.2f}"
     print(row, file=sys.stderr, flush=True)
 
 
 def _measure(evaluate, arrays, source):
-    """Returns the figures, named without `dev_`, of weights in `arrays`."""
+    """Returns the metrics, named without `dev_`, of weights in `arrays`."""
     named = model_variables(evaluate.backend.model)
     write_variables(named, arrays, source)
     evaluate.backend.reload()
-    figures, _ = evaluate()
-    return {name.removeprefix("dev_"): value for name, value in figures.items()}
+    metrics, _ = evaluate()
+    return {name.removeprefix("dev_"): value for name, value in metrics.items()}

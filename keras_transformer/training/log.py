@@ -37,7 +37,7 @@ COUNTS += ("seconds", "waited")
 
 
 class TrainingLog:
-    """Writes the figures of a run to its directory and to standard error.
+    """Writes the metrics of a run to its directory and to standard error.
 
     On a terminal a `tqdm` bar shows the progress. Elsewhere, such as in a file,
     each row of `metrics.csv` also gives a line. Rows of updates after `step`
@@ -62,7 +62,7 @@ class TrainingLog:
 
     @property
     def evaluations(self):
-        """Figures of all evaluations so far, a list of dictionaries."""
+        """Metrics of all evaluations so far, a list of dictionaries."""
         return [
             {name: value for name, value in row.items() if value}
             for row in self.table.rows
@@ -96,18 +96,18 @@ class TrainingLog:
         if signatures:
             self._print(f"Signatures: {'; '.join(signatures)}.")
 
-    def count_update(self, size, figures):
-        """Counts an update of an `UpdateSize` with figures of the backend."""
+    def count_update(self, size, metrics):
+        """Counts an update of an `UpdateSize` with metrics of the backend."""
         # Sums, not means: a row weighs every target token alike.
         self.counts["updates"] += 1
-        self.counts["loss"] += figures["loss_sum"]
-        self.counts["consistency"] += figures["consistency_sum"]
+        self.counts["loss"] += metrics["loss_sum"]
+        self.counts["consistency"] += metrics["consistency_sum"]
         # The optimizer skips an update whose gradient overflows in float16.
-        if math.isfinite(figures["gradient_norm"]):
-            self.counts["gradient_norm"] += figures["gradient_norm"]
+        if math.isfinite(metrics["gradient_norm"]):
+            self.counts["gradient_norm"] += metrics["gradient_norm"]
         else:
             self.counts["skipped"] += 1
-        self._learning_rate = figures["learning_rate"]
+        self._learning_rate = metrics["learning_rate"]
         source_tokens, target_tokens = map(float, size.lengths.sum(axis=0))
         self.counts["source_tokens"] += source_tokens
         self.counts["tokens"] += target_tokens
@@ -152,11 +152,11 @@ class TrainingLog:
 
     def write_evaluation(self, progress, results):
         """Writes a row about an evaluation, and draws the learning curve."""
-        figures = "  ".join(
+        metrics = "  ".join(
             f"{name} {value:.4g}" for name, value in results.items()
         )
         # A new line even on a terminal, where it stays above the bar.
-        self._print(f"step {progress['step']:,}  {figures}")
+        self._print(f"step {progress['step']:,}  {metrics}")
         self._write({**_describe_position(progress), **results})
         if self.is_chief:
             plot_learning_curve(
@@ -186,12 +186,12 @@ class TrainingLog:
     def _reset(self):
         self.counts = dict.fromkeys(COUNTS, 0.0)
 
-    def _show_progress(self, progress, train_steps, figures):
+    def _show_progress(self, progress, train_steps, metrics):
         step = progress["step"]
         if not self.is_terminal:
             left = (train_steps - step) * progress["seconds"] / step
             self._print(
-                f"step {step:,}/{train_steps:,}  {figures}  "
+                f"step {step:,}/{train_steps:,}  {metrics}  "
                 f"{duration(left)} left"
             )
         elif self.is_chief:
@@ -201,7 +201,7 @@ class TrainingLog:
                 )
             self._bar.total = train_steps  # with `train_minutes`, an estimate
             self._bar.update(step - self._bar.n)
-            self._bar.set_postfix_str(figures)
+            self._bar.set_postfix_str(metrics)
 
     def _print(self, line):
         if not self.is_chief:

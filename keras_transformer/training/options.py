@@ -15,7 +15,7 @@ class TrainingOptions:
     """
 
     eval_frequency: int = 1000  # updates between two evaluations
-    eval_steps: int | None = None  # batches of each; None = all, 0 = no figures
+    eval_steps: int | None = None  # batches of each; None = all, 0 = no metrics
     timed_checkpoint_minutes: float = 0.0  # between timed ones; 0 = none
     keep_checkpoint_max: int = 20  # evaluated, and timed, checkpoints to keep
     keep_checkpoint_every_n_hours: float = 0.0  # kept for ever; 0 = none

@@ -99,7 +99,7 @@ class Trainer:
         self.stop_signal: int | None = None
         self._asks_to_stop = False
         self._agreed_last_step = math.inf  # of several workers
-        # Progress, size and figures of the update whose figures are unread.
+        # Progress, size and metrics of the update whose metrics are unread.
         self._pending = None
         self.results: dict[str, float] = {}  # of the last evaluation
 
@@ -137,7 +137,7 @@ class Trainer:
             train_steps: Number of updates, those before a resume included.
 
         Returns:
-            A dictionary of the figures of the last evaluation. It is empty
+            A dictionary of the metrics of the last evaluation. It is empty
             after a signal.
 
         Raises:
@@ -162,7 +162,7 @@ class Trainer:
                 self._agreed_last_step = self.step
             while self.step < train_steps and not self._must_stop:
                 self._train_epoch(train_steps)
-            # Figures are read one update late, so the last ones are unread.
+            # Metrics are read one update late, so the last ones are unread.
             self._finish_update()
             if not self.state.is_saved:
                 self._save()
@@ -249,7 +249,7 @@ class Trainer:
                 is_timed_out = self._is_time_over and self._must_stop
                 is_last = self.step == train_steps or is_timed_out
                 if self.step % LOG_FREQUENCY == 0 or is_last:
-                    # The row needs the figures of this update.
+                    # The row needs the metrics of this update.
                     self._finish_update()
                     self._log_training(train_steps)
                 if self.step % self.options.eval_frequency == 0 or is_last:
@@ -273,7 +273,7 @@ class Trainer:
         return self.problem.update_positions(hparams)
 
     def _update(self, batch, size, waited):
-        """Starts an update, then reads the figures of the update before it."""
+        """Starts an update, then reads the metrics of the update before it."""
         # The device is busy while this process handles them and gets a batch.
         if self.options.profile_steps:
             self.profiler.begin(self.step + 1, self._finish_update)
@@ -282,42 +282,42 @@ class Trainer:
         if self.hparams.train_minutes:
             seconds = self.progress["seconds"]
             rate = find_timed_rate(self.hparams, self.step + 1, seconds)
-        figures = self.backend.update(batch, self._asks_to_stop, rate)
-        self._read_figures()
-        self._pending = dict(self.progress), size, figures
+        metrics = self.backend.update(batch, self._asks_to_stop, rate)
+        self._read_metrics()
+        self._pending = dict(self.progress), size, metrics
         self.progress["step"] += 1
         self.progress["batch"] += 1
         self._count_time(begin, waited)
 
     def _finish_update(self):
-        """Waits for the last update, before its figures are written."""
+        """Waits for the last update, before its metrics are written."""
         begin = time.perf_counter()
-        self._read_figures()
+        self._read_metrics()
         self._count_time(begin)
         if self.backend.is_chief:
             self.run.check_in_place()
 
-    def _read_figures(self):
+    def _read_metrics(self):
         if self._pending is None:
             return
-        (at, size, figures), self._pending = self._pending, None
-        figures = self.backend.read_figures(figures)
-        self._check_finite(figures, at)
+        (at, size, metrics), self._pending = self._pending, None
+        metrics = self.backend.read_metrics(metrics)
+        self._check_finite(metrics, at)
         self.cost.count_update(size)
-        self.log.count_update(size, figures)
-        if figures["stop"]:
-            # Figures are read one update late, so all workers know by then.
+        self.log.count_update(size, metrics)
+        if metrics["stop"]:
+            # Metrics are read one update late, so all workers know by then.
             self._agreed_last_step = min(at["step"] + 2, self._agreed_last_step)
 
-    def _check_finite(self, figures, at):
+    def _check_finite(self, metrics, at):
         """Raises an error before weights that are not finite are saved."""
-        # `at` is the progress before the update of these figures.
+        # `at` is the progress before the update of these metrics.
         names = ["loss_sum", "gradient_norm"]
         # With float16 a gradient that is not finite is expected now and then,
         # and the optimizer skips its update.
         if self.backend.precision == "float16":
             names.remove("gradient_norm")
-        name = next((n for n in names if not math.isfinite(figures[n])), None)
+        name = next((n for n in names if not math.isfinite(metrics[n])), None)
         if not name:
             return
         way_out, ending = "Run the command again", ""
@@ -326,7 +326,7 @@ class Trainer:
             way_out = "Start another --output_dir"
             ending = "; --warm_start_from keeps the weights of this run"
         raise UserError(
-            f"The run diverged: {name}={figures[name]} at step "
+            f"The run diverged: {name}={metrics[name]} at step "
             f"{at['step'] + 1}, epoch {at['epoch']}, batch {at['batch']}. "
             f"{way_out} with a lower learning_rate, more warmup_steps or "
             f"gradient_clip_norm{ending}."
@@ -382,8 +382,8 @@ class Trainer:
         if metric == "measure":
             metric = self._find_metric()
         scores = [
-            evaluator.get_score(metric, figures)
-            for figures in self.log.evaluations
+            evaluator.get_score(metric, metrics)
+            for metrics in self.log.evaluations
         ]
         patience = self.options.early_stopping_patience
         self._asks_to_stop |= evaluator.has_stalled(scores, patience)

@@ -69,22 +69,22 @@ class Backend(abc.ABC):
 
         With the hparam `train_minutes`, the learning rate is the mean `rate` of
         all workers. Returns the metrics of the update, which may not be
-        computed yet; `read_figures` waits for them.
+        computed yet; `read_metrics` waits for them.
 
         Raises `WorkerLost` if a worker no longer answers, and `OutOfMemory` if
         the batch does not fit into memory. With JAX the weights are then lost:
         call `build` again, or assign values and call `reload`.
         """
 
-    def read_figures(self, figures):
-        """Waits for an update; returns its figures, floats by name.
+    def read_metrics(self, metrics):
+        """Waits for an update; returns its metrics, floats by name.
 
         They are the `SUMS` of the objective, `gradient_norm`, `learning_rate`,
         and `stop`, the share of the workers that ask to stop. The norm is not
         finite if float16 overflowed; the optimizer skips such an update, and
         its schedule waits. Raises `WorkerLost`.
         """
-        return {name: float(value) for name, value in figures.items()}
+        return {name: float(value) for name, value in metrics.items()}
 
     @abc.abstractmethod
     def evaluate(self, inputs, targets):

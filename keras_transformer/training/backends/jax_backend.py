@@ -111,19 +111,19 @@ class JaxBackend(backend.Backend):
             (parts, signals),
         )
         with self._explain_errors():
-            self._state, figures = self._update(
+            self._state, metrics = self._update(
                 self._state, self._fixed, parts, batch["num_tokens"], signals
             )
             # Updates run asynchronously. Waiting for the first one of each
             # shape raises the error of missing memory here.
             if shapes not in self._tried:
-                jax.block_until_ready(figures)
+                jax.block_until_ready(metrics)
                 self._tried.add(shapes)
-        return figures
+        return metrics
 
-    def read_figures(self, figures):
+    def read_metrics(self, metrics):
         with self._explain_errors():
-            return super().read_figures(figures)
+            return super().read_metrics(metrics)
 
     def broadcast_from_chief(self, number):
         with self._explain_errors():
@@ -245,8 +245,8 @@ class JaxBackend(backend.Backend):
         squares = [jnp.sum(jnp.square(gradient)) for gradient in gradients]
         norm = jnp.sqrt(sum(squares)) / scale  # without the scale of the loss
         state = self.optimizer.stateless_apply(moments, gradients, weights)
-        figures = {"gradient_norm": norm, "learning_rate": rate, "stop": stop}
-        return state, {**sums, **figures}
+        metrics = {"gradient_norm": norm, "learning_rate": rate, "stop": stop}
+        return state, {**sums, **metrics}
 
     def _loss_scale_and_rate(self, moments):
         # The optimizer reads them from variables, which a pure function
@@ -258,16 +258,16 @@ class JaxBackend(backend.Backend):
             return scale, self.optimizer.learning_rate
 
     def _add_rounds(self, weights, fixed, factor, parts):
-        """Adds up figures and gradients of the rounds and the devices."""
+        """Adds up metrics and gradients of the rounds and the devices."""
         # From (num_rounds, 1, rows, ...) to (num_rounds, rows, ...).
         mine = jax.tree.map(lambda part: part[:, 0], parts)
         loss_and_gradients = jax.value_and_grad(self._part_loss, has_aux=True)
 
         def add(sums, part):
-            (_, figures), gradients = loss_and_gradients(
+            (_, metrics), gradients = loss_and_gradients(
                 weights, fixed, factor, part
             )
-            return jax.tree.map(jnp.add, sums, (figures, gradients)), None
+            return jax.tree.map(jnp.add, sums, (metrics, gradients)), None
 
         zeros = (
             {name: jnp.zeros(()) for name in SUMS},

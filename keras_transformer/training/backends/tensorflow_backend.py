@@ -212,8 +212,8 @@ class TensorflowBackend(backend.Backend):
             norm = norm / self.optimizer.dynamic_scale
         rate = self.optimizer.learning_rate  # that of this update
         self.optimizer.apply(gradients, self.model.trainable_variables)
-        figures = {"gradient_norm": norm, "learning_rate": rate, "stop": stop}
-        return {**sums, **figures}
+        metrics = {"gradient_norm": norm, "learning_rate": rate, "stop": stop}
+        return {**sums, **metrics}
 
     def _part_gradients(self, *arguments):
         *parts, num_tokens = arguments

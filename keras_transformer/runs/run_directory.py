@@ -122,9 +122,12 @@ class RunDirectory(vocabularies.HasVocabularies):
         if not cls.exists(path):
             check_new(path, {"checkpoints": None, **contents})
         for name, content in contents.items():
+            target = os.path.join(path, name)
             if content is not None:
-                with atomic_write(os.path.join(path, name), "wb") as file:
+                with atomic_write(target, "wb") as file:
                     file.write(content)
+            elif os.path.exists(target):
+                os.remove(target)  # of a start that failed
         # Written last, because its presence marks the directory of a run.
         write_record(os.path.join(path, RUN_FILE), record)
         return cls(path)

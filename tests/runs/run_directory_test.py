@@ -63,6 +63,15 @@ class RunDirectoryTest:
         RunDirectory.create(run.path, RECORD, HPARAMS, model_bytes)
         assert RunDirectory(run.path).problem_name == "copy"
 
+    def test_a_new_start_keeps_no_vocabulary_of_an_earlier_one(
+        self, run, model_bytes
+    ):
+        arguments = run.path, RECORD, HPARAMS, model_bytes
+        RunDirectory.create(*arguments, model_bytes)
+        assert "vocab.source.model" in os.listdir(run.path)
+        RunDirectory.create(*arguments)
+        assert "vocab.source.model" not in os.listdir(run.path)
+
     def test_resumed_run_may_have_more_updates(self, run):
         run.check_same(RECORD, dataclasses.replace(HPARAMS, train_steps=9))
 

@@ -14,7 +14,7 @@ from keras_transformer.registry import register_hparams
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A row of Table 3: its change of base, and the paper's figures.
+    """A row of Table 3: its change of base, and the paper's scores.
 
     Perplexity and BLEU are on newstest2013 en-de, of one checkpoint, not an
     average. The paper omits the count of parameters where it equals base's.

@@ -1,7 +1,7 @@
 """Tensor2Tensor's hparams sets of the Transformer for text, by their own names.
 
-The values are those of its version 1.15. Where another set of this package has
-the name, `transformer_base` is `transformer_base_v3`, and the others end with
+The values come from its version 1.15. Where another set of this package has the
+name, `transformer_base` is `transformer_base_v3`, and the others end with
 `_t2t`. Each set includes the trainer's number of steps and the decoder's extra
 length. Its rate is a factor of the paper's schedule, which also divides by
 sqrt(d_model). Adafactor's rate begins at its peak there, and rises to it here.

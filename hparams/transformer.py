@@ -77,10 +77,10 @@ def transformer_prenorm_base():
     """Pre-norm: transformer_base_v3 with transformer_base's batch and steps.
 
     Normalisation before each sub-layer trains more steadily than post-norm,
-    even with more layers. Positions, initial weights and `extra_length` are
-    those of `transformer_base`, too. Of base_v3, Tensor2Tensor reports "about
-    28" BLEU on newstest2014 en-de after 300,000 steps on 8 devices of 4,096
-    tokens. Frozen.
+    even with more layers. Positions, initial weights and `extra_length` are as
+    in `transformer_base`, too. Of base_v3, Tensor2Tensor reports "about 28"
+    BLEU on newstest2014 en-de after 300,000 steps on 8 devices of 4,096 tokens.
+    Frozen.
     """
     return dataclasses.replace(
         transformer_base(),
@@ -100,11 +100,11 @@ def transformer_parsing():
     On section 23 of the Wall Street Journal the paper reports F1 91.3 after
     training on 40,000 sentences, and 92.7 with 17 million more (Table 4). The
     authors chose the learning rate and the dropout on residuals and attention
-    on section 22 and did not publish them. Here they are those of
-    Tensor2Tensor's set of the time, which has 6 layers: 0.2 for both dropouts,
-    half the schedule's rate and a warm-up of 16,000 steps, so the rate peaks at
-    0.00012. Decoding uses beam 21 and alpha 0.3, and the output may be 300
-    longer than the input. Frozen.
+    on section 22 and did not publish them. Here they come from Tensor2Tensor's
+    set of the time, which has 6 layers: 0.2 for both dropouts, half the
+    schedule's rate and a warm-up of 16,000 steps, so the rate peaks at 0.00012.
+    Decoding uses beam 21 and alpha 0.3, and the output may be 300 longer than
+    the input. Frozen.
     """
     return dataclasses.replace(
         transformer_base(),

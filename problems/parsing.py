@@ -177,7 +177,7 @@ class ParsingProblem(Problem):
         )
 
     def output(self, source, decoded):
-        # The data may have another linearization than that of this class.
+        # The data may have another linearization than this class.
         form = self._linearization_of_data
         return str(target_text.read_tree(decoded, source.split(), form))
 

@@ -70,7 +70,7 @@ class ParsingFiles(FilesProblem, ParsingProblem):
         if vocabulary and theirs != self.linearization:
             raise UserError(
                 "A given vocabulary must have the symbols of the "
-                f"linearization. Received: {vocabulary}, which has those of "
+                f"linearization. Received: {vocabulary}, which has symbols of "
                 f"{theirs or 'no'} trees, with linearization="
                 f"{self.linearization}. Name the linearization of the run that "
                 "it belongs to."

@@ -23,7 +23,7 @@ class TranslateCorpora(TranslateWmt):
 
     def __init__(self, data_dir=None, reverse=False):
         super().__init__(data_dir, reverse)
-        # The data are those of the problem that is not packed.
+        # The problem that is not packed has the same data.
         self.data_name = self.data_name.removesuffix("_packed")
 
     def make_guidance(self, hparams):

@@ -1,9 +1,9 @@
 """Problems that need no download, for a quick start and for checks.
 
 Two check that a model learns at all. The others have short sentences, which
-small grammars wrote with few words, but the difficulties of their task. Those
-of German are gender and case, endings of adjectives, verbs in two parts and
-verbs at the end. Those of parsing are phrases that could belong to several
+small grammars wrote with few words, but the difficulties of their task. In
+German, these are gender and case, endings of adjectives, verbs in two parts and
+verbs at the end. In parsing, these are phrases that could belong to several
 words, clauses within clauses, coordination and questions. A small model learns
 all of it within minutes. `benchmarks/toy_text` has the grammars.
 """

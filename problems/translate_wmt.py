@@ -32,8 +32,8 @@ class TranslateWmt(Problem):
     expected number of lines with or without them.
 
     Files are read byte for byte as tensorflow_datasets reads the original ones:
-    only `\n` ends a line, and a side of white space is not empty. Thus both
-    ways give the same pairs. The original text of dev and test is SGML, so
+    only `\n` ends a line, and a side of white space is not empty. Both ways
+    therefore give the same pairs. The original text of dev and test is SGML, so
     entities such as `&quot;` are replaced by their characters there.
 
     Each subclass is an exact list of corpora with fixed numbers of pairs.
@@ -176,7 +176,7 @@ class TranslateEndeWmt14(TranslateWmt):
 class TranslateEndeWmtT2t(TranslateWmt):
     """English to German, Tensor2Tensor's corpora: 4.6 million pairs.
 
-    The corpora are those of Tensor2Tensor's translate_ende_wmt32k: Europarl v7,
+    Tensor2Tensor's translate_ende_wmt32k has the same corpora: Europarl v7,
     Common Crawl and News Commentary v13 for training, newstest2013 for dev.
     That problem has 32,768 subwords and no test split; this one has the paper's
     37,000 and newstest2014.
@@ -198,8 +198,8 @@ class TranslateEndeWmtBpe32k(TranslateWmt):
     the vocabulary, in the order of the file.
 
     Inputs are text of the same form, such as `Res@@ um@@ ption of the session`.
-    Outputs and references are tokens whose `@@ ` is undone. The paper reports
-    BLEU 27.3 for base and 28.4 for big on such tokens, with compounds split.
+    Outputs and references are tokens with `@@ ` undone. The paper reports BLEU
+    27.3 for base and 28.4 for big on such tokens, with compounds split.
     docs/problems.md lists the files, and so does the error about a missing one.
     """
 

@@ -71,7 +71,7 @@ FLAGS = flags.define(
   vocabulary_type ({"|".join(VOCABULARY_TYPES)}): What has an id in the
     vocabulary of both sides, or of the target: words are whatever spaces
     separate. vocab_size is only a maximum for characters and words. Default:
-    that of the problem.
+    the problem's.
   source_vocabulary_type ({"|".join(VOCABULARY_TYPES)}): What has an id in the
     source's vocabulary. Default: vocabulary_type.
   character_coverage (amount, maximum 1): Share of the training text whose

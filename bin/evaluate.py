@@ -32,7 +32,7 @@ other disturbances, and writes them to stress/SPLIT.json in the run's directory.
 writes it to quality.json in the run's directory, for kt-decoder. Later calls
 report how good the estimate is on other text.
 
-To follow a run in training, whose scores then are curves in TensorBoard:
+To follow a run in training, with its scores as curves in TensorBoard:
 
     kt-evaluate --output_dir=run --source=news.en --references=news.de \\
         --translations_dir=translations --wait_minutes=60
@@ -226,9 +226,9 @@ def _score_trees():
     print(parseval.parseval(gold, test).text)
     if numbers := parseval.find_other_words(gold, test):
         print(
-            "Number of parses that failed because their words are not "
-            f"those of the gold trees: {len(numbers):,}. The first is the "
-            f"parse of sentence {numbers[0]:,}.",
+            "Number of parses that failed because their words differ from "
+            f"the gold trees: {len(numbers):,}. The first is the parse of "
+            f"sentence {numbers[0]:,}.",
             file=sys.stderr,
         )
 

@@ -35,8 +35,8 @@ FLAGS = flags.define(
   source (path): Directory of the model, or hf:// and its name on the hub, such
     as hf://Helsinki-NLP/opus-mt-en-de, or a file adapter.npz.
   output_dir (path): Directory of the run to write.
-  problem (text): Problem whose data the run is evaluated on. Default: that of
-    the model if it is known here, otherwise translate_files.
+  problem (text): Problem whose data the run is evaluated on. Default: the
+    model's if it is known here, otherwise translate_files.
   target_space (whole): Row of target_space_embedding of a model of
     Tensor2Tensor, if its files do not tell it.
   base (path): Run that the adapters in --source belong to, as --warm_start_from

@@ -17,8 +17,8 @@ from keras_transformer.errors import UserError
 
 FLAGS = flags.define(
     """
-  hosts (text): Machines, separated by commas. Append :PORT to one whose port is
-    not 2222.
+  hosts (text): Machines, separated by commas. Append :PORT to one with another
+    port than 2222.
   index (whole): Number of one machine, from 0. Default: all machines.
 """
 )

@@ -56,7 +56,7 @@ FLAGS = flags.define(
   port (port, default 8500): Port of gRPC; 0 turns gRPC off.
   rest_api_port (port, default 8501): Port of REST; 0 turns REST off.
   languages (text): Codes of source and target, such as en-de, for
-    LibreTranslate's protocol. Default: those of the export, if it records them.
+    LibreTranslate's protocol. Default: the export's, if it records them.
   allow_origin (text): Origin of pages in browsers that may ask, such as
     https://example.org, or * for any. Default: none.
   api_keys (path): File of the keys that clients must have, one per line, each
@@ -171,7 +171,7 @@ def _check_flags():
 
 
 def _find_exports(path):
-    """Returns the directory of exports; that of a demo is made here."""
+    """Returns the directory of exports, and makes it for a demo."""
     # Imported here because they import NumPy, which would slow --help down.
     from keras_transformer.files.directories import find_versions
     from keras_transformer.formats.ctranslate2.writer import export_ctranslate2

@@ -13,8 +13,8 @@
 
 Each row is a run in a directory below --output_dir. kt-trainer and kt-evaluate
 make it in other processes, and their messages are in its log.txt. After each
-row the command writes table.md, with the paper's figures beside ours. A row
-that fails is skipped, and the exit status is 1.
+row the command writes table.md, with the paper's scores beside ours. A row that
+fails is skipped, and the exit status is 1.
 
 The same command continues a sweep that was stopped. Finished rows are not
 trained again, and an interrupted row continues from its newest checkpoint.
@@ -82,7 +82,7 @@ Recipe:
   precision
 Evaluation:
   splits (text): Splits to evaluate, separated by commas: dev, test or both.
-    Default: those of the problem.
+    Default: the problem's.
 Data:
   semi_data_dir (path, needs table=4): Directory of the generated data of the
     semi-supervised row of --table=4: the treebank and parsed text. Default:
@@ -146,7 +146,7 @@ def _check_runs(all_rows, is_new):
         if is_new and RunDirectory.exists(row.path):
             rule = f"must not hold a run of yours, which {row.path} is"
             flags.refuse(FLAGS, ["output_dir"], rule, way_out)
-        # A faulty row thus fails before the rows above it are trained.
+        # A faulty row fails here, before the rows above it are trained.
         start.check_data(row.problem, row.hparams)
 
 
@@ -212,7 +212,7 @@ def list_commands(row, splits):
 def run_command(name, path, arguments):
     """Runs a command, such as "trainer", on a run in a process of its own.
 
-    A crash or a lack of memory thus ends only one row, and frees its memory.
+    A crash or a lack of memory then ends only one row, and frees its memory.
     Returns None, or a line on why the command failed.
     """
     # The process imports what this one does; -m alone would first look into the
@@ -293,7 +293,7 @@ def _select(flag, rule, known):
 
 
 def _show_changed(*names):
-    """Returns those of the flags that have no default value, as text."""
+    """Returns which of the flags were changed from their defaults, as text."""
     changed = [name for name in names if flags.is_changed(FLAGS, name)]
     return [flags.show(FLAGS, name) for name in changed]
 

@@ -49,7 +49,7 @@ Getting started:
     warm_start_from.
   hparams
   train_steps (count): Total number of updates, which includes those before a
-    resume. Default: that of the run, or else of the hparams set.
+    resume. Default: the run's, or else the hparams set's.
   train_minutes (amount, minimum 0.001): Minutes of training, however many
     updates they suffice for. The learning rate falls as a cosine of this time,
     to 0 at its end. Compiling counts; evaluations, checkpoints and pauses do
@@ -59,8 +59,8 @@ Data:
   tmp_dir
   usr_dir
 Model:
-  warm_start_from (path): Directory of a run with the same architecture, whose
-    weights a new run starts from. Default: none.
+  warm_start_from (path): Directory of a run with the same architecture; a new
+    run starts from its weights. Default: none.
   random_seed (seed): Seed of the initial weights, of dropout and of the order
     of the data. Default: the seed of the run in output_dir, or 0.
 Batch:
@@ -92,8 +92,8 @@ Checkpoints:
 Stopping:
   early_stopping_metric (none|measure|{"|".join(MEASURES)}|loss, default none):
     Metric on dev that must improve for the training to continue: measure for
-    that of --measure, loss, another score of the problem, or none to train for
-    all train_steps.
+    the score that --measure names, loss, another score of the problem, or none
+    to train for all train_steps.
   early_stopping_patience (count, default 10): Number of evaluations in a row
     without an improvement after which the training stops.
 Devices:

@@ -83,8 +83,7 @@ Decoding:
   precision (auto|float32|bfloat16|float16|int8, default auto): Number format to
     compute in: float32, bfloat16, float16, int8 with CTranslate2, or auto. That
     is float32 with CTranslate2. With Keras it is bfloat16 on devices that are
-    fast at it, for runs whose d_model is 512 or more, and float32 for all
-    others.
+    fast at it, for runs with d_model 512 or more, and float32 for all others.
 Reranking:
   rerank_by (path): Run of the opposite direction, or an ensemble of such runs,
     that reorders the hypotheses of the beam. Default: none.
@@ -93,7 +92,7 @@ Reranking:
 """
 )
 
-# They need the attention of a model for each sentence.
+# These flags need the attention of a model for each sentence.
 OF_WORDS = ("write_alignments", "write_word_scores")
 # Input files, which the output must not replace.
 _INPUTS = ("decode_from_file", "prefix_file", "score_file")

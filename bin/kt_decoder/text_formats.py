@@ -18,7 +18,7 @@ from keras_transformer.files import writing
 from keras_transformer.files.progress import Progress
 from keras_transformer.scoring.alarms import REASONS
 
-# Those of a sentence of a document.
+# The warnings about a sentence of a document.
 WARNINGS = {
     "split": "was too long and is translated in parts",
     "reached_limit": "has a translation that may be cut off",
@@ -160,8 +160,8 @@ def _read_json(line, place):
 
 def _write_json(line, translation, num_hypotheses, training_pairs):
     """Returns the line of the output, a JSON object."""
-    # It has the fields of the input's line except "text", the best hypothesis
-    # with what is known of it, and several hypotheses as a list.
+    # The object has the fields of the input's line except "text", the best
+    # hypothesis with what is known of it, and several hypotheses as a list.
     value = json.loads(line)
     fields = value if isinstance(value, dict) else {}
     text = fields.pop("text", value)

@@ -129,8 +129,8 @@ def make_table4(problem, semi_data_dir, hparams_set):
         )
     yield Row("treebank_only", problem, hparams_set, paper={"F1": 91.3})
     if semi_data_dir:
-        # Its name ends with `_semi`, or it is the same problem with other data,
-        # which kt-datagen made from parsed text as well.
+        # The problem's name ends with `_semi`, or it is the same problem with
+        # other data, which kt-datagen made from parsed text as well.
         name = f"{problem.name}_semi"
         if name not in registry.problems.names():
             name = problem.name

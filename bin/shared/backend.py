@@ -36,8 +36,8 @@ def load_backend(module="keras"):
         )
     try:
         # TensorFlow 2.21 ignores `TF_CPP_MIN_LOG_LEVEL` until its log is set
-        # up. Keras imports Matplotlib for pictures that no command draws, which
-        # takes a tenth of the time, and has no option for this.
+        # up. Keras imports Matplotlib for pictures that no command draws. The
+        # import takes a tenth of the time, and Keras has no option for this.
         with silence(), hide_module("matplotlib"):
             # The objects of an import live until the process ends, so garbage
             # collections would take a quarter of the time and find nothing.

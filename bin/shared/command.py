@@ -101,7 +101,7 @@ def _parse(main, values, has_output, argv):
             "Standard output is closed. Redirect it to a file, or to "
             "/dev/null.",
         )
-    # The help of absl lists only its global flags, not those of the command.
+    # The help of absl lists only its global flags, not the command's.
     if HELP_FLAGS & set(argv[1:]):
         print(make_manual(_module(main).__doc__, values))
         print(tensor2tensor.describe(_command(main), values), end="")
@@ -245,7 +245,7 @@ def _command(main):
 
 
 def make_manual(description, values):
-    """Returns the help of a command, whose module has this docstring."""
+    """Returns the help of a command, from its module's docstring."""
     lines = [description.strip()]
     for title, group in flags.group_by_title(values).items():
         lines += ["", f"{title}:"]

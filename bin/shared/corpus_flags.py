@@ -66,7 +66,7 @@ TABLE = f"""
   target_language
   vocab_size (count, maximum {flags.MAX_VOCAB_SIZE}): Number of subwords in the
     vocabulary of both sides, or of the target; parsing_files takes it too.
-    Default: that of the problem.
+    Default: the problem's.
   clean (switch): Drop the training pairs that the default rules of kt-clean
     drop or that occur in dev or test, and show what each rule took.
 """

@@ -186,9 +186,9 @@ def several(description, convert, rule):
 def define(*tables, **kinds):
     """Defines the flags of a command as an `absl.flags.FlagValues`.
 
-    The arguments are tables; see the module. Those of every command are added.
-    `kinds` are functions of a help text, such as `several`, for further kinds.
-    At run time, the flags' values are attributes of the result.
+    The arguments are tables; see the module. The flags of every command are
+    added. `kinds` are functions of a help text, such as `several`, for further
+    kinds. At run time, the flags' values are attributes of the result.
     """
     values = flags.FlagValues()
     for table in tables:
@@ -380,8 +380,8 @@ _TABLE = f"""
   precision (auto|float32|bfloat16|float16, default auto): Number format to
     compute in: float32, bfloat16, float16 or auto. In training, auto is
     bfloat16 on devices that are fast at it, with weights in float32. In
-    decoding, that holds for runs whose d_model is 512 or more, and auto is
-    float32 for all others.
+    decoding, that holds for runs with d_model 512 or more, and auto is float32
+    for all others.
   xla (auto|on|off, default auto): Compilation with XLA: on, off, or auto, which
     compiles where that is faster.
   worker_gpu (whole, default 0, maximum 1_000): Number of devices to use on this

@@ -84,7 +84,7 @@ def raise_signals(is_process):
 class OutputError(Exception):
     """Standard output takes no more; the argument is the stream's `OSError`.
 
-    It is not an `OSError`, so that it is not mistaken for that of a file.
+    This is not an `OSError`, so nothing mistakes it for an error of a file.
     """
 
     def __init__(self, error):

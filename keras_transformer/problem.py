@@ -45,7 +45,7 @@ class Problem(GeneratedData):
             None, which means `vocab_size`.
         vocabulary_type: "subwords", "characters" or "words"; see
             `train_subwords`. Defaults to "subwords".
-        source_vocabulary_type: That of the source. Defaults to None, the same.
+        source_vocabulary_type: The source's type. Defaults to None, the same.
         character_coverage: See `train_subwords`. Defaults to None.
         vocabulary_path: Path of a vocabulary file to use instead of training
             one, or of a directory with `vocab.model` for the target and
@@ -291,8 +291,7 @@ class Problem(GeneratedData):
         Choose it for text that is too large to generate data from; `dataset`
         is faster and resumes exactly. The text comes from `text_corpora`, of
         which up to 16 are read in turn; their weights have no effect. It needs
-        a vocabulary: the file `vocabulary_path`, or else that of generated
-        data.
+        a vocabulary: the file `vocabulary_path`, or else the generated data's.
 
         "train" is shuffled and has no end, so `model.fit` needs
         `steps_per_epoch`. Any other split comes once, in order. Under a

@@ -90,7 +90,7 @@ class _Reader(HTMLParser):
         self._kept = None  # the element whose content is kept
         self._open = []  # the elements within it that have not ended
         self._num_open = collections.Counter()  # by their names
-        self._num_nested = 0  # those of them that can hold other lists
+        self._num_nested = 0  # how many of them can hold other lists
         self.values = []
 
     def finish(self):
@@ -153,7 +153,7 @@ class _Reader(HTMLParser):
         if not self._kept:
             return self._note(_choose_kind(tag, markup.Kind.CLOSE))
         if self._num_open[tag]:
-            # Elements within it whose end tags are left out end with it.
+            # Elements within it without an end tag end with it.
             ended = None
             while ended != tag:
                 ended = self._open.pop()

@@ -47,8 +47,8 @@ def escape(word, spellings, begins_line=False, quotes=""):
     """Spells a word of a translation, whose characters may be markup.
 
     `word` is a match of `markup.WORD` in the translation. `spellings` has the
-    characters of the source sentence and how they are spelled there. Those of
-    `quotes` are always escaped.
+    characters of the source sentence and how they are spelled there. The
+    characters of `quotes` are always escaped.
     """
     spelled = _PUNCTUATION.sub(
         lambda match: _spell(

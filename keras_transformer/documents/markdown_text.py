@@ -1,4 +1,4 @@
-"""Markdown as pieces, whose places in the source follow from a parser."""
+"""Markdown as pieces; a parser tells their places in the source."""
 
 import itertools
 import re

@@ -276,10 +276,10 @@ def make_mark(raw, place, before="", after=""):
 def insert_marks(text, marks, find_span):
     """Inserts marks, in the order of the source, into a translation.
 
-    `find_span` maps the start and stop of a part of the source to those of the
-    part of the translation that belongs to it. A start tag belongs to the next
-    end tag of its name on its level. A tag without a partner stands alone, at
-    the start of its part. Nested elements stay nested; others never overlap.
+    `find_span` maps the start and stop of a part of the source to the start and
+    stop of its translation. A start tag belongs to the next end tag of its name
+    on its level. A tag without a partner stands alone, at the start of its
+    part. Nested elements stay nested; others never overlap.
     """
 
     def find_mark_span(mark):

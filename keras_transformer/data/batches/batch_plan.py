@@ -90,17 +90,17 @@ def plan_batches(
     as many target positions, padding included. `max_length` is the length of
     the longest sentence to keep. Without `shuffle`, pairs of similar lengths
     come together, in the order of the text. With `fixed_shapes` there are at
-    most `FEW_SHAPES` shapes, whose lengths are multiples of 8, and whose number
-    of rows is as large as `batch_tokens` allows. `pair_numbers` selects the
-    pairs of the epoch and may repeat them; None is every pair once. A kept
-    sentence that is longer than `batch_tokens` raises a `UserError`.
+    most `FEW_SHAPES` shapes. Their lengths are multiples of 8, and they have as
+    many rows as `batch_tokens` allows. `pair_numbers` selects the pairs of the
+    epoch and may repeat them; None is every pair once. A kept sentence that is
+    longer than `batch_tokens` raises a `UserError`.
 
     Where each epoch segments or disturbs its text anew, its lengths change, and
     so would the shapes. They follow from the `reference` alone instead, an
     array of `make_reference`, which no length may exceed. A batch then holds
     about as many tokens.
 
-    `pack` is that of `packing.plan_packed`, and makes the batches instead.
+    `pack` is as in `packing.plan_packed`, and makes the batches instead.
     """
     kept, lengths, num_dropped = select_pairs(
         input_lengths, target_lengths, max_length, pair_numbers
@@ -156,11 +156,11 @@ def _fill_buckets(pairs, lengths, batch_tokens, fixed_shapes):
 def make_reference(lengths, room, longest, pair_numbers=None):
     """Returns the lengths for which shapes suit all epochs, `(kept + 1, 2)`.
 
-    `lengths`, of shape `(pairs, 2)`, are those of the stored pairs, and `room`
-    is the factor by which sentences get longer on average. Pairs above the
-    length `longest` are left out. `pair_numbers` are the pairs of an epoch, or
-    None for all. The last row has the maximum length of a source and of a
-    target in any epoch.
+    `lengths`, of shape `(pairs, 2)`, belong to the stored pairs, and `room` is
+    the factor by which sentences get longer on average. Pairs above the length
+    `longest` are left out. `pair_numbers` are the pairs of an epoch, or None
+    for all. The last row has the maximum length of a source and of a target in
+    any epoch.
     """
     _, kept, _ = select_pairs(*lengths.T, longest, pair_numbers)
     grown = np.ceil(room * kept)

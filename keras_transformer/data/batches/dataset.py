@@ -52,7 +52,7 @@ def make_update_dataset(batches, start=0):
 def make_update_spec(rounds, has_guidance):
     """Returns the `tf.TensorSpec` of each array of a replica in an update.
 
-    `rounds` is the shape before that of one round: `(num_rounds,)`, or `()`.
+    `rounds` is what precedes the shape of one round: `(num_rounds,)`, or `()`.
     """
     import tensorflow as tf
 
@@ -96,7 +96,7 @@ def make_fit_dataset(token_pairs, plan_epoch):
     num_batches = len(plan_epoch(0))
 
     # An iteration begins with the number of its epoch, which accompanies every
-    # batch. Batches that are still in preparation thus know their plan.
+    # batch. That is how batches still in preparation know their plan.
     def numbers(_):
         epoch = tf.numpy_function(begin_epoch, [], tf.int64)
         return tf.data.Dataset.range(num_batches).map(lambda n: (epoch, n))

@@ -92,8 +92,8 @@ class UpdateBatches:
     def read(self, number, replicas):
         """Returns the parts of a slice of all replicas of a batch."""
         indices, shape = self.plan[number]
-        # Seeds are drawn for all rows before the rows are divided. A row thus
-        # has the same dropout on any number of devices.
+        # Seeds are drawn for all rows before the rows are divided, so a row has
+        # the same dropout on any number of devices.
         seeds = _draw_seeds(indices, (*self._position, number))
         parts = self._divide(indices, replicas, batch_plan.EMPTY_ROW)
         rows = parts.reshape(-1, *indices.shape[1:])  # (rows, ...)

@@ -116,7 +116,7 @@ class WrongSideRule:
 
 
 def _split_sides(pairs):
-    """Returns the words of all sources, and those of all targets."""
+    """Returns the words of all sources, and of all targets."""
     return tuple([_split(text) for text in side] for side in zip(*pairs))
 
 
@@ -189,9 +189,9 @@ class LexicalModel:
     def _link(self, sources, targets):
         """Returns the links of known words, and the target word of each.
 
-        A link is the number of its source word times `_base`, plus that of its
-        target word. Also returned are the numbers and the pairs of all target
-        words, and the number of source words of each pair.
+        A link is the number of its source word times `_base`, plus the number
+        of its target word. Also returned are the numbers and the pairs of all
+        target words, and the number of source words of each pair.
         """
         links, words, pairs, num_sources = [], [], [], []
         for number, (source, target) in enumerate(zip(sources, targets)):

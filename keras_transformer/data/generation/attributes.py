@@ -89,7 +89,7 @@ def check_attribute(problem, name, follows, rule):
     """
     value = getattr(problem, name)
     if not follows(value):
-        # The usual value is that of the first base class.
+        # The usual value comes from the first base class.
         bases = [vars(c) for c in type(problem).__mro__ if name in vars(c)]
         raise UserError(
             f"`{name}` of a problem must be {rule}. Received: "

@@ -73,7 +73,7 @@ class DistributedEncoder:
         import apache_beam as beam
 
         place = self._temp_location or directory
-        # Its name is new, so workers of a killed command cannot write to it.
+        # The name is new, so workers of a killed command cannot write there.
         folder = _file_systems().join(place, f"chunks-{uuid.uuid4().hex}")
         _file_systems().mkdirs(folder)
         try:

@@ -221,7 +221,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         """Plans the batches of one epoch, a `BatchPlan`.
 
         `shuffle` defaults to True for "train" only. With `packed`, several
-        pairs share a row; see `plan_packed`. The other arguments are those of
+        pairs share a row; see `plan_packed`. The other arguments are as in
         `plan_batches`; `fixed_shapes` has no effect on packed batches, which
         have one shape anyway. `token_pairs` are the pairs of the epoch, by
         default `token_pairs(split)`.
@@ -280,7 +280,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         """Returns the padded batches of a split as a `tf.data.Dataset`.
 
         Each new iteration over it is the next epoch, in another order. The
-        arguments are those of `batches`.
+        arguments are as in `batches`.
 
         Choose `fixed_shapes=True` to compile the model with
         `jit_compile=True` or to train on JAX. XLA compiles a training step

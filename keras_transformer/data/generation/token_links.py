@@ -99,7 +99,7 @@ class TokenLinks:
         """Returns an int32 array `(rows, target_len, input_len)`, 1 for a link.
 
         `rows` are the numbers of the pairs, of shape `(rows,)`; -1 means no
-        pair. `shape` is that of the batch, as in `BatchPlan`.
+        pair. `shape` is the shape of the batch, as in `BatchPlan`.
         """
         _, input_len, target_len = shape
         dense = np.zeros((len(rows), target_len, input_len), np.int32)
@@ -131,7 +131,7 @@ def _link_tokens(words, links, origin):
                 f"{origin} with {link[0]}-{link[1]}, where the source has "
                 f"{sizes[0]} words and the target {sizes[1]}. Correct the "
                 "line, or swap the sides of all links if the first number of "
-                "each is that of a target word."
+                "each counts target words."
             )
         positions += itertools.chain(*itertools.product(*linked))
     return positions

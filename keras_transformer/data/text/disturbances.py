@@ -1,9 +1,9 @@
 """Disturbances: careless ways to write a text, which a model rarely sees.
 
-Each is a pure function of a text and a `random.Random`, and its name is that of
-the function. Training applies some of them to its sources (see `source_noise`),
-and `kt-evaluate --stress` measures how much each one costs. Words that look
-like code, such as `%s`, `--option`, `<fr>` or `v2`, keep their case and their
+Each is a pure function of a text and a `random.Random`, and is named like the
+function. Training applies some of them to its sources (see `source_noise`), and
+`kt-evaluate --stress` measures how much each one costs. Words that look like
+code, such as `%s`, `--option`, `<fr>` or `v2`, keep their case and their
 letters.
 """
 

@@ -15,7 +15,7 @@ from keras_transformer.token_ids import UNKNOWN_ID
 MIN_WORDS = 2  # of a text in capitals; a single one can be an acronym
 MIN_TITLE_WORDS = 4  # of a text in title case; fewer can be a name
 MIN_SENTENCE_WORDS = 4  # of one in small letters; fewer can be a heading
-# Smaller ids are those of the most frequent subwords, such as "of".
+# Smaller ids belong to the most frequent subwords, such as "of".
 MAX_FREQUENT_ID = 500
 # A sentence in small letters is changed if its first word, with a capital, has
 # a smaller id, such as "Several". Another word may be the name of a program.

@@ -154,7 +154,7 @@ def _read_xml_lines(path):
     def repair(match):
         text = match[0]
         if match["name"]:
-            # A name that HTML lacks may be that of an entity of the file.
+            # A name that HTML lacks may belong to an entity of the file.
             text = html.entities.html5.get(match["name"], "&")
             if text in "<>&\"'":
                 return match[0]

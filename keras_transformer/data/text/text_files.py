@@ -154,7 +154,7 @@ def read_parallel_lines(path, num_lines, other):
 def read_rows(*paths, exact=False):
     """Yields the lines of several files of the same text side by side.
 
-    A row is a tuple, such as `(source, target)`. `exact` is that of
+    A row is a tuple, such as `(source, target)`. `exact` is as in
     `split_lines`. If a file ends before another, the `UserError` names both and
     their numbers of lines, without reading a much longer file to its end.
     """

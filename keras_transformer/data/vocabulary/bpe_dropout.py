@@ -102,7 +102,7 @@ class BpeDropout:
         return np.divmod(best, num_pairs)
 
     def _merge(self, pieces, ranks, merged, at):
-        """Merges the pair number `at` of each word, which saves a row."""
+        """Merges the pair number `at` of each word, so arrays lose a row."""
         columns = np.arange(len(at))
         pieces, ranks = _drop_next(pieces, at), _drop_next(ranks, at)
         pieces[at, columns] = merged

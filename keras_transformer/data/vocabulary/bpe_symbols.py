@@ -53,8 +53,8 @@ def write_symbols(symbols, model_path):
     """Writes a vocabulary that gives each symbol an id, in their order.
 
     It encodes symbols with spaces between them. A run of other words becomes
-    one unknown id. It decodes to text without the encoding. Whatever reads the
-    file as a SentencePiece model, such as an exported model, does the same.
+    one unknown id. Decoding removes the encoding. Whatever reads the file as a
+    SentencePiece model, such as an exported model, does the same.
     """
     model = _model_without_symbols()
     for symbol in symbols:

@@ -1,6 +1,6 @@
 """How imported vocabularies spell text, apart from their pieces.
 
-Those of Marian do as transformers' `MarianTokenizer` does.
+Vocabularies of Marian do as transformers' `MarianTokenizer` does.
 
 To Tensor2Tensor, a text is a sequence of tokens: runs of letters and numbers,
 and the runs of other characters between them. A single space between two words

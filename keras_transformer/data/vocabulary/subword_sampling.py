@@ -43,8 +43,8 @@ class SubwordSampler:
     def sample(self, epoch, longest):
         """Returns the pairs of an epoch, `TokenPairs`.
 
-        They depend only on these arguments and on those of the class. A
-        pair keeps its stored segmentation if one of its sides has more than
+        The pairs depend only on these arguments and on the class's. A pair
+        keeps its stored segmentation if one of its sides has more than
         `longest` tokens in the stored or in the sampled segmentation. Each side
         may have its maximum, in an array of shape `(2,)`.
         """

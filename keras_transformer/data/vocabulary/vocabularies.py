@@ -13,7 +13,7 @@ from keras_transformer.data.vocabulary.subwords import Subwords
 from keras_transformer.errors import UserError
 from keras_transformer.files.writing import atomic_write
 
-# Pieces per character of dev, divided by those of train, that cause a warning.
+# Dev with this many times train's pieces per character causes a warning.
 ROTE = 1.25
 FILES = (VOCABULARY_FILE, SOURCE_VOCABULARY_FILE)
 
@@ -46,7 +46,7 @@ class Vocabularies(typing.NamedTuple):
 
     @property
     def model_bytes(self):
-        """The contents of the files: one, or that of the targets first."""
+        """The contents of the files: one, or two with the targets first."""
         if self.is_shared:
             return (self.targets.model_bytes,)
         return self.targets.model_bytes, self.sources.model_bytes

@@ -61,7 +61,7 @@ def load_translator(plan):
 def decode(translator, problem, sources, **options):
     """Returns the best `Hypothesis` of each source.
 
-    Its text is an output of the problem. The other arguments are those of
+    Its text is an output of the problem. The other arguments are as in
     `Translator.hypotheses`.
     """
     with Progress("sentences", len(sources)) as progress:

@@ -24,7 +24,7 @@ class RememberingTranslator(Translator):
 
     Args:
         memory: A `TranslationMemory`.
-        *arguments: Those of `Translator`.
+        *arguments: Arguments of `Translator`.
 
     Example:
 

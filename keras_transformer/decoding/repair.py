@@ -112,7 +112,7 @@ def _is_spelled(text, codec):
     return length < _SPELLED_SHARE * usual * (num_tokens - 1)  # not the end
 
 
-# A server loads other models over time, whose vocabularies must not stay.
+# A server loads other models over time, and their vocabularies must not stay.
 @functools.lru_cache(maxsize=8)
 def _find_usual_length(vocabulary):
     """Returns the mean length of subwords, without bytes and symbols."""

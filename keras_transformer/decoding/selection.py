@@ -36,9 +36,9 @@ def sort_by_agreement(hypotheses):
 def compute_chrf(texts):
     """Computes the chrF of each text with each text as its reference.
 
-    The scores are those of sacreBLEU's `CHRF().sentence_score`, in a float64
-    array whose rows are hypotheses and whose columns are references. Counting
-    the n-grams of a text only once is about twenty times as fast with 32 texts.
+    The scores equal sacreBLEU's `CHRF().sentence_score`, in a float64 array
+    with a row for each hypothesis and a column for each reference. Counting the
+    n-grams of a text only once is about twenty times as fast with 32 texts.
 
     >>> compute_chrf(["a dog", "a dog", "two dogs"]).round()
     array([[100., 100.,  27.],

@@ -71,8 +71,8 @@ class ServedTranslator:
     def __call__(self, text, options):
         """Returns arrays by name; the `Options` ask for some of them.
 
-        Those of the signature are followed by "warnings", by "quality" if the
-        model has an estimate, and by "alignments".
+        The results of the signature are followed by "warnings", by "quality" if
+        the model has an estimate, and by "alignments".
         """
         texts = self.decode(text)
         sources = self.encode(self.translator.prepare(texts), "text")
@@ -181,7 +181,7 @@ class SavedModel(LoadedModel):
     def call(self, name, arrays, options=Options()):
         """Runs a signature and returns its results, arrays by name.
 
-        Those of `serving_default` are as in `CTranslate2Model`.
+        The results of `serving_default` are as in `CTranslate2Model`.
         """
         if name == "serving_default":
             return self._default(**arrays, options=options)
@@ -191,9 +191,9 @@ class SavedModel(LoadedModel):
 class CTranslate2Model:
     """Loads a CTranslate2 model of kt-exporter for a server.
 
-    Its signatures, results and errors are those of the SavedModel of the same
-    run, apart from the differences that `docs/serving.md` lists, such as the
-    signature `with_terms`, which it lacks. It needs no TensorFlow.
+    It has the signatures, results and errors of a SavedModel of the same run,
+    apart from the differences that `docs/serving.md` lists, such as the missing
+    signature `with_terms`. It needs no TensorFlow.
     """
 
     def __init__(self, path):
@@ -250,15 +250,15 @@ class CTranslate2Model:
     def call(self, name, arrays, options=Options()):
         """Runs a signature and returns its results, arrays by name.
 
-        Those of `serving_default` also have "warnings", and "alignments" and
-        "quality" if the `Options` ask for them and the model has them.
+        The results of `serving_default` include "warnings", and "alignments"
+        and "quality" if the `Options` ask for them and the model has them.
         """
         if name == "serving_default":
             return self._default(**arrays, options=options)
         return self._functions[name](**arrays)
 
     def _warm_up(self):
-        """Translates a few tokens in each thread, whose first call is slow."""
+        """Translates a few tokens in each thread: its first call is slow."""
         size = self._sources.vocab_size
         ids = [*range(size // 2, size)[:_WARMUP_TOKENS], END_ID]  # skips bytes
 

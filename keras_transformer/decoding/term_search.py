@@ -27,8 +27,8 @@ _ENDS_WORD = re.compile(rf"(?!{SPACED})|(?<=[{UNSPACED}])")
 def enforce_terms(translator, call, window, texts, sources, hypotheses, search):
     """Returns hypotheses that hold the terms of the glossary of a `Call`.
 
-    `texts` are those of the `Window` as the model reads them, and `sources`
-    their ids. `search`, a partial function of ids, found the hypotheses.
+    `texts` come from the `Window`, as the model reads them, and `sources` their
+    ids. `search`, a partial function of ids, found the hypotheses.
     """
     codec, glossary = translator.codec, call.glossary
     terms = find_missing_terms(glossary, texts, hypotheses, codec.normalize)

@@ -15,7 +15,7 @@ _COMPARED = 500  # pairs that are compared word by word
 # What counts of a subword for each pair that has it and was chosen before, so
 # that the next pair explains other words.
 _EXPLAINED = 0.1
-_PAIRS_AT_ONCE = 2**18  # whose ids are in memory together
+_PAIRS_AT_ONCE = 2**18  # their ids are in memory together
 
 
 class TrainingPairs:
@@ -123,8 +123,8 @@ class TrainingPairs:
     def _read(self):
         """Yields the ids of each side in parts.
 
-        They are the number of a side, that of the first pair in the part, ids,
-        and the places where each pair begins.
+        A part has the number of a side, the number of its first pair, ids, and
+        the places where each pair begins.
         """
         for side, sequences in enumerate(self._pairs):
             for first in range(0, len(sequences), _PAIRS_AT_ONCE):

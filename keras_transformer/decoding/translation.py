@@ -107,7 +107,7 @@ def translate_parts(translator, window, extras, call):
 
 
 def join_translations(translations, join):
-    """Returns the translation of a text from those of its parts, unlinked.
+    """Joins the translations of the parts of a text, without links.
 
     `join` makes one text of several. Scores are averaged, and the quality is
     that of the worst part.

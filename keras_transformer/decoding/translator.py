@@ -41,8 +41,8 @@ class Translator(TranslationModel):
 
     Sentences of similar lengths are decoded together, as many as the memory
     allows. Each sentence gets the translation that it would get alone, and the
-    order is that of the input. A batch that does not fit into memory is halved.
-    A translation has at most `extra_length` tokens more than its source.
+    order of the input stays. A batch that does not fit into memory is halved. A
+    translation has at most `extra_length` tokens more than its source.
 
     An engine searches, and steps change the texts before the search and the
     hypotheses after it. `load` puts all of them together.
@@ -85,10 +85,10 @@ class Translator(TranslationModel):
     ) -> typing.Self:
         """Opens a run, an ensemble or an exported model as a translator.
 
-        The arguments are those of `load`, which returns a `Parser` for a model
-        that parses, and those of this class except the engine. Unlike with
-        `load`, there are no steps but those that are passed, so emoji are not
-        kept. An ensemble has the decoding options of its first run.
+        Takes the arguments of `load`, which returns a `Parser` for a model that
+        parses, and of this class except the engine. Unlike with `load`, there
+        are no steps but those that are passed, so emoji are not kept. An
+        ensemble has the decoding options of its first run.
         """
         plan = plan_model(path, step, engine, precision)
         return cls(plan.open_engine(), **options)
@@ -208,7 +208,7 @@ class Translator(TranslationModel):
     ) -> Iterator[str]:
         """Yields the best translation of each of an iterable of texts, a str.
 
-        The other arguments are those of `hypotheses`.
+        The other arguments are as in `hypotheses`.
         """
         for best, *_ in self.hypotheses(texts, report, scored=False, **options):
             yield best.text
@@ -233,10 +233,10 @@ class Translator(TranslationModel):
                 each batch. Defaults to None.
             prefixes: Iterable of str, one for each text. Defaults to None.
             start: Integer, the number of texts before these. If it is a
-                multiple of `preparation.WINDOW`, the hypotheses are those of a
+                multiple of `preparation.WINDOW`, the hypotheses are as in a
                 call with all the texts. Defaults to 0.
             repair: See `__call__`. Defaults to False.
-            **arguments: Those of `translate_window`.
+            **arguments: Arguments of `translate_window`.
 
         Yields:
             List of `Hypothesis` for each text, best first.
@@ -261,7 +261,7 @@ class Translator(TranslationModel):
     ) -> list[Translation]:
         """Translates the texts of a `Window`.
 
-        The `report` is that of `hypotheses`. An engine that is faster without
+        The `report` is as in `hypotheses`. An engine that is faster without
         scores leaves them None unless they are needed, `scored`. The `extras`
         ask for more than hypotheses. All else is as in `__call__`.
         """

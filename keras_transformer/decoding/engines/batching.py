@@ -16,8 +16,8 @@ from keras_transformer.errors import UserError
 from keras_transformer.errors import is_out_of_memory
 
 # The most keys that a layer's cache holds: rows x beam_size x length. This is
-# the best number for `d_model` 512 on a processor; `compiled_search` finds
-# those of other models and of a GPU.
+# the best number for `d_model` 512 on a processor; `compiled_search` finds the
+# best for other models and for a GPU.
 CACHE_POSITIONS = 16384
 # A tree has at most 4.0 symbols a word in 3,669 sentences of the Wall Street
 # Journal, so it is at most three times longer than its sentence, plus one.
@@ -191,7 +191,7 @@ def give_each_a_core():
     """Limits each operation of TensorFlow to the cores of one thread.
 
     This suits a process that translates many batches, because a single sentence
-    takes longer. It has no effect after TensorFlow's first operation.
+    takes longer. The limit has no effect after TensorFlow's first operation.
     """
     num_batches = count_threads()
     if num_batches > 1:

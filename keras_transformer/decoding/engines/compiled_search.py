@@ -281,9 +281,9 @@ def _round_up(length, step=LENGTH_STEP):
 def count_processor_positions(model):
     """Returns how many positions are best for a batch on a processor.
 
-    A step of a narrow model consists of small products, whose operations take
-    longer to start than to compute. More rows make up for it. A `d_model` of
-    128 is the narrowest that was measured; docs/speed.md has the figures.
+    A step of a narrow model consists of small products, which take longer to
+    start than to compute. More rows make up for it. A `d_model` of 128 is the
+    narrowest that was measured; docs/speed.md has the numbers.
     """
     widest = max(one.d_model for one in model.list_models())
     return batching.CACHE_POSITIONS * max(1, 512 // max(128, widest))

@@ -30,7 +30,7 @@ class Step:
         return hypotheses
 
     def finish_links(self, links):
-        """Returns `WordLinks` of a prepared text as those of the text."""
+        """Turns `WordLinks` of a prepared text into links of the text."""
         return links
 
 

@@ -105,7 +105,7 @@ def _drop(text):
 
 
 def _add_missing(translation, emoji):
-    """Returns a translation with those of the emoji that it lacks."""
+    """Returns a translation with the emoji that it lacks."""
     rest, missing = translation.replace("\ufe0f", ""), []
     for one in emoji:
         plain = one.replace("\ufe0f", "")

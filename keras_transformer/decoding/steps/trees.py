@@ -113,5 +113,5 @@ class Consensus(Step):
             one.score * ((5 + len(one.ids)) / 6) ** self._options.alpha
             for one in hypotheses
         ]
-        # Relative to the largest, those of a long sentence do not vanish.
+        # Relative to the largest, the weights of a long sentence do not vanish.
         return [math.exp(one - max(logarithms)) for one in logarithms]

@@ -26,7 +26,7 @@ def import_adapter(source, base, output_dir, problem):
     kt-trainer writes the file, `source`, into the directory of a run with
     `lora_rank`. `base` is the path of the run that --warm_start_from named
     then, or of an equal one; adapters of another run raise a `UserError`. The
-    other arguments and the result are those of `import_marian`.
+    other arguments and the result are as in `import_marian`.
     """
     if not RunDirectory.exists(base):
         raise UserError(

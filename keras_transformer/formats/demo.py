@@ -77,7 +77,7 @@ def _unpack(name, place):
             if not key.endswith(SCALE)
         }
         write_arrays(checkpoints.path(step), arrays)
-        # Fails where another process was faster, whose run is the same.
+        # Fails if another process was faster, but its run is the same.
         with contextlib.suppress(OSError):
             os.rename(aside, place)
     RunDirectory(place)  # or an error says what is missing

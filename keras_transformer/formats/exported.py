@@ -22,7 +22,7 @@ from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 
-# The path of a model, or those of an ensemble.
+# The path of a model, or the paths of an ensemble.
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 EXPORT_FILE = "export.json"

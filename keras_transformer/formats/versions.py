@@ -110,8 +110,8 @@ def check_export_dir(export_dir, format, num_bytes=0):
         )
     directories.check_directory(export_dir, "`export_dir`")
     if os.path.isdir(os.path.dirname(os.path.abspath(export_dir))):
-        # Fails if another process is exporting. It also makes the directory,
-        # which tells more than permissions do, and removes it again.
+        # Fails if another process is exporting. The lock also makes the
+        # directory and removes it: that tells more than permissions do.
         with (
             locks.lock_directory(export_dir, wait=False),
             writing.explain_disk_errors(export_dir),

@@ -31,7 +31,7 @@ UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
 
 
 def find_understood(config):
-    """Returns the values of `UNDERSTOOD` that go with those of a model."""
+    """Returns the values of `UNDERSTOOD` that suit a model."""
     # CTranslate2 has either relative or absolute positions.
     is_relative = config.max_relative_position
     kinds = ("none",) if is_relative else UNDERSTOOD["positional_encoding"]
@@ -55,7 +55,7 @@ def find_or_convert(run, step):
                 write_converted(run, step, aside)
                 writing.synchronise(aside)
                 writing.move(aside, path)
-            # They were converted from an earlier content of the checkpoint.
+            # The others come from an earlier content of the checkpoint.
             run.checkpoints.remove_converted(
                 lambda other, its_key: other == step and its_key != key
             )
@@ -94,9 +94,9 @@ def write_converted(run, step, directory):
 def convert_run(run, step, directory, quantization="float32"):
     """Writes a checkpoint into an empty directory as a CTranslate2 model.
 
-    The files are those of CTranslate2 and the vocabularies, which our reader
-    needs to cut text into subwords. Neither TensorFlow nor Keras is needed.
-    Returns the largest number of tokens that the model takes.
+    Writes CTranslate2's files and the vocabularies, which our reader needs to
+    cut text into subwords. Neither TensorFlow nor Keras is needed. Returns the
+    largest number of tokens that the model takes.
     """
     with _hide_torch():
         from keras_transformer.formats.ctranslate2 import spec

@@ -85,8 +85,8 @@ class CTranslate2Engine(AttentiveEngine):
     """Searches with a model that was exported to CTranslate2.
 
     It needs neither TensorFlow nor Keras. It gives the translations and scores
-    of the run, apart from rounding and the rare sentence whose search ends
-    differently; see `ctranslate2.search`. The same seed draws other samples.
+    of the run, apart from rounding and the rare search that ends differently;
+    see `ctranslate2.search`. The same seed draws other samples.
 
     With a shortlist, a translation consists of the subwords that it lists for
     the sources of the batch, and its score is normalised over these.
@@ -143,7 +143,7 @@ class CTranslate2Engine(AttentiveEngine):
         """
         search = self._search
         if options.temperature and sentences.seeds is not None:
-            # One seed for all sentences, that of the first one.
+            # All sentences share the seed of the first one.
             search = self._new_search(*sentences.seeds[:1])
         sources = sentences.sources
         prefixes = sentences.prefixes or [[]] * len(sources)

@@ -111,7 +111,7 @@ class CTranslate2Search:
 
     engine: typing.Any  # a `ctranslate2.Translator`
     source_pieces: list  # texts of the ids of the source
-    pieces: list  # those of the target
+    pieces: list  # texts of the ids of the target
     adds_end: bool  # whether the engine adds the end to each source
     has_shortlist: bool = False  # for searches without a prefix
 
@@ -140,7 +140,7 @@ class CTranslate2Search:
         # A batch has a single limit, so similar limits are searched together.
         by_limit = sorted(searched, key=lambda request: -request.limit)
         # These options change the distribution. CTranslate2 then returns the
-        # scores of the changed one, while ours are always those of the model.
+        # scores of the changed one, while ours always come from the model.
         # Suppressing ids changes it too, but trained models avoid them anyway.
         changes = options.temperature, options.min_length
         if any(changes) or options.no_repeat_ngram_size:
@@ -153,8 +153,8 @@ class CTranslate2Search:
             self._find(silent, options, scored, suppress=True)
         for request in requests:
             request.end_at_limit()
-            # The scores of a shortlist are not those of the whole vocabulary,
-            # so the hypotheses of a request are compared by one of the two.
+            # A shortlist gives other scores than the whole vocabulary, so the
+            # hypotheses of a request are compared by one of the two.
             if self.has_shortlist and None in request.log_probs.values():
                 request.log_probs = dict.fromkeys(request.log_probs)
         if scored:
@@ -183,8 +183,8 @@ class CTranslate2Search:
         """Returns the attention and the log-probabilities of translations.
 
         Args:
-            pairs: List of pairs of ids, those of a source with the end id and
-                those of its translation without it.
+            pairs: List of pairs of ids: a source with the end id, and its
+                translation without it.
 
         Returns:
             List of pairs of arrays. The first is cross-attention, the mean over
@@ -233,7 +233,7 @@ class CTranslate2Search:
         self._run(self._split(by_limit), options, scored, suppress)
         if options.beam_size > 1 and not options.temperature:
             # A sentence that reached the limit of its batch, or exceeded its
-            # own, is searched again together with those of the same limit.
+            # own, is searched again together with others of the same limit.
             cut = [request for request in by_limit if request.is_cut()]
             batches = itertools.chain.from_iterable(
                 self._split(list(group))

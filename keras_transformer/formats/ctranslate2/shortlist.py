@@ -23,7 +23,7 @@ NUM_RELATED = 40  # target subwords for each source subword
 NUM_FREQUENT = 300  # subwords of the target for every sentence
 MAX_PAIRS = 1_000_000
 _BLOCK = 10_000  # texts that are encoded at a time
-_SEPARATORS = frozenset(" \t\r\n")  # those of `vmap.txt`
+_SEPARATORS = frozenset(" \t\r\n")  # between words of `vmap.txt`
 
 
 class Shortlist(typing.NamedTuple):
@@ -61,7 +61,7 @@ def read_pairs(corpora, languages, vocabulary):
 
     If there are more than `MAX_PAIRS` pairs, the result is an even sample of at
     least half of `MAX_PAIRS`. Only TMX needs the codes of the languages. The
-    `Subwords` are those of the sources.
+    `Subwords` belong to the sources.
     """
     for corpus in corpora:
         _check_tag(corpus.tag, vocabulary)
@@ -129,7 +129,7 @@ def _find_occurrences(texts, vocabulary):
         numbers = np.repeat(np.arange(first, first + len(encoded)), lengths)
         ids = np.array([id_ for row in encoded for id_ in row[:-1]], np.int64)
         # A pair of a text and an id as one number, since `np.unique` of numbers
-        # is much faster than that of rows.
+        # is much faster than of rows.
         distinct = np.unique(numbers * vocabulary.vocab_size + ids)
         block = np.divmod(distinct, vocabulary.vocab_size)
         blocks.append(np.array(block, np.int32))
@@ -163,7 +163,7 @@ def _join_ranges(begins, ends):
 
 
 def _select_highest(values, count):
-    """Returns the places of the highest values, without those of 0."""
+    """Returns the places of the highest values, except zeros."""
     places = np.flatnonzero(values)
     order = np.argsort(-values[places], kind="stable")
     return places[order[:count]].tolist()

@@ -142,7 +142,7 @@ def _pack(run, step, options):
         described.append(
             {"name": name, "shape": array.shape, "transposed": transposed}
         )
-    # That of the target comes first.
+    # The target's vocabulary comes first.
     vocabularies = dict.fromkeys((run.vocabulary, run.source_vocabulary))
     models = [vocabulary.parse_model() for vocabulary in vocabularies]
     tables = [each.normalizer_spec.precompiled_charsmap for each in models]

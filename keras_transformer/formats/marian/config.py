@@ -12,7 +12,7 @@ from keras_transformer.token_ids import PAD_ID
 
 CONFIG_FILE = "config.json"
 GENERATION_FILE = "generation_config.json"
-NORM_EPSILON = 1e-5  # that of PyTorch, which no config states
+NORM_EPSILON = 1e-5  # PyTorch's; no config states it
 DEFAULT_POSITIONS = 1024  # of a config that does not state them
 MAX_LENGTH = 512  # tokens of an output, as in the models of OPUS-MT
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu", "silu": "silu"}

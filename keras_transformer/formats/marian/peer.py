@@ -14,7 +14,7 @@ from keras_transformer.token_ids import PAD_ID
 NUM_TEXTS = 100
 MAX_TOKENS = 20  # of a random text
 EXTRA_LENGTH = 20  # tokens that a translation may be longer than its source
-BATCH_SIZE = 20  # sources, whose logits take hundreds of megabytes
+BATCH_SIZE = 20  # sources; their logits take hundreds of megabytes
 
 
 def require_transformers():
@@ -37,8 +37,8 @@ class Peer:
     """A Marian model in transformers that takes and returns our ids."""
 
     def __init__(self, directory, vocabularies):
-        # Torch imports Triton where it can, which crashes beside TensorFlow.
-        # None in its place prevents the import.
+        # Torch imports Triton where it can, and Triton crashes beside
+        # TensorFlow. None in its place prevents the import.
         sys.modules.setdefault("triton", None)
         # Imported here because it takes seconds.
         import torch

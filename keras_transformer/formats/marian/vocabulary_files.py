@@ -5,10 +5,10 @@ pieces, and a table in JSON with the id of each piece. At import, each
 SentencePiece model is rewritten so that its pieces have the ids of the table.
 The result is an ordinary vocabulary file for every command and every export.
 
-The ids are those of the table, except that padding, end and unknown get the ids
-0, 1 and 2 and the other pieces move up; see `Subwords.original_ids`. Pieces
-that only the table has never result from a text but are decoded. Pieces that
-the table lacks have the ids after it and are read as unknown.
+The ids come from the table, except that padding, end and unknown get the ids 0,
+1 and 2 and the other pieces move up; see `Subwords.original_ids`. Pieces that
+only the table has never result from a text but are decoded. Pieces that the
+table lacks have the ids after it and are read as unknown.
 """
 
 import os
@@ -139,7 +139,7 @@ def _convert(model_path, table_path, cleans_up):
         converted.pieces.add(piece=text, score=table[text], type=kind)
     for text in texts:
         if text not in known or known[text].type == kinds.UNKNOWN:
-            # It is decoded, but no text is cut into it.
+            # The piece is decoded, but no text is cut into it.
             converted.pieces.add(piece=text, score=0.0, type=kinds.UNUSED)
         else:
             converted.pieces.append(known[text])
@@ -203,7 +203,7 @@ def write_marian_vocabularies(
 ):
     """Writes vocabularies as the files of a Marian model.
 
-    The `Vocabularies` are those of a run, imported or trained here, and the
+    The `Vocabularies` belong to a run, imported or trained here, and the
     directory exists. `languages` are the codes of the sources and of the
     targets. With `separate_vocabs` each side has a table of its own; a common
     one needs the same pieces on both sides.

@@ -14,7 +14,7 @@ _SUBLAYERS = {
     "feed_forward": ("", "final_layer_norm."),
 }
 # The name of our weight in transformers, and the axes of its array there,
-# outputs first. The axis "model" is that of d_model.
+# outputs first. The axis "model" has the length d_model.
 _WEIGHTS = {
     "query": ("q_proj.weight", "heads", "model"),
     "key": ("k_proj.weight", "heads", "model"),
@@ -61,7 +61,7 @@ class Place(typing.NamedTuple):
         return np.ascontiguousarray(array.T if self.is_kernel else array)
 
     def export_array(self, array):
-        """Converts our array to that of transformers."""
+        """Converts our array to the layout of transformers."""
         exported = np.empty(self.shape, "float32")
         exported[np.ix_(*self.order)] = array.T if self.is_kernel else array
         return exported

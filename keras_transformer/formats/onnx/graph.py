@@ -7,7 +7,7 @@ from onnx import numpy_helper
 
 from keras_transformer.formats.exported import quantize
 
-# Old enough for the runtimes of browsers and phones. It has normalisations.
+# Old enough for runtimes of browsers and phones, but with normalisations.
 OPSET = 17
 IR_VERSION = 8
 ZERO = 128  # the unsigned byte that stands for the weight 0

@@ -1,7 +1,7 @@
 """The encoder and the decoder of a run as graphs of ONNX.
 
-Names of inputs and outputs are those of optimum, which transformers.js knows.
-The decoder takes any number of new tokens and the cache of earlier ones. Where
+Inputs and outputs have the names of optimum, which transformers.js knows. The
+decoder takes any number of new tokens and the cache of earlier ones. Where
 `use_cache_branch` is false, it ignores the cache and projects the output of the
 encoder; where it is true, the cache has these keys and values already. Optimum
 has a branch for each case. Here one graph serves both: it cuts what a case does

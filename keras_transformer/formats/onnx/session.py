@@ -64,7 +64,7 @@ class OnnxSession:
             # In float32, a sum over the vocabulary would lose digits.
             total = np.logaddexp.reduce(logits.astype("float64"))
             logits[list(NEVER_WRITTEN)] = -np.inf
-            # The last place is that of the end.
+            # The last place is for the end.
             is_last = len(written) == len(ids) + extra_length
             written.append(END_ID if is_last else int(logits.argmax()))
             score += float(logits[written[-1]] - total)

@@ -69,7 +69,7 @@ def make_tokenizer(vocabulary):
 
 
 def write_tokenizers(vocabularies, directory):
-    """Writes the tokenizer of the source, and that of a separate target."""
+    """Writes the tokenizers of the source and of a separate target."""
     folders = {directory: vocabularies.sources}
     if not vocabularies.is_shared:
         folders[os.path.join(directory, TARGET)] = vocabularies.targets

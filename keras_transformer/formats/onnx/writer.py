@@ -15,7 +15,7 @@ from keras_transformer.token_ids import PAD_ID
 
 FORMAT = "onnx"
 PACKAGES = ("keras-t2t", "onnx")
-FOLDER = "onnx"  # that of the graphs, as transformers.js has it
+FOLDER = "onnx"  # of the graphs, as transformers.js has it
 ENCODER, DECODER = "encoder_model", "decoder_model_merged"
 QUANTIZED = "_quantized"  # ends the names of the graphs in 8 bits
 # The fields of a model that the graphs lay out; see `check_understood`.

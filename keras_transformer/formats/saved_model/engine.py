@@ -1,4 +1,4 @@
-"""Searches with an exported SavedModel, whose vocabulary is inside it."""
+"""Searches with an exported SavedModel, which holds its vocabulary."""
 
 import dataclasses
 import itertools

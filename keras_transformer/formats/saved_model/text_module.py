@@ -206,9 +206,9 @@ def _check_at_most(most, number, name):
 
 def _make_search(model, options, constraint=None, vocabulary=None):
     """Makes the search as one graph that all signatures call."""
-    # With the `vocabulary` of the targets, it takes terms. It is returned
-    # inside a bare function, because `tf.saved_model.save` would save a
-    # `tf.function` attribute a second time.
+    # With the `vocabulary` of the targets, the graph takes terms. It is
+    # returned inside a bare function, because `tf.saved_model.save` would save
+    # a `tf.function` attribute a second time.
     specs = [IDS, tf.TensorSpec([None], tf.int32)]
     if vocabulary:
         specs.append(TERM_IDS)

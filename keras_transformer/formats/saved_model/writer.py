@@ -36,8 +36,8 @@ def export_saved_model(
     needs only TensorFlow and tensorflow-text. Without `of_text` it takes ids
     and needs only TensorFlow. The version appears under its number once it is
     complete; its path is returned. The export fixes the `DecodeOptions`, by
-    default those of the run. The model computes in float32 or bfloat16; its
-    weights are stored in float32. `certify` is as for `export_ctranslate2`.
+    default the run's. The model computes in float32 or bfloat16; its weights
+    are stored in float32. `certify` is as for `export_ctranslate2`.
     """
     options = options or DecodeOptions.from_hparams(run.hparams)
     format = "saved_model" if of_text else "saved_model_ids"
@@ -108,8 +108,8 @@ def _quiet_log():
 
 def _write_warmup(directory, signatures, run, max_tokens):
     """Writes requests that a server runs before it serves a model."""
-    # The first calls of a graph are slow. The TFRecord file, whose format
-    # TensorFlow Serving reads too, also holds the model's responses.
+    # The first calls of a graph are slow. The TFRecord file also holds the
+    # model's responses, and TensorFlow Serving can read it.
     import tensorflow as tf
 
     path = os.path.join(directory, WARMUP_FILE)

@@ -5,7 +5,7 @@ They differ from the paper's model in their positions (`tensor2tensor` in
 a vocabulary without an unknown id. The vector is added to the embeddings of the
 source. The unknown id gets a row of zeros and a bias that rules it out.
 
-The names of variables are those of versions 1.3 to 1.15, which can read each
+The variables have the names of versions 1.3 to 1.15, which can read each
 other's checkpoints.
 """
 
@@ -30,7 +30,7 @@ from keras_transformer.token_ids import UNKNOWN_ID
 
 # A row of zeros with this bias gets a probability of 0 in float32.
 UNLIKELY_BIAS = -100.0
-# From our names of weights to those of Tensor2Tensor, one after another.
+# From our names of weights to Tensor2Tensor's, one after another.
 _RENAMED = (
     ("cross_attention", "encdec_attention"),
     ("feed_forward", "ffn"),
@@ -54,7 +54,7 @@ _RENAMED = (
 )
 _EMBEDDING = "model/embedding/"
 _TARGET_SPACE = "body/target_space_embedding/kernel"
-# Since version 1.6, whose files have such a name, all text has the space 0.
+# Since version 1.6, all text has the space 0; its files have such a name.
 _LATER = {"optimizer_adafactor_beta1", "inter_op_parallelism_threads"}
 # The scopes of the embedding matrices, by ours and `tied_embeddings`.
 _SCOPES = {
@@ -81,9 +81,9 @@ def import_tensor2tensor(
     `vocab.*.subwords` and the `hparams.json` or the `flags.txt` of its trainer.
     `target_space` is the row of `target_space_embedding` that the model was
     trained with. By default, Adam's moments tell it, and it is 0 for a model of
-    version 1.6 or later without them. If `problem` is None, it is that of the
-    model if it is known here. It needs TensorFlow. The other arguments, the
-    result and the errors are those of `import_marian`.
+    version 1.6 or later without them. If `problem` is None, the model's is used
+    if it is known here. This needs TensorFlow. The other arguments, the result
+    and the errors are as in `import_marian`.
     """
     checkpoint = training_files.Checkpoint(source)
     vocabulary = read_tensor2tensor_vocabulary(_find_vocabulary(source))

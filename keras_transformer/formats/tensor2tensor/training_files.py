@@ -17,7 +17,7 @@ from keras_transformer.files.quiet import silence
 from keras_transformer.formats.imported_run import unsupported
 
 REMEDY = "Copy the files of the model again."
-MAX_INDEX_BYTES = 2**22  # of an index; those of big models have 100 KB
+MAX_INDEX_BYTES = 2**22  # of an index; big models have 100 KB
 HPARAMS_FILE = "hparams.json"
 FLAGS_FILE = "flags.txt"
 # Names of numbers, and our names of them.
@@ -60,9 +60,9 @@ def read_flags(source):
 def read_hparams(source, flags, checkpoint):
     """Returns the hyper-parameters of a model in a directory by name.
 
-    Without `hparams.json` they are those that the `flags` change. Values of
-    features that are missing here are refused, and of other features than
-    those of the `checkpoint`.
+    Without `hparams.json` they are those that the `flags` change. Refuses
+    values of features that are missing here, and values that contradict the
+    `checkpoint`.
     """
     path = os.path.join(source, HPARAMS_FILE)
     if os.path.lexists(path):

@@ -30,8 +30,8 @@ _SPECIAL = ("<pad>", "</s>", "<unk>")  # of our ids 0, 1 and 2
 def read_tensor2tensor_vocabulary(path):
     """Reads a vocabulary file of Tensor2Tensor's `SubwordTextEncoder`.
 
-    The ids of the `Subwords` are those of the file, plus 1 from id 2 on. Raises
-    a `UserError` for any other file.
+    The `Subwords` have the ids of the file, plus 1 from id 2 on. Raises a
+    `UserError` for any other file.
     """
     lines = read_text(path, _REMEDY).removesuffix("\n").split("\n")
     subtokens = list(map(_unquote, lines))

@@ -172,7 +172,7 @@ def self_attention_mask(
 ):
     """Combines the masks of the positions of one sequence.
 
-    The arguments are those of `visible_mask`, `causal_mask`, which hides the
+    The arguments are as in `visible_mask`, `causal_mask`, which hides the
     future, and `neighbourhood_mask`, where 0 means any distance. Returns
     booleans that broadcast to `(batch, length, length)`, or None if everything
     is visible.

@@ -24,8 +24,8 @@ def make_schedule(hparams, first_step=1):
     to the same peak and then falls along half a cosine, which would reach 0 one
     update after the last one.
 
-    The `first_step` of a cosine is 1, or 0 in an earlier run, whose first
-    learning rate was 0. Returns an `InverseSquareRootSchedule`, or a cosine.
+    The `first_step` of a cosine is 1, or 0 in an earlier run, which began with
+    a learning rate of 0. Returns an `InverseSquareRootSchedule`, or a cosine.
     """
     warmup_steps = hparams.warmup_steps
     if not hparams.decay_steps:
@@ -42,9 +42,9 @@ def make_schedule(hparams, first_step=1):
 def find_timed_rate(hparams, step, seconds):
     """Returns the learning rate of a run with `train_minutes`.
 
-    It rises as that of the other schedules, but no higher than half a cosine
-    that falls by the clock and is 0 when the minutes are over, however long an
-    update takes. `step` counts from 1, and `seconds` are those before it.
+    It rises as in the other schedules, but no higher than half a cosine that
+    falls by the clock and is 0 when the minutes are over, however long an
+    update takes. `step` counts from 1, and `seconds` is the time before it.
     """
     share = min(1.0, seconds / (60 * hparams.train_minutes))
     cosine = (1 + math.cos(math.pi * share)) / 2

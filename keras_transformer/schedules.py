@@ -64,7 +64,7 @@ class CosineSchedule(keras.optimizers.schedules.CosineDecay):
     """Computes Keras' cosine with a warm-up, for steps that count from 1.
 
     Keras begins at step 0, where the learning rate is 0, so the first update
-    would change nothing. The arguments are those of `CosineDecay`.
+    would change nothing. The arguments are as for `CosineDecay`.
     """
 
     def __call__(self, step):

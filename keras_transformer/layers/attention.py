@@ -241,7 +241,7 @@ class MultiHeadAttention(SequenceLayer):
 
         Override this method to attend in another way. It serves teacher forcing
         and step-by-step decoding alike. In a step, the beams are on the axis
-        of queries and the cache on that of keys, so only the positions tell
+        of queries and the cache on the axis of keys, so only the positions tell
         how far a key is from a query. With a `neighbourhood_size` it is also
         called with an axis of blocks after `num_heads` in queries, keys and
         values, and after `batch` in mask and positions.
@@ -283,7 +283,7 @@ class MultiHeadAttention(SequenceLayer):
             scores = scores + ops.cast(bias, "float32")
         if attention_mask is not None:
             allowed = ops.cast(attention_mask, "float32")
-            # The same for all heads, whose axis is the second one.
+            # The second axis is for the heads, which all have the same mask.
             allowed = ops.expand_dims(allowed, 1 - len(queries.shape))
             scores = scores + (1.0 - allowed) * MASKED_SCORE
         weights = ops.softmax(scores, axis=-1)

@@ -148,7 +148,7 @@ class Decoder(LayerStack):
         num_layers: Integer, N, the number of layers.
         **options: Arguments of `DecoderLayer` and of a Keras layer.
 
-    Call arguments: those of `DecoderLayer`.
+    Call arguments: as for `DecoderLayer`.
 
     Returns:
         Tensor of shape `(batch, target_len, d_model)`. With `return_weights`

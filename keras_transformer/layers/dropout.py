@@ -22,7 +22,7 @@ class Dropout(Quantizable, keras.layers.Dropout):
     calls before this one. A row then loses the same cells on every device and
     backend, whichever rows share its batch, and there is no random state to
     save. With a `noise_shape`, a rate of 1 or an input of one axis, Keras
-    always chooses the cells. It takes no mask.
+    always chooses the cells. The layer takes no mask.
 
     Args:
         rate: Float, P_drop, the share of the cells that is dropped.
@@ -110,7 +110,7 @@ class RandomBits:
         self.num_calls = 0
 
     def draw(self, shape):
-        """Returns random uint32 of `shape`, whose first axis is the rows."""
+        """Returns random uint32 of `shape`; its first axis is the rows."""
         # Counted in Python: a compiled graph keeps the number of each call.
         self.num_calls += 1
         # Odd multiples of the golden ratio times 2^32 lie far apart.
@@ -139,7 +139,7 @@ def derive_seeds(seeds, number):
 
 
 def scramble(x):
-    """Returns uint32 that look random even if those of `x` are regular."""
+    """Returns uint32 that look random even if `x` is regular."""
     x = ops.bitwise_xor(x, ops.right_shift(x, uint32(16)))
     x = _mix(x * uint32(0x21F0AAAD))
     return ops.bitwise_xor(x, ops.right_shift(x, uint32(15)))

@@ -35,7 +35,7 @@ class SharedEmbedding(SequenceLayer):
             of shape `(batch, length, d_model)`.
         reverse: Boolean, whether to project to logits instead of embedding.
             Defaults to False.
-        num_ids: Integer number of logits to compute, those of the first ids.
+        num_ids: Integer number of logits to compute, for the first ids.
             Defaults to None, which means all ids.
 
     Returns:
@@ -199,7 +199,7 @@ class TokenEmbeddings(SharedEmbedding):
     def logits(self, states, num_ids=None, training=None):
         """Projects states `(batch, length, d_model)` to logits of target ids.
 
-        Returns those of the first `num_ids` ids, or of all, as a tensor of
+        Returns logits of the first `num_ids` ids, or of all, as a tensor of
         shape `(batch, length, num_ids)`. `training` is as in
         `projection.add_bias`.
         """

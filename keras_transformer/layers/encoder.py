@@ -121,7 +121,7 @@ class Encoder(LayerStack):
         num_layers: Integer, N, the number of layers.
         **options: Arguments of `EncoderLayer` and of a Keras layer.
 
-    Call arguments: those of `EncoderLayer`.
+    Call arguments: as for `EncoderLayer`.
 
     Returns:
         Tensor of shape `(batch, length, d_model)`. With `return_weights` also

@@ -45,7 +45,7 @@ class FusedAttention(MultiHeadAttention):
             attention_mask = ops.expand_dims(attention_mask, -3)
             while len(attention_mask.shape) < 4:
                 attention_mask = ops.expand_dims(attention_mask, 0)
-        # The kernel has the axis of heads after that of positions.
+        # The kernel expects the axis of heads after the axis of positions.
         heads = ops.dot_product_attention(
             *(ops.swapaxes(x, 1, 2) for x in (queries, keys, values)),
             mask=attention_mask,

@@ -21,8 +21,8 @@ def attend_to_neighbours(
     `attend` is a function such as `MultiHeadAttention.compute_attention`, with
     the axis of blocks after the heads. Queries, keys and values are `(batch,
     num_heads, length, width)`, and `size` is r of `masks.neighbourhood_mask`.
-    The other arguments are those of `masks.self_attention_mask`. Returns a
-    tensor of shape `(batch, num_heads, length, d_v)`.
+    The other arguments are as in `masks.self_attention_mask`. Returns a tensor
+    of shape `(batch, num_heads, length, d_v)`.
     """
     # A mask over all pairs would still compute all scores. Blocks make the
     # products themselves small: each sees a window of three blocks, in which
@@ -104,7 +104,7 @@ class _Blocks:
         )
 
     def join(self, heads):
-        """Returns the outputs of all blocks as those of one sequence."""
+        """Joins the outputs of all blocks into one sequence."""
         batch, num_heads, num_blocks, block_len, width = ops.shape(heads)
         heads = ops.reshape(
             heads, (batch, num_heads, num_blocks * block_len, width)

@@ -85,13 +85,13 @@ class LearnedPositionalEncoding(SequenceLayer):
 
     Row E of table 3 of Vaswani et al. (2017). Positions from `max_length` on
     share the last vector, which was not learned for them. Prefer sinusoids if
-    such lengths occur. It takes no mask.
+    such lengths occur. The layer takes no mask.
 
     Args:
         max_length: Integer number of positions.
         d_model: Integer width of a vector.
 
-    Call arguments and result are those of `SinusoidalPositionalEncoding`.
+    Call arguments and result are as for `SinusoidalPositionalEncoding`.
 
     Example:
 
@@ -113,8 +113,8 @@ class LearnedPositionalEncoding(SequenceLayer):
             initializer=keras.initializers.RandomNormal(
                 stddev=self.d_model**-0.5
             ),
-            # The gradient of a vector adds up over all rows of a batch, which
-            # needs float32, so vectors are cast after the look-up.
+            # The gradient of a vector is a sum over all rows of a batch. The
+            # sum needs float32, so vectors are cast after the look-up.
             autocast=False,
         )
 

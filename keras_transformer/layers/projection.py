@@ -13,8 +13,8 @@ which post-norm needs in order to start learning early.
 authors' code of June 2017 (`uniform_unit_scaling` with a gain of 1). That code
 has one joint kernel for everything that it projects from the same input:
 queries, keys and values in self-attention, and keys and values in
-cross-attention. The columns are those of the joint kernel, so these projections
-start smaller than separate kernels would.
+cross-attention. The formula has the columns of the joint kernel, so these
+projections start smaller than separate kernels would.
 
 `glorot`: each kernel starts as Glorot and Bengio propose, by its own columns,
 as in version 1.15 of Tensor2Tensor.
@@ -163,5 +163,5 @@ def split_heads(rows, length, num_heads):
 def _count_positions(x):
     """Returns the length of `(batch, length, ...)`, an integer if static."""
     # In a graph of TensorFlow, `ops.shape` makes five operations for each axis
-    # whose size is unknown, such as the batch, which is not needed here.
+    # of unknown size. One is the batch, which is not needed here.
     return x.shape[1] if x.shape[1] is not None else ops.shape(x)[1]

@@ -23,7 +23,7 @@ class Distances:
         # keys are in any order.
         self.is_step = query_positions.shape[-1] == 1
         queries, keys = query_positions, key_positions
-        while len(queries.shape) > 1:  # the distances are those of every block
+        while len(queries.shape) > 1:  # all blocks have these distances
             queries, keys = queries[0], keys[0]
         # From the last query and the first key to the first query and all keys
         self.numbers = ops.concatenate(

@@ -10,7 +10,7 @@ from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_choice
 from keras_transformer.serialization import serializable
 
-NORM_EPSILON = 1e-6  # that of Tensor2Tensor; Keras' default is 1e-3
+NORM_EPSILON = 1e-6  # as in Tensor2Tensor; Keras' default is 1e-3
 
 
 class LayerNormalization(Quantizable, keras.layers.LayerNormalization):
@@ -18,8 +18,8 @@ class LayerNormalization(Quantizable, keras.layers.LayerNormalization):
 
     In training, the gradient is computed in closed form. Differentiated
     automatically, the same formula reads and writes twice as many arrays of the
-    size of its input. Weights and results are those of Keras' layer, up to
-    rounding, and so are the arguments except `axis`, `center` and `scale`. The
+    size of its input. Weights and results equal Keras' layer, up to rounding,
+    and the arguments are the same without `axis`, `center` and `scale`. The
     computation is in float32 in every precision but float64.
     """
 

@@ -40,7 +40,7 @@ class SequenceLayer(Quantizable, keras.layers.Layer):
 
     As with `Dense`, biases remain trainable, the configuration holds rank and
     alpha, and the matrices are saved with their adaptation merged into them. A
-    loaded layer has these, and adapters whose `B` is zero.
+    loaded layer has these, and adapters with a `B` of zeros.
 
     `quantize("int8")` stores each row of a matrix as 8-bit integers with one
     scale. Products use the restored numbers, which saves memory, not time.
@@ -162,7 +162,7 @@ class SequenceLayer(Quantizable, keras.layers.Layer):
     def quantize(self, mode=None, type_check=True, config=None):
         """Turns the matrices, adaptations included, into 8-bit integers.
 
-        The arguments are those of `keras.layers.Dense.quantize`, but the only
+        The arguments are as for `keras.layers.Dense.quantize`, but the only
         mode is "int8". `keras.Model.quantize` calls it for layers without
         sub-layers. A layer with sub-layers quantises all of them.
         """

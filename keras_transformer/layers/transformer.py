@@ -80,7 +80,7 @@ class Transformer(Quantizable, keras.Model):
 
     Call arguments:
         features: Dictionary of `inputs`, integer ids of shape `(batch,
-            input_len)`, and `targets`, those of shape `(batch, target_len)`.
+            input_len)`, and `targets`, ids of shape `(batch, target_len)`.
         return_weights: Boolean, whether to return the attention weights as
             well. Defaults to False.
 
@@ -176,9 +176,9 @@ class Transformer(Quantizable, keras.Model):
     def enable_lora(self, rank: int, lora_alpha: float | None = None) -> None:
         """Adapts all projections at a low rank, and freezes everything else.
 
-        The projections are those of attention and of the feed-forward
-        networks; see `layers.sequence_layer`. The model must be built. Until it
-        is trained, it computes the same as before.
+        The projections are in attention and in the feed-forward networks; see
+        `layers.sequence_layer`. The model must be built. Until it is trained,
+        it computes the same as before.
 
         Args:
             rank: Integer width of the adapters, such as 4.
@@ -289,8 +289,8 @@ class Transformer(Quantizable, keras.Model):
                 `position`. They are ignored at position 0.
             position: Scalar integer tensor, counted from 0.
             cache: A `DecoderCache`.
-            num_ids: Integer number of logits to compute, those of the first
-                ids. Defaults to None, which means all ids.
+            num_ids: Integer number of logits to compute, for the first ids.
+                Defaults to None, which means all ids.
             adjust: Function `(logits, states) -> logits` of the states `(batch,
                 beam, d_model)` that were projected. Defaults to None.
 

@@ -182,7 +182,7 @@ class LayerStack(SequenceLayer):
             )
             for i in range(num_layers)
         ]
-        # The layers are equal, so the options of one are those of the stack.
+        # The layers are equal, so the options of one hold for all.
         self.options = self.stack[0].options
         # With pre-norm, no layer normalises its own output.
         self.final_norm = None

@@ -40,11 +40,11 @@ def replace_at_targets(values, targets, replacements):
 
 
 def compute_product_gradients(slopes, rows, kernel, targets, scale=1.0):
-    """Turns the gradient of the logits into those of states and kernel.
+    """Turns the gradient of the logits into gradients of states and kernel.
 
     `slopes` are `(rows, vocab_size)`, the states `rows` `(rows, d_model)`, and
     `kernel` `(vocab_size, d_model)`. Rows whose target is padding add nothing.
-    `scale` multiplies both gradients; that of the kernel is float32.
+    `scale` multiplies both gradients; the kernel's is float32.
     """
     # The narrow factors are masked and scaled, since the slopes are wide.
     factors = scale * ops.cast(padding_mask(targets), "float32")
@@ -187,7 +187,7 @@ class _Output(typing.NamedTuple):
     scores: typing.Any  # float32 logits, (rows, vocab_size)
     probabilities: typing.Any  # their softmax, (rows, vocab_size)
     log_sums: typing.Any  # log of the sum of their exponentials, (rows,)
-    dtype: str  # that of the states
+    dtype: str  # of the states
 
 
 def projected_consistency(
@@ -308,10 +308,10 @@ def _compute_pass(output, other, targets, kept, count, weight, other_weight):
     """Computes the loss of a pass, and the whole gradient for its logits.
 
     `output` and `other` are the `_Output` of both passes. The weights of their
-    divergences, `KL(p || q)` and `KL(q || p)`, are 0 or 1; `count` is that of
-    the cross-entropy of this pass, `kept` is 1 - eps_ls. Returns cross-entropy
-    and divergence without their weights, `(2, rows)`, and the gradient, of
-    shape `(rows, vocab_size)`.
+    divergences, `KL(p || q)` and `KL(q || p)`, are 0 or 1; `count` is the
+    weight of this pass's cross-entropy, `kept` is 1 - eps_ls. Returns
+    cross-entropy and divergence without their weights, `(2, rows)`, and the
+    gradient, of shape `(rows, vocab_size)`.
     """
     p, q = output.probabilities, other.probabilities
     cross_entropy = divergence = ops.zeros_like(output.log_sums)

@@ -72,7 +72,7 @@ def beam_search(
     as long as its sentence's limit. Its score is its log-probability divided by
     `((5 + length) / 6) ** alpha` (section 6.1 of Vaswani et al., 2017; Wu et
     al., 2016). The end id is the only choice at the last position of the limit,
-    where it counts with its true probability. Hence every sentence has a
+    where it counts with its true probability. Every sentence therefore has a
     hypothesis, and a wide enough beam finds what enumeration finds.
 
     A sentence is done when none of its beams could still enter the
@@ -212,7 +212,7 @@ def _is_open(search, alpha):
 
 def _drop_done(search, results, alpha):
     """Takes sentences that are done out of the batch; keeps their results."""
-    # It waits until a quarter of the batch is done, since each time copies the
+    # Waits until a quarter of the batch is done, since each drop copies the
     # state of all other sentences.
     is_open = _is_open(search, alpha)
     num_open = ops.sum(ops.cast(is_open, "int32"))
@@ -285,7 +285,7 @@ def _keep_best(finished, new_hypotheses):
 def _compute_logits(
     step, search, position, min_length, no_repeat_ngram_size, forbidden
 ):
-    """Returns the next logits, those of allowed ids, and the new search."""
+    """Returns the next logits, the allowed ones, and the new search."""
     sequences = search.alive.sequences
     before = ops.maximum(position - 1, 0)  # at position 0 all ids are 0
     last_ids = ops.take(sequences, before, axis=2)

@@ -14,7 +14,7 @@ NEVER = float("-inf")  # log-probability of impossible events
 
 
 class JointState(typing.NamedTuple):
-    """The states of several parts of a search, whose beams move together."""
+    """The states of several parts of a search; their beams move together."""
 
     parts: tuple
 
@@ -181,7 +181,7 @@ def _gumbel(bits):
     # The largest noise decides which id is drawn. It comes from the smallest
     # numbers, where float32 resolves all 32 bits; near 1 it resolves 24.
     uniform = (ops.cast(bits, "float32") + 0.5) * 2.0**-32
-    # The largest numbers round to 1, whose noise would be infinite.
+    # The largest numbers round to 1, which would make the noise infinite.
     uniform = ops.minimum(uniform, 1.0 - 2.0**-24)
     return -ops.log(-ops.log1p(-uniform))
 

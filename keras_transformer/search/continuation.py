@@ -61,10 +61,10 @@ def generate(
 
     Returns:
         Int32 sequences of shape `(batch, num_hypotheses, length)`, which start
-        with their prompts and are padded with 0, best first. The length is that
-        of the longest prompt plus `extra_length`. Their scores of shape
-        `(batch, num_hypotheses)`: the log-probability of all ids after the
-        first, divided by `((5 + length) / 6) ** alpha`.
+        with their prompts and are padded with 0, best first. The length is the
+        longest prompt's plus `extra_length`. Their scores of shape `(batch,
+        num_hypotheses)`: the log-probability of all ids after the first,
+        divided by `((5 + length) / 6) ** alpha`.
 
     Example: see the language model of `docs/layers.md`.
     """

@@ -37,11 +37,11 @@ def find_hypotheses(
     model is a built `Transformer` or an `Ensemble`, the options a
     `DecodeOptions`, and `inputs` are source ids, int32 of shape `(batch,
     input_len)`, padded with 0. Samples need `seeds`, int32 of shape `(batch,)`.
-    `terms` are those of a `LexicalConstraint`, and need the `vocabulary` of the
+    `terms` are as in `LexicalConstraint`, and need the `vocabulary` of the
     targets. A `TreeConstraint` raises limits that are too small for a tree, but
     not `fixed_length`, and it takes no prefixes. The `Neighbours` of a single
     model are consulted at each step. Everything else is as in `beam_search`,
-    whose `Finished` is returned.
+    also the `Finished` that is returned.
     """
     # A constraint excludes these ids itself, and may give one a meaning.
     forbidden = () if constraint else NEVER_WRITTEN

@@ -30,7 +30,7 @@ class LexicalConstraint:
     the fullest banks come first.
 
     Besides the likeliest ids of each beam, the next id of every term that it
-    lacks is a candidate. Probabilities are those of the model, so a wide enough
+    lacks is a candidate. Probabilities come from the model, so a wide enough
     beam finds what enumeration finds. A hypothesis that reaches its limit too
     early is returned as it is, and each missing id lowers its score by
     `MISSING_ID`. Unlike in the paper, all terms are compared with what a beam

@@ -100,7 +100,7 @@ def _is_beginning(text, indent, margin, inner, depth):
 def read_steps(text, name="the text", first_line=1):
     """Yields the steps through the one tree that a text holds.
 
-    The steps are those of `tree.walk`; the label of the root may be "". At the
+    The steps are as in `tree.walk`; the label of the root may be "". At the
     first fault a `UserError` names the text and the line of its file.
     """
     _check_encoding(text, name, first_line)

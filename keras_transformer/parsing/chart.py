@@ -12,8 +12,8 @@ from keras_transformer.parsing.tree import ROOT
 from keras_transformer.token_ids import END_ID
 
 MAX_ROWS = 32
-MAX_CELLS = 200_000  # pairs of tokens, whose chart takes about 1 GB
-MAX_TOKENS = 500  # whose spans take 1 to 2 GB
+MAX_CELLS = 200_000  # pairs of tokens; their chart takes about 1 GB
+MAX_TOKENS = 500  # their spans take 1 to 2 GB
 SMALLEST = 0.01  # probability below which a constituent is left out
 
 
@@ -80,7 +80,7 @@ class Chart:
         """Returns a list of `LabelledSpan` for each sentence, a list of words.
 
         The root is not among them. The list is empty for a sentence of more
-        than `MAX_TOKENS`, whose spans are too many for the memory.
+        than `MAX_TOKENS`, since so many spans do not fit into memory.
         """
         encoded = encode_words(self.vocabularies.sources, sentences)
         charts = [[] for _ in sentences]

@@ -50,8 +50,8 @@ def find_consensus(trees, weights, chart=()):
     Each word gets the tag with the largest weight, or XX if no parse has
     another tag. A chart, a list of `LabelledSpan`, counts as much as all parses
     together. As in `parseval`, brackets that differ in their punctuation
-    alone are the same. Punctuation is placed as in the parse with the largest
-    weight, whose root is the root.
+    alone are the same. Root and punctuation are as in the parse with the
+    largest weight.
 
     If the parses are samples of a model, a share estimates the probability that
     a bracket is right. The most probable parse can be worse, because the

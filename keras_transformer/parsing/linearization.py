@@ -114,7 +114,7 @@ def identify_linearization(symbols):
 def find_symbol_ids(vocabulary):
     """Returns the symbols of trees in a vocabulary, a dictionary by id."""
     # `train_subwords` places the symbols of a problem between the special ids
-    # and the bytes. Those of other problems, such as "<de>", do not form pairs.
+    # and the bytes. Symbols of others, such as "<de>", do not form pairs.
     pieces = vocabulary.all_pieces()
     end = pieces.index(FIRST_BYTE) if FIRST_BYTE in pieces else 0
     symbols = {

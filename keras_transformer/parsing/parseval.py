@@ -53,7 +53,7 @@ class ParsevalScores:
 
 @dataclasses.dataclass
 class ParsevalReport(ParsevalScores):
-    """Scores of all sentences and of those of at most 40 words."""
+    """Scores of all sentences, and of sentences with at most 40 words."""
 
     up_to_40: ParsevalScores = dataclasses.field(default_factory=ParsevalScores)
 

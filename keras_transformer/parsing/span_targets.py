@@ -22,8 +22,8 @@ def find_labels(vocabulary):
 class SpanTargets:
     """Reads the labelled spans of a batch from the ids of words and trees.
 
-    The vocabularies are those of the sources and of the targets, and
-    `num_labels` is the number of labels that the model has room for.
+    The vocabularies belong to the sources and the targets, and `num_labels` is
+    the number of labels that the model has room for.
     """
 
     def __init__(self, source_vocabulary, vocabulary, num_labels):
@@ -54,8 +54,8 @@ class SpanTargets:
 
         They are what `span_loss` takes, with the first and the last
         position of a span among the source tokens. `rows` are the numbers of
-        the pairs, of shape `(rows,)`; -1 means no pair. `shape` is that of the
-        batch, as in `BatchPlan`.
+        the pairs, of shape `(rows,)`; -1 means no pair. `shape` is the shape of
+        the batch, as in `BatchPlan`.
         """
         spans = np.full((len(rows), shape[2], 3), -1, np.int32)
         for places, row in zip(spans, rows):

@@ -5,8 +5,8 @@
 `The NP( dog NP) S( barks VP( VP) S)`.
 
 A tree with its words takes as many ids as its brackets and the pieces of its
-words. It spares the model a task that is hard to learn from few trees: counting
-which word of the sentence comes next among the brackets.
+words. The words spare the model a task that is hard to learn from few trees:
+counting which word of the sentence comes next among the brackets.
 """
 
 from keras_transformer.parsing.linearization import LEAF

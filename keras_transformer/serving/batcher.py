@@ -200,7 +200,7 @@ class Batcher:
 
 
 class Call:
-    """The parts of a call, whose results a caller waits for."""
+    """The parts of a call; a caller waits for their results."""
 
     def __init__(self, batcher, tasks):
         self._batcher = batcher

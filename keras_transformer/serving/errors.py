@@ -38,7 +38,7 @@ class RequestError(UserError):
     """
 
     def __init__(self, code, message, http_status=None):
-        # It may quote a name from the request, of any length.
+        # A message may quote a name from the request, of any length.
         if len(message) > limits.MAX_MESSAGE_CHARACTERS:
             message = message[: limits.MAX_MESSAGE_CHARACTERS] + "..."
         super().__init__(message)

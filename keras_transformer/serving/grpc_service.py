@@ -24,7 +24,7 @@ _HEALTH = "/grpc.health.v1.Health/Check"
 def make_server(service, host, port, tls=None, keys=None):
     """Returns a gRPC server, which the caller starts, and its port.
 
-    The arguments are those of `HttpServer`, with a `Service` instead of `app`,
+    The arguments are as for `HttpServer`, with a `Service` instead of `app`,
     and the `keys` of `RestApp`.
     """
     options = {
@@ -101,7 +101,7 @@ class _Responder(grpc.GenericRpcHandler):
             is_large = len(content) > limits.MAX_SMALL_BYTES
             if error.code == "INVALID_ARGUMENT" and is_large:
                 time.sleep(limits.REFUSAL_SECONDS)
-            # It lets a client tell the server's UNAVAILABLE from its library's.
+            # Clients can tell the server's UNAVAILABLE from their library's.
             context.set_trailing_metadata([("server", "kt-serve")])
             # Outside of the `try`, because `abort` raises an exception itself.
             code = getattr(grpc.StatusCode, error.code)

@@ -159,8 +159,8 @@ def _make_array(name, tensor, value):
         )
     if kind == "O":
         values = [v if type(v) is bytes else encode(v) for v in values]
-    # `np.array(values)` would turn bytes into strings of a fixed width, which
-    # drops trailing zero bytes.
+    # `np.array(values)` would turn bytes into strings of a fixed width and drop
+    # trailing zero bytes.
     array = np.empty(len(values), tensor.dtype)
     array[:] = values
     return array.reshape(sizes)
@@ -197,7 +197,7 @@ def _read_base64(value):
 
 
 def _list_misfits(values, dtype):
-    """Returns those of the values that an array of this type cannot hold."""
+    """Returns the values that an array of this type cannot hold."""
     accepted = _ACCEPTED.get(dtype.kind, set())
     if not accepted.issuperset(map(type, values)):
         return [v for v in values if type(v) not in accepted]

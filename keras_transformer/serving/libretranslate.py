@@ -46,7 +46,7 @@ class LibreTranslate:
         self._needs_key = needs_key
         self._files = TranslatedFiles()
         post = functools.partial(Endpoint, "libretranslate", "POST")
-        # They tell nothing about texts and clients.
+        # These endpoints tell nothing about texts and clients.
         get = functools.partial(
             Endpoint, "libretranslate", "GET", needs_key=False
         )

@@ -34,7 +34,7 @@ MAX_MESSAGE_CHARACTERS = 500
 # Texts, line ends and marks of HTML in a request of a translation tool. Each
 # takes up to 0.1 ms to divide into sentences.
 MAX_PIECES = 2**14
-# Of terms and translations, whose tokens a model counts for each batch.
+# Of terms and translations. A model counts their tokens for each batch.
 MAX_GLOSSARY_CHARACTERS = 2**15
 # Python runs one thread at a time anyway, and a message of gRPC can become
 # several times as large when it is parsed.

@@ -47,8 +47,8 @@ _files = [
     )
 ]
 # Protobuf itself holds its classes by weak references. The garbage collector
-# would free those of parts, such as ModelSpec, and a thread that receives a
-# message meanwhile would crash the process.
+# would free the classes of parts, such as ModelSpec, and a thread that receives
+# a message meanwhile would crash the process.
 _CLASSES = {
     message_class.DESCRIPTOR.full_name: message_class
     for file in _files
@@ -100,7 +100,7 @@ _PARTS = {
     "dcomplex_val": "float64",
 }
 # Clients without TensorFlow read the values of these types from their fields.
-# `tensor_content`, which holds those of other types, is hard to read for them.
+# `tensor_content`, which holds the other types, is hard to read for them.
 _IN_FIELDS = ("object", "float32", "float64", "int32", "int64", "bool")
 
 
@@ -185,7 +185,7 @@ def _read_varint(content, place):
 def to_array(name, proto):
     """Returns the array in a `TensorProto`, ours or TensorFlow's.
 
-    The name is that of the input, for error messages.
+    The name of the input is for error messages.
     """
     sizes = tuple(axis.size for axis in proto.tensor_shape.dim)
     if len(sizes) > limits.MAX_AXES:

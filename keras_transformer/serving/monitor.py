@@ -196,7 +196,7 @@ class _Log:
 
     def _open(self):
         is_path = isinstance(self._file, str)
-        # Without a buffer, whose lock would outlive the thread.
+        # There is no buffer, since its lock would outlive the thread.
         return open(self._file, "ab", buffering=0, closefd=is_path)
 
     def _work(self):

@@ -41,10 +41,10 @@ _PATH = re.compile(
 class RestApp:
     """Serves a `Service` over HTTP; any ASGI server can run it.
 
-    With `routes`, those of `Pairs`, it speaks LibreTranslate's and OpenAI's
+    With the `routes` of `Pairs`, it speaks LibreTranslate's and OpenAI's
     protocols as well. Pages of `allowed_origin` may ask; "*" is
     any page. `keys` are the `Keys` that clients must have; None needs none.
-    `memories` are those of `TextTranslator`.
+    `memories` are as in `TextTranslator`.
     """
 
     def __init__(

@@ -26,12 +26,12 @@ class Server:
     run together, and a batch waits `batch_timeout_micros` for one more request.
     `open_model` takes the path of a version and returns a model like
     `LoadedModel`. `tls` has the paths of a certificate and its private key,
-    which encrypt both protocols. `routes` and `allowed_origin` are those of
+    which encrypt both protocols. `routes` and `allowed_origin` are as in
     `RestApp`. With `models`, which has directories by name instead of
     `export_dir`, each is loaded when it is first asked for, and those that were
     not used for longest are unloaded if the files have more than `max_bytes`.
     `keys` are the `Keys` of the clients; None lets everybody ask.
-    `monitor` is a `Monitor`, which the server closes. `memories` are those of
+    `monitor` is a `Monitor`, which the server closes. `memories` are as in
     `LibreTranslate`.
     """
 

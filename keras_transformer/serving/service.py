@@ -83,9 +83,9 @@ class Service:
     def submit(self, model, signature_name, arrays, options=Options()):
         """Lets a signature of a model run on arrays; returns the `Call`.
 
-        Its results are those of the signature, and for a signature that
-        translates also "warnings", a list for each text, and what the `Options`
-        ask for. It ends with the request of this thread.
+        The results are the signature's. A signature that translates adds
+        "warnings", a list for each text, and what the `Options` ask for. The
+        call ends with the request of this thread.
         """
         signature = model.signatures[signature_name]
         signature.check(arrays, self.max_rows, model.max_tokens)
@@ -157,7 +157,7 @@ class Service:
         version, model = self.find(name, version, label)
         signatures = messages.SignatureDefMap()
         for key, definition in sorted(model.signature_defs.items()):
-            # It may be TensorFlow's message, which has the same bytes.
+            # The definition may be TensorFlow's, which has the same bytes.
             content = definition.SerializeToString()
             signatures.signature_def[key].ParseFromString(content)
         return version, signatures
@@ -166,7 +166,7 @@ class Service:
 def list_outputs(signature, options, outputs):
     """Returns the names of the outputs of a model that a response has.
 
-    Without options and warnings, they are those of TF Serving.
+    Without options and warnings, they are the same as TF Serving's.
     """
     names = [*signature.outputs]
     names += [one for one in ("alignments", "quality") if getattr(options, one)]

@@ -12,7 +12,7 @@ from keras_transformer.serving.limits import MAX_BYTES_PER_TOKEN
 class Tensor(typing.NamedTuple):
     """Type and shape of one argument or result."""
 
-    dtype: np.dtype  # object for strings, whose values are bytes
+    dtype: np.dtype  # object for strings, which are bytes
     shape: tuple | None  # with None for a free axis; None for a free rank
 
     @property
@@ -95,7 +95,7 @@ def _check_length(name, array, max_tokens):
             f"Each row of input {name!r} must have at most {max_tokens} ids. "
             f"Received: {array.shape[1]}. Split the sentence."
         )
-    # It counts the tokens of a text, too, but only after it has cut the text.
+    # The model counts a text's tokens, too, but only after it has cut the text.
     limit = MAX_BYTES_PER_TOKEN * max_tokens
     texts = array.flat if array.dtype == object else ()
     longest = max(map(len, texts), default=0)
@@ -126,7 +126,7 @@ def measure_rows(arrays, max_tokens):
 
 
 def check_names(inputs, names):
-    """Raises a `RequestError` if the names are not those of the inputs."""
+    """Raises a `RequestError` unless the names match the inputs."""
     missing = [name for name in inputs if name not in names]
     extra = [name for name in names if name not in inputs]
     if missing or extra:

@@ -18,7 +18,7 @@ from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.forms import Options
 
-# Chinese of these places is written in other characters than that of zh.
+# Chinese of these places is written in other characters than zh.
 _TRADITIONAL = re.compile("zh-(hant|tw|hk|mo)")
 _OUTPUTS = ("translations", "warnings", "quality", "alignments")
 
@@ -100,7 +100,7 @@ class TextTranslator:
     """Translates texts of many sentences with the models of a `Service`.
 
     `pairs` are the `Pairs` of the service, and `memories` the
-    `TranslationMemory` of some pairs of codes, whose corrections come first.
+    `TranslationMemory` of some pairs of codes; their corrections come first.
     """
 
     def __init__(self, service, pairs, memories=None):

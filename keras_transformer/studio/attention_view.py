@@ -11,9 +11,9 @@ def show_attention(
 ):
     """Makes the page of the attention to a sentence, and returns its `frame`.
 
-    The attention is that of the model's own translation, or of a `target`, a
-    tree in brackets for a parsing run. The `frame` is the name of a `Frame`
-    whose parts are layers, such as "cross/1". Without a sentence it is None.
+    The attention belongs to the model's translation, or to a `target`, a tree
+    in brackets for a parsing run. The `frame` is the name of a `Frame` whose
+    parts are layers, such as "cross/1". Without a sentence it is None.
     """
     attention, title = _attend(studio, text, target, run, step)
     if attention is None:

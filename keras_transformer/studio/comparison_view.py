@@ -52,7 +52,7 @@ def list_texts(
 def decode(studio, name: str, of: int = 0, run: int = 0, step: int = 0):
     """Decodes the next sentences of a split; returns how many are `decoded`.
 
-    The split is that of the run `of`. The outputs stay in memory, and nothing
+    The split belongs to the run `of`. The outputs stay in memory, and nothing
     is written into the run.
     """
     text = _get_text(studio, name, of)

@@ -25,11 +25,11 @@ def explain_head(
     They follow equation 1 of Vaswani et al. (2017): `queries`, `keys` and
     `values` of shape `(length, d_k)` and `(length, d_v)`, `scores` before the
     softmax and `weights` after it of shape `(length, length)`, and the
-    `output`, `(length, d_v)`. They are those of the first tokens of the
-    sentence, of which `num_tokens` are read. The layer and the head count from
-    1. Also returned are the `tokens`, and `positions`, the vectors that are
-    added to the embeddings of the first positions, `(MAX_POSITIONS, d_model)`;
-    they follow the paper's equation if `is_sinusoidal`.
+    `output`, `(length, d_v)`. They cover the first tokens of the sentence, of
+    which `num_tokens` are read. The layer and the head count from 1. Also
+    returned are the `tokens`, and `positions`, the vectors that are added to
+    the embeddings of the first positions, `(MAX_POSITIONS, d_model)`; they
+    follow the paper's equation if `is_sinusoidal`.
     """
     translator = studio.get_model(run, step).exact
     (ids,) = translator.encode([clean_text(translator, text)])

@@ -12,7 +12,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.runs.data_record import list_language_codes
 from keras_transformer.runs.run_directory import RunDirectory
 
-MAX_TOKENS = 512  # of a sentence, whose attention a browser can still draw
+MAX_TOKENS = 512  # of a sentence; a browser can still draw its attention
 MAX_MODELS = 4  # in memory at once
 MAX_FRAMES = 8  # pages inside the page that can still be shown
 MAX_BEAM = 10  # hypotheses that a person can follow
@@ -22,7 +22,7 @@ class Model(typing.NamedTuple):
     """A checkpoint, as two translators or parsers."""
 
     fast: typing.Any  # on CTranslate2 if possible, only for translations
-    exact: typing.Any  # on Keras, whose model can be inspected
+    exact: typing.Any  # on Keras, so that the model can be inspected
 
 
 class Frame(typing.NamedTuple):
@@ -34,7 +34,7 @@ class Frame(typing.NamedTuple):
 
 @dataclasses.dataclass
 class Job:
-    """The request that is computed, whose client may leave meanwhile."""
+    """The request that is computed; its client may leave meanwhile."""
 
     done: int = 0
     total: int = 0

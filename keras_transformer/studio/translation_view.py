@@ -15,7 +15,7 @@ from keras_transformer.studio.models import clean_text
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import NEVER_WRITTEN
 
-LANGUAGE = "en"  # whose rules divide a text of an unknown language
+LANGUAGE = "en"  # its rules divide a text of an unknown language
 MAX_SENTENCES = 100  # of a text that is translated while it is typed
 NUM_EXAMPLES = 3
 EXAMPLE_LENGTH = 60  # characters of a sentence that can be read at a glance
@@ -113,7 +113,7 @@ def find_origins(studio, text: str, translation: str, run: int = 0):
     """Finds the pairs that the words of a translation may come from.
 
     Each of the `pairs`, at most five, has a `source`, a `target`, and whether
-    it `is_correction`. These come first, and then those of the training text,
+    it `is_correction`. Corrections come first, then pairs of the training text,
     if it is on this machine.
     """
     memory = studio.get_memory(run)

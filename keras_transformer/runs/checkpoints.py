@@ -349,7 +349,7 @@ def select_kept(
     the best score, and the first one evaluated in every period of
     `keep_every_n_hours` of training. Any other checkpoint only serves to resume
     from, so it goes as soon as there is a newer one. The evaluations and timed
-    steps ascend and include those of deleted checkpoints.
+    steps ascend and include deleted checkpoints.
 
     >>> evaluations = [Evaluation(10, score=3.0), Evaluation(20, score=2.0)]
     >>> select_kept([10, 15, 20, 25], evaluations, keep_max=1)

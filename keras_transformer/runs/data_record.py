@@ -15,7 +15,7 @@ def describe_data(problem):
     SHA-256 of each text file; the `settings` that the data depend on; and
     `splits`. Each split has the numbers of `pairs`, `source_tokens` and
     `target_tokens`, in the direction of the problem. If it has both,
-    `both_directions` is True, and the numbers are those of all pairs in both.
+    `both_directions` is True, and the numbers count all pairs in both.
     """
     manifest = generation.read_manifest(problem.directory)
     if manifest is None:

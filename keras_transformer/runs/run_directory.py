@@ -109,7 +109,7 @@ class RunDirectory(vocabularies.HasVocabularies):
         The path may exist, but a file of a run there without its `run.json` is
         an error: it may be the user's. The `record` becomes `run.json`, and the
         model bytes are SentencePiece models (`Subwords.model_bytes`): one of
-        both sides, or those of the target and of the source.
+        both sides, or one of the target and one of the source.
         """
         os.makedirs(path, exist_ok=True)
         # Copies of the vocabulary and of all hyperparameters: the run decodes

@@ -1,9 +1,9 @@
 """Signs that a translation does not fit its source.
 
 The limits were chosen on human translations: 220,000 pairs of software,
-English to Italian, and 141,000 of Tatoeba and Multi30k. They raise an alarm for
-1 in 5,000 of the former, about half of which are misaligned, and for 2 of the
-latter, whose translation is "@@".
+English to Italian, and 141,000 of Tatoeba and Multi30k. Of the software pairs,
+1 in 5,000 raises an alarm, and about half of these are misaligned. Of the
+others, 2 do, with "@@" as translation.
 """
 
 import re

@@ -119,7 +119,7 @@ def compare(
 def comparison_text(differences, names):
     """Returns a table of differences, and the meaning of each in words.
 
-    The names are those of this system and of the other.
+    The names are this system's and the other's.
     """
     # A long name would push the table off the screen; its end says most.
     this, other = (

@@ -116,7 +116,7 @@ class QualityEstimate:
         """Returns the estimates, and the alarms with "low_score" added.
 
         The estimates, from 0 to 1, have the shape `(translations,)`. The
-        arguments are those of `fit`. A score far below the usual one for its
+        arguments are as in `fit`. A score far below the usual one for its
         length is an alarm.
         """
         limit = max(UNUSUAL_DEVIATIONS * self.deviation, UNUSUAL_DIFFERENCE)

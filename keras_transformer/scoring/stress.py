@@ -1,4 +1,4 @@
-"""The scores of a text whose sources are written carelessly."""
+"""The scores of a text with carelessly written sources."""
 
 import os
 
@@ -13,7 +13,7 @@ def measure_stress(texts, outputs, translator, decode, report):
     A source that would become too long is not disturbed.
 
     Args:
-        texts: `Texts`, whose references stay as they are.
+        texts: `Texts`; their references stay as they are.
         outputs: List of str, the translations of the clean sources.
         translator: The `Translator`, which counts tokens.
         decode: Function from a list of sources to a `Hypothesis` of each.

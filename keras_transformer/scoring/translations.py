@@ -16,8 +16,8 @@ COMPOUNDS = ("de",)  # languages whose compounds are split
 _HYPHEN = re.compile(r"(\S)(?<!##AT##)-(\S)")
 # The tokenizers that are shown beside the one that was chosen.
 USUAL = ("13a", "intl")
-# Tokenizers of languages, by their codes. Those of the last row have none, so
-# BLEU counts their characters. All but Korean write no spaces between words.
+# Tokenizers of languages, by their codes. Languages of the last row have none,
+# so BLEU counts their characters. All but Korean write no spaces between words.
 _TOKENIZERS = {
     **dict.fromkeys(("zh", "zho", "cmn", "yue"), "zh"),
     **dict.fromkeys(("ja", "jpn"), "ja-mecab"),
@@ -95,7 +95,7 @@ def translation_report(
     bleu = bleu_metric(tokenize, lowercase)
     rows = [score("bleu", f"BLEU {tokenize}", bleu)]
     is_tokenized = tokenize == "none"
-    # Other tokenizers are those of languages without spaces between words.
+    # Other tokenizers are for languages without spaces between words.
     suitable = _find_tokenizer(language, references)
     is_spaced = is_tokenized or suitable in ("13a", "ko-mecab")
     for name in USUAL:
@@ -142,7 +142,7 @@ def _find_tokenizer(language, references):
 
 
 def _guess_language(references):
-    """Returns the language of texts whose script spaces do not divide."""
+    """Returns the language of texts in a script without spaces."""
     text = "".join(itertools.islice(references, _NUM_SAMPLED))
     half = len(re.findall(r"\w", text)) / 2
 
@@ -285,10 +285,10 @@ def is_language(code):
 def tokenize_as_paper(texts, language, is_tokenized=False):
     """Returns texts as the tokens of the paper's BLEU with spaces between.
 
-    They are those of Tensor2Tensor's `get_ende_bleu.sh`: Moses' tokens, in
-    which a hyphen inside a German word is a separate token, `##AT##-##AT##`.
-    Compounds of other languages remain whole. Texts that are tokenised already
-    do not need Moses' tokenizer.
+    Tensor2Tensor's `get_ende_bleu.sh` makes the same: Moses' tokens, in which a
+    hyphen inside a German word is a separate token, `##AT##-##AT##`. Compounds
+    of other languages remain whole. Texts that are tokenised already do not
+    need Moses' tokenizer.
 
     >>> tokenize_as_paper(["ein Text im RTF-Format ."], "de", is_tokenized=True)
     ['ein Text im RTF ##AT##-##AT## Format .']

@@ -168,7 +168,7 @@ def get_score(metric, results):
     """Returns the figure of an evaluation that decides which one is best.
 
     The metric is "loss", or the name of a score. A greater result is better,
-    and that of NaN is minus infinity.
+    and NaN counts as minus infinity.
     """
     name, sign = f"dev_{metric}", -1 if metric in LOWER_IS_BETTER else 1
     if name not in results:

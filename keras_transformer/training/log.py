@@ -51,7 +51,7 @@ class TrainingLog:
         self.is_chief = is_chief
         self.is_terminal = sys.stderr.isatty()
         self._bar = None
-        self._learning_rate = 0.0  # that of the last update
+        self._learning_rate = 0.0  # of the last update
         # Several workers share one directory.
         if is_chief:
             self.table = MetricsTable(run.file(METRICS_FILE), step)
@@ -232,7 +232,7 @@ class TrainingCost:
 
     There are three sums of floating-point operations: `device_flops` by the
     formula of the paper's Table 2, `token_flops` by counting the arithmetic of
-    the tokens, and `position_flops` by counting that of all positions, padding
+    the tokens, and `position_flops` by counting all positions, padding
     included. A sum is NaN from the first update whose cost is unknown. The
     device is the value of `--device`, or "" to recognise it by its name.
     """

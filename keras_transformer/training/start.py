@@ -47,7 +47,7 @@ _REMEDY = "Delete it; the run then resumes from the checkpoint before it."
 
 
 class MissingSetting(UserError):
-    """A new run lacks a setting; `name` is that of the setting."""
+    """A new run lacks the setting called `name`."""
 
     def __init__(self, name):
         super().__init__(
@@ -181,7 +181,7 @@ def check_vocabularies(problem, hparams):
 def count_minimum_bytes(hparams, vocab_size, input_vocab_size=None):
     """Returns the bytes of the weights and their moments, without any batch."""
     weights = list_weights(hparams.model, vocab_size, input_vocab_size)
-    # The moments of Adafactor are small, and so are those of adapters.
+    # The moments of Adafactor and of adapters are small.
     has_moments = hparams.optimizer != "adafactor" and not hparams.lora_rank
     copies = 3 if has_moments else 1
     return 4 * copies * sum(map(math.prod, weights.values()))
@@ -249,7 +249,7 @@ def create_run(path, problem, record, hparams, measure):
         "data_dir": os.path.abspath(problem.data_dir),
         "data": describe_data(problem),
     }
-    # Scores of an earlier model would pass for those of the new one.
+    # Scores of an earlier model would pass for the new one's.
     names = ["scores", "stress", "quality.json"]
     if not RunDirectory.exists(path):
         names += [METRICS_FILE, "learning_curve.png", "samples", "adapter.npz"]
@@ -263,7 +263,7 @@ def resume_run(path, problem, record, hparams, measure):
     """Opens the run to resume, or the one that the chief is creating.
 
     The settings in `record`, the `HParams` and the measure of the best
-    checkpoint must be those of the run.
+    checkpoint must equal the run's.
     """
     end = time.monotonic() + SECONDS_TO_WAIT
     while True:

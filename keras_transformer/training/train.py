@@ -74,8 +74,8 @@ def train(
         evaluation, `results`, and the signal that stopped it, `stop_signal`.
 
     Raises:
-        UserError: If a setting is missing, wrong or not that of the run, if
-            data, memory or disk do not suffice, or if the loss is not finite.
+        UserError: If a setting is missing, wrong or not the run's, if data,
+            memory or disk do not suffice, or if the loss is not finite.
 
     Example:
 
@@ -148,7 +148,7 @@ def _merge_settings(problem, hparams, options, earlier_run):
     }
     if options.data_dir and not is_named:
         raise UserError(
-            "`data_dir` must be that of the problem. Received: data_dir="
+            "`data_dir` must be the problem's. Received: data_dir="
             f"{options.data_dir!r} and a Problem. Leave it out, or name the "
             "problem."
         )
@@ -175,7 +175,7 @@ def _merge_settings(problem, hparams, options, earlier_run):
 def _make_hparams(hparams, settings, options, earlier_run, is_new):
     hparams_set = settings["hparams_set"]
     if earlier_run and not hparams:
-        # They may differ from the set, which may also have changed since.
+        # The values may differ from the set, which may also have changed since.
         hparams = earlier_run.hparams
     elif not hparams and not hparams_set:
         # The weights that the run starts with include any adapters.

@@ -37,7 +37,7 @@ class Trainer:
 
     The training continues from the newest checkpoint of the run. A checkpoint
     holds the weights, the optimizer and the position in the data, and dropout
-    is a function of that position. Thus a resumed run equals an uninterrupted
+    is a function of that position, so a resumed run equals an uninterrupted
     one. The updates are the same on any number of devices.
 
     Args:

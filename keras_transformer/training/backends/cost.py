@@ -32,8 +32,8 @@ def count_training_flops(config, vocab_size, lengths, num_passes=1):
     positions, a pair counts three times. The embedding is a lookup. It does not
     count, and neither do biases, normalisation, softmax and the optimizer.
 
-    The lengths `(pairs, 2)` are those of the source and the target. An update
-    runs the model `num_passes` times on each pair.
+    The lengths `(pairs, 2)` are of the source and the target. An update runs
+    the model `num_passes` times on each pair.
     """
     # In float, because int32 overflows.
     source, target = np.asarray(lengths, float).reshape(-1, 2).T  # (pairs,)

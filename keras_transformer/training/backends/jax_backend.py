@@ -27,7 +27,7 @@ from keras_transformer.training.backends.objective import objective
 AXIS = "batch"  # the name that `DataParallel` gives to the axis
 EVERYWHERE = PartitionSpec()
 BY_ROW = PartitionSpec(AXIS)
-BY_REPLICA = PartitionSpec(None, AXIS)  # the axis after that of the rounds
+BY_REPLICA = PartitionSpec(None, AXIS)  # the axis after the rounds
 SECONDS_TO_ANSWER = 30  # after which a silent worker counts as lost
 # JAX has no separate class for a broken connection. These begin its messages,
 # or name the library that sums over machines.
@@ -44,8 +44,8 @@ class JaxBackend(backend.Backend):
     all devices are added once.
 
     The variables of the model, and an evaluation, are on the devices of this
-    worker alone. The arrays of an update are on those of all workers, and share
-    their memory with the variables.
+    worker alone. The arrays of an update are on the devices of all workers, and
+    share their memory with the variables.
 
     After an update only the backend holds the newest values, and the memory of
     the variables has been reused. Call `synchronise` before you read the

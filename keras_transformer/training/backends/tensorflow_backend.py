@@ -70,8 +70,8 @@ class TensorflowBackend(backend.Backend):
             return int(value.numpy())
 
     def feed(self, batches, start=0):
-        # The function makes the dataset of one worker, whose elements go to
-        # its replicas in turn. On a GPU they arrive ahead of their update.
+        # The function makes the dataset of one worker. Its elements go to the
+        # worker's replicas in turn. On a GPU they arrive ahead of their update.
         distributed = self.strategy.distribute_datasets_from_function(
             lambda context: make_update_dataset(batches, start)
         )
@@ -210,7 +210,7 @@ class TensorflowBackend(backend.Backend):
         # The gradients still have the scale of the loss.
         if self.precision == "float16":
             norm = norm / self.optimizer.dynamic_scale
-        rate = self.optimizer.learning_rate  # that of this update
+        rate = self.optimizer.learning_rate  # of this update
         self.optimizer.apply(gradients, self.model.trainable_variables)
         metrics = {"gradient_norm": norm, "learning_rate": rate, "stop": stop}
         return {**sums, **metrics}

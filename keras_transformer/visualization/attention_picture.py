@@ -99,7 +99,7 @@ def _make_axes(num_layers, num_heads, queries, keys, is_large, font_size):
     from matplotlib.figure import Figure
 
     # Matplotlib could find the margins itself, but measures all labels several
-    # times to do so, which takes a minute for 48 maps of long sentences.
+    # times for that. This takes a minute for 48 maps of long sentences.
     line = 1.5 * font_size / 72
     left, bottom, top = queries.room + line, keys.room, 4.5 * line
     x_gap, y_gap = GAP, GAP

@@ -123,7 +123,7 @@ def read_curves(runs, metric, x_axis):
         factor, column = 1.0, x_axis
         if x_axis == "epoch":
             factor, column = _epochs_per_update(run, rows), "step"
-        # Rows without an evaluation, for example, lack figures.
+        # Rows without an evaluation, for example, lack values.
         points = [
             (factor * float(row[column]), float(row[metric]))
             for row in rows

@@ -42,8 +42,8 @@ def read_sentences(source, problem=None):
     """Returns the first sentences to score heads over, and their constituents.
 
     The `source` is one of the `SPLITS` of a problem, or the path of a text
-    file. Both lists have at most `NUM_SENTENCES` items. Constituents are those
-    of `find_smallest_constituents`, or empty if there are no trees.
+    file. Both lists have at most `NUM_SENTENCES` items. Constituents come from
+    `find_smallest_constituents`, or are empty if there are no trees.
     """
     texts, trees = text_files.read_lines(source), itertools.repeat("")
     if problem:

@@ -41,7 +41,7 @@ CAPTIONS = {
 # The attention of one word to one word. The line begins at `start` below the
 # upper words, and ends at `end` above the lower words.
 Line = collections.namedtuple("Line", "query key colour weight start end")
-# Its panels stand one below the other.
+# The panels of a figure stand one below the other.
 PaperFigure = collections.namedtuple("PaperFigure", "number caption panels")
 
 
@@ -116,13 +116,13 @@ def check_view(view, words, num_layers, num_heads):
 def paper_figure(view, words, weights):
     """Returns the `PaperFigure` of a sentence.
 
-    The layer is the next to last by default, as in the paper. The word is by
-    default the one whose heads attend most to a single word at least `DISTANT`
-    words away. The heads of figure 3 are all heads. Those of figure 4 attend
-    most from the word to a single other word. Those of figure 5 are the two
-    sharpest. In the choices of figures 3 and 4, the end of the sentence does
-    not count as a word, though "(end)" is the last of the words. The weights of
-    the encoder have the shape `(num_layers, num_heads, num_words, num_words)`.
+    The layer is the next to last by default, as in the paper. By default the
+    word is the one whose heads attend most to a single word at least `DISTANT`
+    words away. Figure 3 has all heads. The heads of figure 4 attend most from
+    the word to a single other word. The heads of figure 5 are the two sharpest.
+    In the choices of figures 3 and 4, the end of the sentence does not count as
+    a word, though "(end)" is the last of the words. The weights of the encoder
+    have the shape `(num_layers, num_heads, num_words, num_words)`.
     """
     layer = view.layer or max(1, len(weights) - 1)
     place = f" self-attention in layer {layer} of {len(weights)}"

@@ -32,7 +32,7 @@ def make_axes(size, rows=1, columns=1, dpi=150, layout="tight", **options):
     """Returns a figure of Matplotlib, and its axes as a matrix.
 
     The axes have a faint grid and two sides of their frame. The size is in
-    inches, and the options are those of `Figure.subplots`.
+    inches, and the options are as for `Figure.subplots`.
     """
     # Imported here so that importing this module does not load matplotlib.
     # `Figure` without pyplot needs no display and leaves no global state.
@@ -49,8 +49,8 @@ def make_axes(size, rows=1, columns=1, dpi=150, layout="tight", **options):
 def write_picture(figure, path, **options):
     """Writes a Matplotlib figure; the file appears once it is complete.
 
-    The options are those of `Figure.savefig`. Characters that are missing in
-    the installed fonts appear as boxes.
+    The options are as for `Figure.savefig`. Characters that are missing in the
+    installed fonts appear as boxes.
     """
     check_picture_path(path)
     with writing.atomic_write(path, "wb") as file, warnings.catch_warnings():

@@ -9,8 +9,8 @@ from keras_transformer.scoring import analysis
 from keras_transformer.scoring import comparison
 from keras_transformer.visualization.page import make_page
 
-# Sentences of the training text whose words are counted. More would take
-# minutes and hardly move a word into another group.
+# Sentences of the training text to count words in. More would take minutes and
+# hardly move a word into another group.
 MAX_COUNTED = 500_000
 DECODED_AT_ONCE = 1000
 
@@ -69,7 +69,7 @@ def make_systems_report(systems, differences, words=None, training_text=None):
     The page is a single HTML file that needs neither another file nor a network
     nor JavaScript. It follows the light or dark theme of the system. Words are
     counted in `training_text`, an iterable of its targets, or by default in the
-    references. `words` defaults to those of BLEU 13a.
+    references. `words` defaults to the words of BLEU 13a.
     """
     words = words or analysis.Words()
     texts, outputs = systems.texts, systems.outputs

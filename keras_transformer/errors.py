@@ -147,7 +147,7 @@ def is_kind(value, kind):
         return value is None
     if kind is float and type(value) is int:
         kind = int
-    # A bool is an int to `isinstance`, hence the exact types.
+    # Compares exact types, because a bool is an int to `isinstance`.
     if type(value) is not kind:
         return False
     if kind is float:
@@ -242,7 +242,7 @@ def find_field(cls, name, flag):
 def _find_kind(cls, field):
     """Returns the type of a field; a user's class may state any other one."""
     kinds = {kind.__name__: kind for kind in (bool, int, float, str)}
-    # It is a name in a module that postpones the evaluation of annotations.
+    # The type is a name if the module postpones the evaluation of annotations.
     kind = kinds.get(field.type, field.type)
     if kind in kinds.values():
         return kind

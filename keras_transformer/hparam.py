@@ -95,7 +95,7 @@ class HParams(DecodingConfig, TrainingConfig, ModelConfig):
     `training` or `decoding`.
 
     A user's subclass adds fields, which become arguments of its `model_class`,
-    a subclass of `Transformer`. It reads runs that have these fields.
+    a subclass of `Transformer`. The subclass reads runs that have these fields.
 
     Raises:
         UserError: If a value has the wrong type or is out of range.
@@ -174,7 +174,7 @@ class HParams(DecodingConfig, TrainingConfig, ModelConfig):
 @functools.cache
 def _find_model_config(cls):
     """Returns `ModelConfig`, with any fields that a subclass adds."""
-    # They are in none of the other parts, so they belong to the model.
+    # Fields that are in none of the other parts belong to the model.
     names = HParams.__dataclass_fields__
     new_fields = [
         field for field in dataclasses.fields(cls) if field.name not in names
@@ -204,7 +204,7 @@ def find_class(names):
     return next(fitting, HParams)
 
 
-# The upper limits are as generous as those of a model.
+# The upper limits are as generous as for a model.
 _TRAINING_RULES = (
     errors.between(1, 10_000_000, "batch_tokens"),
     errors.between(0, 1_000_000_000, "effective_batch_tokens"),
@@ -252,7 +252,7 @@ def find_train_steps(
 ) -> int | float:
     """Returns the number of updates, or infinity with `train_minutes`.
 
-    `train_steps` counts instead of that of the hyper-parameters. Raises a
+    `train_steps` replaces the number of the hyper-parameters. Raises a
     `UserError` if it contradicts `train_minutes` or the schedule.
     """
     if hparams.train_minutes:

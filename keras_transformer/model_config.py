@@ -137,10 +137,10 @@ _RULES = (
 def list_weights(config, vocab_size, input_vocab_size=None):
     """Returns the name and the shape of every weight of a model.
 
-    The names are those of checkpoints, see `runs.model`. This is the only
-    place that states shapes: checkpoints are checked against it before a
-    backend is loaded, and the memory and the arithmetic of training follow from
-    it. `input_vocab_size` defaults to `vocab_size`, that of the targets.
+    Checkpoints have the same names, see `runs.model`. This is the only place
+    that states shapes: checkpoints are checked against it before a backend is
+    loaded, and the memory and the arithmetic of training follow from it.
+    `input_vocab_size` defaults to `vocab_size`, that of the targets.
 
     >>> weights = list_weights(ModelConfig(d_model=8, num_heads=2), 100)
     >>> weights["model/embedding/embeddings"]

@@ -142,7 +142,7 @@ def register_problem(name: str | None = None) -> Callable[[Entry], Entry]: ...
 def register_problem(name=None):
     """Registers the decorated subclass of `Problem` and sets its name.
 
-    The name defaults to that of the class in snake case.
+    The default is the name of the class in snake case.
 
     >>> from keras_transformer.problem import Problem
     >>> @register_problem
@@ -252,7 +252,7 @@ def get_hparams(name: str) -> "HParams":
 
 
 def import_usr_dir(path: str) -> None:
-    """Imports a user's directory, whose modules register problems or sets.
+    """Imports a user's directory of modules that register problems or sets.
 
     It is imported as a package: its `__init__.py` has to import the modules
     that register something.

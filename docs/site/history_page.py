@@ -23,7 +23,7 @@ def read_history(path):
 
 
 def make_page(records):
-    """Returns the page: the picture, the newest figures, and all lines."""
+    """Returns the page: the picture, the newest numbers, and all lines."""
     if not records:
         return "\n\n".join([*HEAD, "There is no line yet."]) + "\n"
     newest = records[-1]

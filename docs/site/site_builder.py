@@ -3,8 +3,8 @@
     python docs/site/site_builder.py build/docs
     cd build/docs && zensical build --strict
 
-The pages are those of the repository, with links that fit the site, and those
-that `reference_pages` makes from the code. `make docs` calls both commands.
+The pages are the documents of the repository, with links that fit the site, and
+what `reference_pages` makes from the code. `make docs` calls both commands.
 """
 
 import pathlib

@@ -105,7 +105,7 @@ def make_lines(results):
     # the depth of the decoder unless it is N in all rows.
     is_unequal = any(v[DEPTH] != v["num_layers"] for v in all_values)
     columns = MODEL | ({DEPTH: DEPTH} if is_unequal else {})
-    for name in itertools.chain(*all_values):
+    for name in dict.fromkeys(itertools.chain(*all_values)):
         is_constant = len({values.get(name) for values in all_values}) == 1
         if not is_constant and name not in (DEPTH, "train_steps"):
             columns.setdefault(name, name)

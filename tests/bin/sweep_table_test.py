@@ -1,3 +1,4 @@
+import dataclasses
 import os
 
 from keras_transformer import registry
@@ -27,6 +28,24 @@ def table3_lines(**measured):
     )
 
 
+class Compared(str):
+    """A value that counts how often values of its class are compared."""
+
+    number = 0
+
+    def __hash__(self):
+        Compared.number += 1
+        return super().__hash__()
+
+
+@dataclasses.dataclass
+class Settings:
+    """Hyper-parameters with a value whose comparisons are counted."""
+
+    architecture = {"num_layers": 1, "num_decoder_layers": 1}
+    norm: str = Compared("pre")
+
+
 class TableTest:
     def test_a_line_has_the_papers_columns_and_its_figures(self):
         line, _ = table3_lines(base=result(7.125, 30.25), e_learned={})
@@ -48,6 +67,12 @@ class TableTest:
         assert not any(
             "num_decoder_layers" in line for line in table3_lines(base={})
         )
+
+    def test_each_value_is_compared_once(self):
+        rows = [Row(str(n), COPY, "", {}, {}, Settings()) for n in range(5)]
+        Compared.number = 0
+        results.make_lines([(row, {}) for row in rows])
+        assert Compared.number == len(rows)
 
     def test_markdown_shows_the_paper_beside_ours_and_the_spread(self):
         lines = table3_lines(

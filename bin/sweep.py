@@ -157,6 +157,7 @@ def run_rows(all_rows, names, splits):
     reasons why rows failed, by the names of their directories, and the table.
     """
     # Imported here because it imports NumPy, which would slow --help down.
+    from keras_transformer.bin.kt_sweep.results import read_results
     from keras_transformer.bin.kt_sweep.results import write_table
 
     path = os.path.join(FLAGS.output_dir, TABLE_FILE)
@@ -164,7 +165,10 @@ def run_rows(all_rows, names, splits):
     title = markdown.code(f"kt-sweep {settings}")
     quoted = rows.TABLE_4 if FLAGS.table == "4" else {}
     failures = {}
-    table = write_table(path, title, all_rows, failures, quoted)
+    # Kept, because reading those of all rows after each takes hours for
+    # thousands of rows.
+    results = {row.path: (row, read_results(row)[0]) for row in all_rows}
+    table = write_table(path, title, results.values(), failures, quoted)
     selected = [row for row in all_rows if row.name in names]
     for number, row in enumerate(selected, 1):
         commands = list_commands(row, splits)
@@ -180,7 +184,8 @@ def run_rows(all_rows, names, splits):
                 failures[directory] = failure
                 print(f"{directory} failed: {failure}", file=sys.stderr)
                 break
-        table = write_table(path, title, all_rows, failures, quoted)
+        results[row.path] = row, read_results(row)[0]
+        table = write_table(path, title, results.values(), failures, quoted)
     return failures, table
 
 

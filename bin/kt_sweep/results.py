@@ -74,13 +74,13 @@ def select_scores(run, step, problem):
     return scores
 
 
-def write_table(path, title, rows, failures, quoted):
+def write_table(path, title, results, failures, quoted):
     """Writes and returns the table of rows with results, and why rows failed.
 
-    `failures` are reasons by the name of a row's directory. `quoted` is F1 of
-    others by their names, which the table shows above the rows.
+    `results` is as in `make_lines`. `failures` are reasons by the name of a
+    row's directory. `quoted` is F1 of others by their names, which the table
+    shows above the rows.
     """
-    results = [(row, read_results(row)[0]) for row in rows]
     lines = [{"row": name, "paper F1": f1} for name, f1 in quoted.items()]
     lines += make_lines([pair for pair in results if pair[1]])
     parts = [title, *format_lines(lines)]

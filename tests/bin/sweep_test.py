@@ -7,6 +7,7 @@ import pytest
 from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.bin import sweep
+from keras_transformer.bin.kt_sweep import results as sweep_results
 from keras_transformer.bin.kt_sweep.results import read_results
 from keras_transformer.bin.kt_sweep.results import select_scores
 from keras_transformer.bin.kt_sweep.rows import Row
@@ -165,6 +166,20 @@ class SweepTest:
         failures, _ = run(rows)
         assert failures == {}
         assert {name for _, name in commands.calls} == {"dropout=0.3"}
+
+    def test_results_are_read_again_only_of_the_row_that_ran(
+        self, rows, commands, monkeypatch
+    ):
+        names = []
+
+        def read(row):
+            names.append(row.name)
+            return read_results(row)
+
+        monkeypatch.setattr(sweep_results, "read_results", read)
+        run(rows, number=1)
+        assert names.count("dropout=0.2") > 1
+        assert names.count("dropout=0.3") == 1
 
     def test_a_row_with_updates_to_do_has_no_figures(self, rows, commands):
         commands.missing = 2

@@ -128,8 +128,8 @@ def _find_occurrences(texts, vocabulary):
         lengths = [len(ids) - 1 for ids in encoded]
         numbers = np.repeat(np.arange(first, first + len(encoded)), lengths)
         ids = np.array([id_ for row in encoded for id_ in row[:-1]], np.int64)
-        # A pair of a text and an id as one number, since `np.unique` of numbers
-        # is much faster than of rows.
+        # A pair of a text and an id as one number, since `np.unique` is much
+        # faster on numbers than on rows.
         distinct = np.unique(numbers * vocabulary.vocab_size + ids)
         block = np.divmod(distinct, vocabulary.vocab_size)
         blocks.append(np.array(block, np.int32))

@@ -220,14 +220,14 @@ class MachineTest:
         assert two < 20 * one  # a processor counts once
 
 
-def run_benchmark(paths, *flags):
+def run_benchmark(paths, *flags, hparams=HPARAMS):
     source, target, vocabulary = paths
     arguments = [
         f"--train_source={source}",
         f"--train_target={target}",
         f"--vocabulary={vocabulary}",
         "--hparams_set=transformer_tiny",
-        f"--hparams={HPARAMS}",
+        f"--hparams={hparams}",
         "--num_passes=1",
     ]
     with pytest.raises(SystemExit) as error:
@@ -283,7 +283,7 @@ class BenchmarkTest:
     def test_input_segments_the_text_anew(
         self, paths, small_machine, capsys, tmp_path
     ):
-        flags = ["--mode=input", f"--hparams={HPARAMS},subword_dropout=0.1"]
+        flags = ["--mode=input", "--hparams=subword_dropout=0.1"]
         assert run_benchmark(paths, *flags) == 2
         assert "pad=0, end=1" in capsys.readouterr().err
         vocabulary = str(tmp_path / "vocab.model")
@@ -293,12 +293,12 @@ class BenchmarkTest:
         assert figures["pairs_per_second"] > 0
 
     def test_too_little_text_is_one_line_and_exit_2(self, paths, capsys):
-        flags = ["--mode=train", "--hparams=batch_tokens=99999"]
-        assert run_benchmark(paths, *flags) == 2
+        hparams = "batch_tokens=99999"
+        assert run_benchmark(paths, "--mode=train", hparams=hparams) == 2
         assert "no full batch of 16" in capsys.readouterr().err
 
     def test_input_without_any_pair_is_one_line_and_exit_2(self, paths, capsys):
-        flags = ["--mode=input", f"--hparams={HPARAMS},max_length=1"]
+        flags = ["--mode=input", "--hparams=max_length=1"]
         assert run_benchmark(paths, *flags) == 2
         assert "max_length=1, 200 pairs" in capsys.readouterr().err
 

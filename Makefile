@@ -118,11 +118,10 @@ test: lint
 	$(BIN)/python $(PYTEST) tests/decoding/[d-p]*_test.py
 	$(BIN)/python $(PYTEST) tests/decoding/[q-z]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/[a-l]*_test.py
-	$(BIN)/python $(PYTEST) tests/integration/[m-t]*_test.py \
-		--deselect=tests/integration/parsing_test.py
+	$(BIN)/python $(PYTEST) tests/integration/[m-s]*_test.py
+	$(BIN)/python $(PYTEST) tests/integration/t*_test.py
 	$(BIN)/python $(PYTEST) tests/training
-	$(BIN)/python $(PYTEST) $(addprefix tests/,layers losses parsing \
-		integration/parsing_test.py)
+	$(BIN)/python $(PYTEST) $(addprefix tests/,layers losses parsing)
 	$(BIN)/python $(PYTEST) $(addprefix tests/,benchmark formats scoring serving \
 		studio visualization)
 	$(BIN)/python $(PYTEST) $(addprefix --ignore=tests/,$(GROUPED))

@@ -74,7 +74,9 @@ ROWS = [
     row(GENERATE + " --parsed_trees=/dev/null", says="/dev/null"),
     row(GENERATE + " --treebank_weight=5", says="--parsed_trees"),
     row(GENERATE + " --vocabulary={parser}", says="--vocab_size"),
-    row(GIVEN + "{run} --linearization=lexicalised", says="those of no trees"),
+    row(
+        GIVEN + "{run} --linearization=lexicalised", says="symbols of no trees"
+    ),
     row(GIVEN + "{parser} --linearization=tagged", says="linearization=tagged"),
     row(GIVEN + "{box}/gone", says="gone"),
     row(PARSED, writes(IN, GOOD + b"(S (NN dog)\n"), says="line 2"),

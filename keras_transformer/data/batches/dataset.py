@@ -239,8 +239,8 @@ def _prepare_ahead(dataset, function):
     import tensorflow as tf
 
     options = tf.data.Options()
-    # The thread that tunes a dataset sleeps for up to a minute, and who closes
-    # the dataset may have to wait for it.
+    # The thread that tunes a dataset sleeps for longer and longer, and closing
+    # the dataset may wait for it.
     options.autotune.enabled = False
     return (
         dataset.map(

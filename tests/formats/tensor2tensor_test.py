@@ -2,6 +2,7 @@
 
 import json
 import os
+import types
 
 import keras
 import numpy as np
@@ -28,6 +29,7 @@ from keras_transformer.formats.tensor2tensor.reader import import_tensor2tensor
 from keras_transformer.formats.tensor2tensor.training_files import (
     find_checkpoint,
 )
+from keras_transformer.formats.tensor2tensor.training_files import read_hparams
 from keras_transformer.runs.model import load_model
 from keras_transformer.search.options import DecodeOptions
 
@@ -215,6 +217,12 @@ class HparamsTest:
             return
         run = import_tensor2tensor(str(directory), str(tmp_path / "run"))
         assert run.hparams.num_heads == num_heads
+
+    def test_a_value_that_nests_too_deep_is_text(self, tmp_path):
+        flags = {"hparams": f"num_heads=2,other={'[' * 100_000}"}
+        checkpoint = types.SimpleNamespace(norm="pre", max_relative_position=0)
+        values = read_hparams(str(tmp_path), flags, checkpoint)
+        assert values["num_heads"] == 2
 
     def test_rates_are_those_of_the_model(self, tmp_path):
         rates = {"relu_dropout": 0.2, "label_smoothing": 0.05}

@@ -87,7 +87,7 @@ def read_hparams(source, flags, checkpoint):
 def _parse(text):
     try:
         return json.loads(text.lower())
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

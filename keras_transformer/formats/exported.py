@@ -44,6 +44,7 @@ _RECORD = {
     "source_vocabulary_sha256?": str,
     "decode": {str: (bool, float)},
     "max_tokens": range(1, 2**31),
+    "precision?": str,
     "of_text?": bool,
     "linearization?": (set(LINEARIZATIONS), None),
     "shortlist_sha256?": str,

@@ -28,11 +28,11 @@ from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 
 SETTINGS_FILE = "config.json"
-# What CTranslate2 writes to it.
+# What CTranslate2 writes to it. It translates nothing without the first three.
 _SETTINGS = {
-    **dict.fromkeys(("add_source_bos?", "add_source_eos?"), bool),
+    **dict.fromkeys(("add_source_bos", "add_source_eos"), bool),
+    "decoder_start_token": str,
     **dict.fromkeys(("bos_token?", "eos_token?", "unk_token?"), str),
-    "decoder_start_token?": (str, None),
     "layer_norm_epsilon?": (float, None),
     "multi_query_attention?": bool,
 }
@@ -129,7 +129,7 @@ class CTranslate2Engine(AttentiveEngine):
         self._pieces = self._read_pieces()
         settings = _read_settings(os.path.join(path, SETTINGS_FILE))
         # Exports of version 0.1 do not let CTranslate2 add the end to sources.
-        self._adds_end = settings.get("add_source_eos", False)
+        self._adds_end = settings["add_source_eos"]
         self._has_shortlist = self._check_shortlist()
         self._search = self._new_search()
         self.num_threads = self._search.engine.num_translators
@@ -302,7 +302,7 @@ def _count_gpus(device):
 def _read_settings(path):
     settings = read_record(path, _SETTINGS, exported.REMEDY)
     for name in settings:
-        if f"{name}?" not in _SETTINGS:
+        if _SETTINGS.keys().isdisjoint((name, f"{name}?")):
             fault = f"where {errors.quote(name)} is unknown"
             raise reading.file_error(path, fault, exported.REMEDY)
     return settings

@@ -193,7 +193,7 @@ def make_hparams(config, decoder_start):
 
 
 def make_configs(hparams, vocabularies, options, imported):
-    """Returns the contents of both files for a run, as dictionaries.
+    """Returns the contents of both files for a run, a dictionary by name.
 
     The `DecodeOptions` are those of the search. `imported` is what a run
     records about the model that it was imported from.
@@ -237,4 +237,4 @@ def make_configs(hparams, vocabularies, options, imported):
         "max_length": MAX_LENGTH,
         "length_penalty": options.alpha,
     }
-    return config, search
+    return {CONFIG_FILE: config, GENERATION_FILE: search}

@@ -31,8 +31,10 @@ FILES = (
 )
 # Only exports have this in the metadata of their weights.
 _MARK = {"producer": "keras_transformer"}
-# The fields of a model that Marian has; see `check_understood`.
-UNDERSTOOD = allow_any()
+_WHERE = "in a model of Marian"
+# The fields of a model that Marian has; see `check_understood`. `check_model`
+# compares the widths.
+UNDERSTOOD = allow_any("d_k", "d_v")
 UNDERSTOOD["activation"] = tuple(marian_config.ACTIVATIONS.values())
 UNDERSTOOD["decoder_start"] = ("zero", "padding")
 # The bias of padding where its embedding is not a part of the model. It leaves
@@ -63,8 +65,7 @@ def export_marian(run, export_dir, options, step=None, certify=None):
     contents = marian_config.make_configs(
         run.hparams, run.vocabularies, options, imported
     )
-    dtype = contents[0]["torch_dtype"]
-    names = (marian_config.CONFIG_FILE, marian_config.GENERATION_FILE)
+    dtype = contents[marian_config.CONFIG_FILE]["torch_dtype"]
     with directories.replace_content(
         export_dir,
         marian_config.CONFIG_FILE,
@@ -80,7 +81,7 @@ def export_marian(run, export_dir, options, step=None, certify=None):
             find_languages(run) or ["source", "target"],
             separate_vocabs=config.tied_embeddings != "all",
         )
-        for name, content in zip(names, contents):
+        for name, content in contents.items():
             write_record(os.path.join(aside, name), content)
         certificate = certify and certify(aside)
     export = {"format": FORMAT, "decode": options, "certificate": certificate}

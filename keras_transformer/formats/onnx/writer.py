@@ -78,26 +78,22 @@ def _write_graphs(run, step, directory):
 
 
 def _write_settings(run, options, directory):
-    config, search = marian_config.make_configs(
+    contents = marian_config.make_configs(
         run.hparams, run.vocabularies, options, imported={}
     )
     # Readers know the graph by the names of Marian's parts, whatever is in it.
     # They make an empty cache of this width.
-    config["d_model"] = run.hparams.num_heads * max(
-        run.hparams.model.head_widths
-    )
+    width = max(run.hparams.model.head_widths)
+    config = contents[marian_config.CONFIG_FILE]
+    config["d_model"] = run.hparams.num_heads * width
+    search = contents[marian_config.GENERATION_FILE]
+    search["bad_words_ids"] = [[id_] for id_ in NEVER_WRITTEN]
     ids = {
         "pad_token_id": PAD_ID,
         "eos_token_id": END_ID,
         "decoder_start_token_id": PAD_ID,
         "forced_eos_token_id": END_ID,
     }
-    search["bad_words_ids"] = [[id_] for id_ in NEVER_WRITTEN]
-    contents = {
-        marian_config.CONFIG_FILE: config | ids,
-        marian_config.GENERATION_FILE: search | ids,
-    }
     for name, content in contents.items():
-        path = os.path.join(directory, name)
-        write_record(path, content, ensure_ascii=False)
+        write_record(os.path.join(directory, name), content | ids)
     tokenizer.write_tokenizers(run.vocabularies, directory)

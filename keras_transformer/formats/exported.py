@@ -174,9 +174,12 @@ def check_translates(run, what, advice):
         )
 
 
-def check_search(options, where):
-    """Raises a `UserError` for options that small programs cannot follow."""
-    for name in ("temperature", "no_repeat_ngram_size"):
+def check_search(options, where, *more):
+    """Raises a `UserError` for options that other programs cannot follow.
+
+    `more` are names of options that this format lacks, too.
+    """
+    for name in ("temperature", "no_repeat_ngram_size", *more):
         if value := getattr(options, name):
             raise UserError(
                 f"`{name}` must be 0 {where}. Received: {name}={value}. Leave "

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from layer_checks import to_numpy
 from marian_examples import TEXTS
+from small_translators import make_run
+from tensor2tensor_examples import write_subtokens
 from tiny_marian import compute_logits
 from tiny_marian import write_tiny_marian
 
@@ -16,6 +18,9 @@ from keras_transformer.errors import UserError
 from keras_transformer.formats.marian import tensor_files
 from keras_transformer.formats.marian.reader import import_marian
 from keras_transformer.formats.marian.writer import export_marian
+from keras_transformer.formats.tensor2tensor.vocabulary import (
+    read_tensor2tensor_vocabulary,
+)
 from keras_transformer.runs.model import load_model
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
@@ -349,6 +354,28 @@ class ExportMarianTest:
         with pytest.raises(UserError, match=words):
             export_marian(run, str(tmp_path / "export"), options)
         assert not (tmp_path / "export").exists()
+
+    @pytest.mark.parametrize(
+        "name, value",
+        [("temperature", 0.5), ("no_repeat_ngram_size", 3), ("min_length", 2)],
+    )
+    def test_options_that_the_files_do_not_hold_are_refused(
+        self, name, value, tmp_path
+    ):
+        source = tmp_path / "marian"
+        write_tiny_marian(source)
+        run = import_marian(str(source), str(tmp_path / "run"))
+        options = DecodeOptions(**{name: value})
+        with pytest.raises(UserError, match=f"{name}={value}. Leave"):
+            export_marian(run, str(tmp_path / "export"), options)
+        assert not (tmp_path / "export").exists()
+
+    def test_a_vocabulary_that_spells_text_is_refused(self, tmp_path):
+        write_subtokens(tmp_path / "vocab.subwords")
+        vocabulary = read_tensor2tensor_vocabulary(tmp_path / "vocab.subwords")
+        run = make_run(tmp_path / "run", vocabulary)
+        with pytest.raises(UserError, match="not be one of Tensor2Tensor"):
+            export_marian(run, str(tmp_path / "export"), DecodeOptions())
 
     def test_other_files_are_not_replaced(self, tmp_path):
         source = tmp_path / "marian"

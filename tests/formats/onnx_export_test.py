@@ -113,6 +113,18 @@ class OnnxExportTest:
         with pytest.raises(UserError, match="must translate"):
             export_onnx(run, str(tmp_path / "export"), GREEDY)
 
+    @pytest.mark.parametrize(
+        "name, value",
+        [("temperature", 0.5), ("no_repeat_ngram_size", 3), ("min_length", 2)],
+    )
+    def test_options_that_the_files_do_not_hold_are_refused(
+        self, name, value, tmp_path
+    ):
+        run = make_run(tmp_path / "run", make_vocabulary(tmp_path / "a.model"))
+        options = DecodeOptions(**{name: value})
+        with pytest.raises(UserError, match=f"{name}={value}. Leave"):
+            export_onnx(run, str(tmp_path / "export"), options)
+
 
 class TokenizerTest:
     @pytest.mark.parametrize("normalize_text", [True, False])

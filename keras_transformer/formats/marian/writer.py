@@ -9,6 +9,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files.writing import write_record
 from keras_transformer.formats.exported import allow_any
+from keras_transformer.formats.exported import check_search
 from keras_transformer.formats.exported import check_understood
 from keras_transformer.formats.marian import config as marian_config
 from keras_transformer.formats.marian import tensor_files
@@ -54,6 +55,7 @@ def export_marian(run, export_dir, options, step=None, certify=None):
     `certify` is as for `export_ctranslate2`.
     """
     check_model(run)
+    check_search(options, _WHERE, "min_length")
     check_export_dir(export_dir)
     step = run.checkpoints.find(step)
     weights.check_checkpoint(run, step)
@@ -93,15 +95,19 @@ def check_model(run):
     """Raises a `UserError` if Marian lacks a feature of a run's model."""
     config = run.hparams.model
     advice = "Use --format=saved_model, which takes any model."
-    where = "in a model of Marian"
     width = config.d_model // config.num_heads
     if config.head_widths != (width, width):
         raise UserError(
-            f"`d_k` and `d_v` must be d_model / num_heads {where}. Received: "
+            f"`d_k` and `d_v` must be d_model / num_heads {_WHERE}. Received: "
             f"d_k={config.d_k}, d_v={config.d_v}. {advice}"
         )
-    understood = allow_any("d_k", "d_v") | UNDERSTOOD
-    check_understood(config, understood, where, advice)
+    check_understood(config, UNDERSTOOD, _WHERE, advice)
+    # Its tokenizer does not spell text before it cuts it.
+    if any(vocabulary.is_tensor2tensor for vocabulary in run.vocabularies):
+        raise UserError(
+            f"A vocabulary must not be one of Tensor2Tensor {_WHERE}. "
+            f"Received: {run.path} with such a vocabulary. {advice}"
+        )
 
 
 def check_export_dir(path):

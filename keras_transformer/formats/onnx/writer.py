@@ -18,6 +18,7 @@ PACKAGES = ("keras-t2t", "onnx")
 FOLDER = "onnx"  # of the graphs, as transformers.js has it
 ENCODER, DECODER = "encoder_model", "decoder_model_merged"
 QUANTIZED = "_quantized"  # ends the names of the graphs in 8 bits
+_WHERE = "in a model of ONNX"
 # The fields of a model that the graphs lay out; see `check_understood`.
 UNDERSTOOD = exported.allow_any(
     *("d_k", "d_v", "norm", "activation", "positional_encoding"),
@@ -35,7 +36,7 @@ def export_onnx(run, export_dir, options, step=None, certify=None):
     complete; its path is returned. Neither TensorFlow nor Keras is needed.
     `certify` is as for `export_ctranslate2`.
     """
-    _check_model(run)
+    _check_model(run, options)
 
     def write(directory, step):
         _write_graphs(run, step, os.path.join(directory, FOLDER))
@@ -49,12 +50,11 @@ def export_onnx(run, export_dir, options, step=None, certify=None):
     )
 
 
-def _check_model(run):
+def _check_model(run, options):
     require_package("onnx", "onnx", "'.[onnx]'")
     advice = "Export it with --format=saved_model."
-    exported.check_understood(
-        run.hparams.model, UNDERSTOOD, "in a model of ONNX", advice
-    )
+    exported.check_understood(run.hparams.model, UNDERSTOOD, _WHERE, advice)
+    exported.check_search(options, _WHERE, "min_length")
     exported.check_translates(run, "A model of ONNX", advice)
     for vocabulary in run.vocabularies:
         tokenizer.check_vocabulary(vocabulary)

@@ -13,7 +13,6 @@ from keras_transformer.token_ids import PAD_ID
 CONFIG_FILE = "config.json"
 GENERATION_FILE = "generation_config.json"
 NORM_EPSILON = 1e-5  # PyTorch's; no config states it
-DEFAULT_POSITIONS = 1024  # of a config that does not state them
 MAX_LENGTH = 512  # tokens of an output, as in the models of OPUS-MT
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu", "silu": "silu"}
 _REMEDY = "Get the files of the model again."
@@ -22,7 +21,7 @@ _RATES = ("dropout", "attention_dropout", "activation_dropout")
 _RATE = (float, None)
 _ID = (WHOLE, None)
 # The fields that are read, with their shapes; see `read_record`. Missing fields
-# have the defaults of transformers' `MarianConfig`.
+# and null have the defaults of transformers' `MarianConfig`.
 _READ = {
     "model_type": str,
     **dict.fromkeys(("d_model", "encoder_layers", "decoder_layers"), WHOLE),
@@ -46,6 +45,10 @@ _DEFAULTS = {
     "share_encoder_decoder_embeddings": True,
     "tie_word_embeddings": True,
     "activation_function": "gelu",
+    "max_position_embeddings": 1024,
+    "num_beams": 1,
+    "length_penalty": 1.0,  # divides by the length
+    **dict.fromkeys(_RATES, 0.0),
 }
 _SEARCH = {
     "num_beams?": _ID,
@@ -102,9 +105,8 @@ def read_config(directory):
         _check_features(search, search_path)
         names = [name.removesuffix("?") for name in _SEARCH]
         config |= {name: search[name] for name in names if name in search}
-    config = {**_DEFAULTS, **config}
-    if config.get("decoder_vocab_size") is None:
-        config["decoder_vocab_size"] = config["vocab_size"]
+    stated = {name: config[name] for name in config if config[name] is not None}
+    config = {"decoder_vocab_size": config["vocab_size"], **_DEFAULTS, **stated}
     _check_values(config, path)
     return config
 
@@ -127,8 +129,8 @@ def _check_values(config, path):
     if config["share_encoder_decoder_embeddings"]:
         pairs["decoder_vocab_size"] = "vocab_size"
     for name, other in pairs.items():
-        value = config.get(name)
-        if value is not None and value != config[other]:
+        value = config.get(name, config[other])
+        if value != config[other]:
             raise _make_error(path, name, value, f"{other}={config[other]}")
     shared = "share_encoder_decoder_embeddings"
     if config[shared] and not config["tie_word_embeddings"]:
@@ -149,7 +151,7 @@ def check_bad_words(config, never_written, directory):
     `never_written` are ids that the search here does not write either.
     """
     start = config["decoder_start_token_id"]
-    for word in config.get("bad_words_ids") or []:
+    for word in config.get("bad_words_ids", []):
         # A word of several ids may begin with the start of every output.
         first = [] if word[:1] == [start] and word[1:] else word[:1]
         if never_written.isdisjoint([*first, *word[1:]]):
@@ -169,16 +171,13 @@ def make_hparams(config, decoder_start):
     is_shared = config["share_encoder_decoder_embeddings"]
     untied = "target" if config["tie_word_embeddings"] else "none"
     depths = config["encoder_layers"], config["decoder_layers"]
-    penalty = config.get("length_penalty")
-    # transformers divides by length ** length_penalty, by default 1.
-    penalty = 1.0 if penalty is None else penalty
     return HParams(
         num_layers=depths[0],
         num_decoder_layers=0 if depths[0] == depths[1] else depths[1],
         d_model=config["d_model"],
         d_ff=config["encoder_ffn_dim"],
         num_heads=config["encoder_attention_heads"],
-        **{name: config.get(name) or 0.0 for name in _RATES},
+        **{name: config[name] for name in _RATES},
         norm="post",
         norm_epsilon=NORM_EPSILON,
         activation=ACTIVATIONS[config["activation_function"]],
@@ -187,8 +186,8 @@ def make_hparams(config, decoder_start):
         scale_embeddings=config["scale_embedding"],
         output_bias=True,
         decoder_start=decoder_start,
-        beam_size=config.get("num_beams") or 1,
-        alpha=min(max(penalty, 0), 10),
+        beam_size=config["num_beams"] or 1,
+        alpha=min(max(config["length_penalty"], 0), 10),
     )
 
 

@@ -79,8 +79,7 @@ def import_marian(source, output_dir, origin=None, problem="translate_files"):
             "origin": origin or os.path.abspath(source),
             "languages": _read_languages(source),
             "dtype": _find_dtype(headers),
-            "max_position_embeddings": config.get("max_position_embeddings")
-            or marian_config.DEFAULT_POSITIONS,
+            "max_position_embeddings": config["max_position_embeddings"],
         },
     }
     return write_run(output_dir, record, hparams, vocabularies, arrays)

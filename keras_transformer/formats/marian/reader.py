@@ -66,7 +66,7 @@ def import_marian(source, output_dir, origin=None, problem="translate_files"):
     places = marian_weights.make_places(hparams.model, vocabularies)
     _check_headers(headers, places, hparams.model, path)
     arrays = {
-        name: place.import_array(_read(headers, place.name))
+        name: place.import_array(_read(headers, place))
         for name, place in places.items()
     }
     array_files.check_finite(arrays, path, _REMEDY)
@@ -133,30 +133,29 @@ def _check_headers(headers, places, config, path):
         for side in ("encoder", "decoder")
     }
     expected |= {name: expected[of] for name, of in copies.items()}
-    for name in tables:
-        # Any number of positions will do.
-        expected[name] = (*headers[name].shape[:1], config.d_model)
+    # Any number of positions will do.
+    expected |= {n: (*headers[n].shape[:1], config.d_model) for n in tables}
     shapes = {name: header.shape for name, header in headers.items()}
     array_files.check_shapes(expected, shapes, path, _REMEDY)
     for name, other in copies.items():
         # Bitwise, since a model with untied copies would be a different one.
-        if not np.array_equal(_read(headers, name), _read(headers, other)):
+        copy, original = (
+            tensor_files.read_array(headers[each]) for each in (name, other)
+        )
+        if not np.array_equal(copy, original):
             raise unsupported(path, f"where {name!r} differs from {other!r}")
     for name in sorted(tables):
-        table = _read(headers, name)
+        table = tensor_files.read_array(headers[name])
         usual = marian_weights.make_positions(*table.shape)
         if not np.abs(table - usual).max(initial=0) <= _MAX_DIFFERENCE:
             fault = f"where {name!r} is learned, not the table of sinusoids"
             raise unsupported(path, fault)
 
 
-def _read(headers, name):
-    if name in headers:
-        return tensor_files.read_array(headers[name])
-    # The bias of the logits, one for each target.
-    matrices = (marian_weights.SHARED, marian_weights.TARGETS)
-    matrix = next(matrix for matrix in matrices if matrix in headers)
-    return np.zeros((1, headers[matrix].shape[0]), "float32")
+def _read(headers, place):
+    if place.name in headers:
+        return tensor_files.read_array(headers[place.name])
+    return np.zeros(place.shape, "float32")  # the bias of the logits
 
 
 def _find_dtype(headers):

@@ -350,14 +350,14 @@ class BadInputTest:
             if not (n.startswith(lost) and n.endswith("/ffn/conv2/bias"))
         }
         write_checkpoint(source / "model.ckpt-250000", kept)
-        self.refuse(source, "ffn/conv2/bias is absent")
+        self.refuse(source, "ffn/conv2/bias' is absent")
 
     def test_variables_of_another_model(self, source):
         variables = make_variables("pre", NUM_ROWS)
         name = "transformer/body/encoder/layer_0/ffn/conv3/kernel"
         variables[name] = np.zeros((2, 2), "float32")
         write_checkpoint(source / "model.ckpt-250000", variables)
-        self.refuse(source, "also has body/encoder/layer_0/ffn/conv3/kernel")
+        self.refuse(source, "layer_0/ffn/conv3/kernel' is .* must be absent")
         variables[name.replace("conv3", "conv2")][0, 0] = np.nan
         del variables[name]
         write_checkpoint(source / "model.ckpt-250000", variables)

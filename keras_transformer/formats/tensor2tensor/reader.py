@@ -17,8 +17,8 @@ import numpy as np
 
 from keras_transformer import registry
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
+from keras_transformer.files import array_files
 from keras_transformer.files.reading import file_error
-from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.formats.imported_run import write_run
 from keras_transformer.formats.tensor2tensor import training_files
 from keras_transformer.formats.tensor2tensor.vocabulary import (
@@ -28,6 +28,10 @@ from keras_transformer.hparam import HParams
 from keras_transformer.model_config import list_weights
 from keras_transformer.token_ids import UNKNOWN_ID
 
+_REMEDY = (
+    "Only checkpoints of the model transformer, of version 1.3 or later, can "
+    "be imported."
+)
 # A row of zeros with this bias gets a probability of 0 in float32.
 UNLIKELY_BIAS = -100.0
 # From our names of weights to Tensor2Tensor's, one after another.
@@ -131,7 +135,7 @@ def _make_hparams(checkpoint, values, flags):
     layer = "body/encoder/layer_0"
     attention = f"{layer}/self_attention/multihead_attention"
     (d_model, keys_width), (_, values_width), (_, d_ff) = (
-        _get_shape(checkpoint, f"{name}/kernel", 2)
+        _get_shape(checkpoint, f"{name}/kernel")
         for name in (f"{attention}/q", f"{attention}/v", f"{layer}/ffn/conv1")
     )
     num_heads = training_files.find_num_heads(values, flags)
@@ -172,14 +176,11 @@ def _find_tied_embeddings(shapes):
     return "target" if _TARGET_SPACE in shapes else "all"
 
 
-def _get_shape(checkpoint, name, rank):
-    shape = checkpoint.shapes.get(name)
-    if shape is None or len(shape) != rank or 0 in shape:
-        raise checkpoint.error(
-            f"where {name} is {'absent' if shape is None else shape!s:.60}",
-            "Only checkpoints of the model transformer, of version 1.3 or "
-            "later, can be imported.",
-        )
+def _get_shape(checkpoint, name):
+    """Returns the shape of a matrix."""
+    shape = checkpoint.shapes.get(name, "absent")
+    if len(shape) != 2 or 0 in shape:
+        raise checkpoint.error(f"where {name!r} is {shape!s:.60}", _REMEDY)
     return shape
 
 
@@ -191,16 +192,13 @@ def _read_arrays(checkpoint, hparams, vocab_size):
         for name in expected
         if not name.startswith(_EMBEDDING)
     }
-    for name, theirs in body.items():
-        shape = _get_shape(checkpoint, theirs, len(expected[name]))
-        if shape != expected[name]:
-            fault = f"where {theirs} is {shape} instead of {expected[name]}"
-            raise checkpoint.error(fault)
-    unknown = {name for name in checkpoint.shapes if name.startswith("body/")}
-    unknown -= {*body.values(), _TARGET_SPACE}
-    if unknown:
-        fault = f"which also has {min(unknown)}"
-        raise unsupported(checkpoint.prefix, fault)
+    stored = {
+        name: shape
+        for name, shape in checkpoint.shapes.items()
+        if name.startswith("body/") and name != _TARGET_SPACE
+    }
+    required = {theirs: expected[name] for name, theirs in body.items()}
+    array_files.check_shapes(required, stored, checkpoint.prefix, _REMEDY)
     arrays = {name: checkpoint.read(theirs) for name, theirs in body.items()}
     for ours, scope in _SCOPES[hparams.tied_embeddings].items():
         name = _EMBEDDING + ours
@@ -223,7 +221,7 @@ def _read_embeddings(checkpoint, scope, expected):
     pattern = rf"symbol_modality_\w+/{scope}/weights_\d+"
     names = [name for name in checkpoint.shapes if re.fullmatch(pattern, name)]
     names.sort(key=lambda name: int(name.rpartition("_")[2]))
-    num_rows = sum(_get_shape(checkpoint, name, 2)[0] for name in names)
+    num_rows = sum(_get_shape(checkpoint, name)[0] for name in names)
     widths = {checkpoint.shapes[name][1] for name in names}
     # The model lacks the unknown id.
     if (num_rows + 1, widths) != (expected[0], {expected[1]}):
@@ -254,7 +252,7 @@ def _read_space(checkpoint, d_model, number, is_later):
                 " for translation since version 1.5.2, before that for example "
                 "8 for German.",
             )
-    shape = _get_shape(checkpoint, _TARGET_SPACE, 2)
+    shape = _get_shape(checkpoint, _TARGET_SPACE)
     if shape[1] != d_model or number not in range(shape[0]):
         fault = f"where {_TARGET_SPACE} is {shape} and has no row {number}"
         raise checkpoint.error(fault)

@@ -162,11 +162,11 @@ def _find_export_dir(run):
         exported.require_ctranslate2()
         versions.check_export_dir(export_dir, "ctranslate2")
     elif FLAGS.format.startswith("saved_model"):
-        versions.check_saved_model(
-            model_flags.export_precision(FLAGS),
-            read_backend(),
-            of_text=FLAGS.format == "saved_model",
-        )
+        versions.check_backend(read_backend(), "A SavedModel")
+        if FLAGS.format == "saved_model":
+            exported.require_tensorflow_text(
+                "use --format=saved_model_ids or --format=ctranslate2"
+            )
         versions.check_export_dir(export_dir, "saved_model")
     elif FLAGS.format == "litert":
         versions.check_backend(read_backend(), "A model of LiteRT")
@@ -236,7 +236,8 @@ def _export(run, export_dir, options, certify):
     elif FLAGS.format.startswith("saved_model"):
         load_backend()
         folder = "saved_model"
-        more["precision"] = model_flags.export_precision(FLAGS)
+        is_auto = FLAGS.precision == "auto"
+        more["precision"] = "float32" if is_auto else FLAGS.precision
         more["of_text"] = FLAGS.format == "saved_model"
     if FLAGS.format in ("ctranslate2", "litert"):
         more["quantization"] = FLAGS.quantization

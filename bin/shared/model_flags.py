@@ -65,11 +65,6 @@ def decode_options(values, hparams):
     return DecodeOptions.from_hparams(hparams).replace(**decode_changes(values))
 
 
-def export_precision(values):
-    """Returns the precision of an export, which is float32 for `auto`."""
-    return "float32" if values.precision == "auto" else values.precision
-
-
 def decode_precision(values, hparams):
     """Returns the precision to decode with a run in.
 

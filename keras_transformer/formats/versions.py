@@ -16,8 +16,6 @@ from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.scoring.quality import QualityEstimate
 
-PRECISIONS = ("float32", "bfloat16")  # those that a SavedModel computes in
-
 
 @contextlib.contextmanager
 def make_version(export_dir):
@@ -126,20 +124,6 @@ def check_backend(backend, what):
             f"{what} must be exported with TensorFlow. Received: "
             f"KERAS_BACKEND={backend}. Use KERAS_BACKEND=tensorflow, which "
             "also exports runs of JAX."
-        )
-
-
-def check_saved_model(precision, backend, of_text):
-    """Checks that a SavedModel can be exported, before a backend is loaded."""
-    check_backend(backend, "A SavedModel")
-    if precision not in PRECISIONS:
-        raise UserError(
-            f"`precision` must be one of {', '.join(PRECISIONS)} in a "
-            f"SavedModel. Received: precision={precision!r}. Use float32."
-        )
-    if of_text:
-        exported.require_tensorflow_text(
-            "use --format=saved_model_ids or --format=ctranslate2"
         )
 
 

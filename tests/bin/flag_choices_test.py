@@ -8,7 +8,6 @@ from keras_transformer.bin import evaluate
 from keras_transformer.bin import exporter
 from keras_transformer.bin import trainer
 from keras_transformer.data.generation.distributed_encoding import RUNNERS
-from keras_transformer.formats import versions
 from keras_transformer.formats.ctranslate2 import shortlist
 from keras_transformer.formats.ctranslate2 import writer as ctranslate2
 from keras_transformer.scoring.measures import MEASURES
@@ -22,8 +21,6 @@ class FlagChoicesTest:
     def test_exporter_offers_what_the_exporters_take(self):
         quantizations = choices(exporter, "quantization")
         assert quantizations == ctranslate2.QUANTIZATIONS
-        precisions = choices(exporter, "precision")
-        assert precisions == ("auto", *versions.PRECISIONS)
 
     def test_shortlists_have_the_default_size_of_the_library(self):
         default = exporter.FLAGS["shortlist_size"].default

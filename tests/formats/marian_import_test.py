@@ -170,6 +170,17 @@ class ImportMarianTest:
         assert config["max_position_embeddings"] == 777
         assert config["torch_dtype"] == dtype
 
+    def test_a_shared_matrix_has_the_special_ids_of_both_sides(self, tmp_path):
+        source = tmp_path / "marian"
+        write_tiny_marian(source)
+        edit(source, "tokenizer_config.json", separate_vocabs=True)
+        table = json.loads((source / "vocab.json").read_text())
+        other = list(table)[7]
+        table["<unk>"], table[other] = table[other], table["<unk>"]
+        (source / "target_vocab.json").write_text(json.dumps(table))
+        with pytest.raises(UserError, match="share a matrix but differ"):
+            import_marian(str(source), str(tmp_path / "run"))
+
     def test_fields_without_effect_are_accepted(self, tmp_path):
         source = tmp_path / "marian"
         config, _ = write_tiny_marian(source)

@@ -117,6 +117,12 @@ def _check_ids(config, vocabularies, source):
         if config[name] != value:
             fault = f"where {name}={config[name]}, but the table has {value}"
             raise file_error(path, fault, _REMEDY)
+    # The rows of a shared matrix have one order.
+    if config["share_encoder_decoder_embeddings"] and not np.array_equal(
+        sources.original_ids, targets.original_ids
+    ):
+        fault = "whose sides share a matrix but differ in their special ids"
+        raise unsupported(path, fault)
     never_written = {int(targets.original_ids[id_]) for id_ in NEVER_WRITTEN}
     marian_config.check_bad_words(config, never_written, source)
 

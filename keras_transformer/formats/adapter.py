@@ -47,8 +47,8 @@ def import_adapter(source, base, output_dir, problem):
         )
     merge_adapters(weights, arrays, arrays[LORA_ALPHA])
     record = {
-        **{name: run.record[name] for name in run.record if name == "licence"},
         "problem": problem,
+        "licence": run.record.get("licence"),
         "imported": {
             "origin": os.path.abspath(source),
             "languages": find_languages(run) or ["source", "target"],

@@ -1,6 +1,7 @@
 """Downloads from Hugging Face's hub, and uploads, with its own client."""
 
 import contextlib
+import glob
 import logging
 import os
 import sys
@@ -49,9 +50,7 @@ def download(name):
             f"Cannot download {name}: {reason}. Check the name and the "
             "connection, or download it elsewhere and name its directory."
         ) from error
-    if not any(
-        n.startswith("model.safetensors") for n in os.listdir(directory)
-    ):
+    if not glob.glob("model.safetensors*", root_dir=directory):
         raise UserError(
             f"{name} has no model.safetensors. Name a revision that has it, "
             f"often hf://{model}@refs/pr/1, or convert a pickle where you "

@@ -21,6 +21,7 @@ from watched_pages import watch_pages
 
 from keras_transformer import load
 from keras_transformer.bin import exporter
+from keras_transformer.data.text.letter_case import restore_case
 from keras_transformer.data.vocabulary.bpe_symbols import write_symbols
 from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.errors import UserError
@@ -157,6 +158,34 @@ def test_it_reads_every_kind_of_vocabulary(tmp_path, kind):
     expected = load(run.path, engine="keras")(texts)
     assert len(set(expected)) > 2
     assert translate(export(run, tmp_path / "page"), texts) == (expected, None)
+
+
+@pytest.mark.skipif(not find_node(), reason="needs Node.js")
+def test_it_restores_the_case_of_a_text_as_the_run_does(tmp_path):
+    small = [text.lower() for text in TEXTS]
+    vocabulary = train_subwords(
+        *(small * 20, 60, str(tmp_path / "vocabulary")),
+        vocabulary_type="characters",
+    )
+    texts = ["Z\u00c9BRA DOGS", "DOGS \u2167", "A\ufeff\u00c9 \x85 DOG"]
+    page = export(make_rounded_run(tmp_path, vocabulary), tmp_path / "page")
+    content = pathlib.Path(page).read_text(encoding="utf-8")
+    worker, model = (
+        re.search(
+            f'<script type="text/plain" id="{name}">(.*?)</script>',
+            content,
+            re.S,
+        )[1]
+        for name in ("worker", "model")
+    )
+    script = f"""{worker}
+    open({json.dumps(model)}).then(() => console.log(JSON.stringify(
+      {json.dumps(texts)}.map((one) => restoreCase(one, translator.source)))));
+    """
+    done = subprocess.run(
+        [find_node(), "-"], input=script, capture_output=True, encoding="utf-8"
+    )
+    assert json.loads(done.stdout) == restore_case(texts, vocabulary)
 
 
 @pytest.fixture

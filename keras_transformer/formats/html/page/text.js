@@ -9,13 +9,16 @@ const MAX_FIRST_ID = 2000;
 const CAPITAL_FACTOR = 2;
 const MANY = 1000000;
 const CODE = /[\p{Decimal_Number}<>[\]{}@#$%&*=_/\\|~^+`]|^-/u;
-const CORE = /\p{L}(?:.*\p{L})?/u;
+// Python's letters: those of Unicode, and numbers such as \u2167.
+const LETTER = /[\p{L}\p{Nl}\p{No}]/u;
+const WORD = /(?:[^\s\x1c-\x1f\x85]|\ufeff)+/gu;  // Python's spaces, too
+const CORE = new RegExp(`${LETTER.source}(?:.*${LETTER.source})?`, "u");
 
 const lower = (word) => word.toLowerCase();
 const isLower = (word) => word === lower(word) && word !== word.toUpperCase();
 const isUpper = (word) => word === word.toUpperCase() && word !== lower(word);
-const capitalize = (word) => word.replace(/\p{L}/u, (one) => one.toUpperCase());
-const beginsSmall = (word) => isLower(word.match(/\p{L}/u)[0]);
+const capitalize = (word) => word.replace(LETTER, (one) => one.toUpperCase());
+const beginsSmall = (word) => isLower(word.match(LETTER)[0]);
 const endsSentence = (text) => /[.!?\u2026]["')\u00bb\u201d\u2019]{0,2}$/u.test(
   text.slice(-3));
 
@@ -27,7 +30,7 @@ const spellings = (word) => [word, lower(word), capitalize(lower(word))].map(
 function restoreCase(text, tokenizer) {
   const {hasCapitals: hasAny} = tokenizer;
   const isSentence = hasAny && endsSentence(text.trimEnd());
-  const words = [...text.matchAll(/\S+/gu)].map((match) => match[0]).filter(
+  const words = (text.match(WORD) ?? []).filter(
     (word) => CORE.test(word) && word.toUpperCase() !== lower(word)
       && !CODE.test(word));
   const [first] = words;
@@ -35,8 +38,10 @@ function restoreCase(text, tokenizer) {
     return text;
   }
   const rank = (spelling) => {
-    const ids = tokenizer.encode(spelling.match(CORE)[0]).slice(0, -1);
-    return [ids.length + MANY * ids.includes(UNKNOWN), Math.max(0, ...ids)];
+    const [core] = spelling.match(CORE);
+    const ids = tokenizer.encode(core).slice(0, -1);
+    const unknown = ids.includes(UNKNOWN) ? 1 + tokenizer.countMissing(core) : 0;
+    return [ids.length + MANY * unknown, Math.max(0, ...ids)];
   };
   const hasLostCase = () => {
     if (words.every(isLower)) {
@@ -56,7 +61,7 @@ function restoreCase(text, tokenizer) {
   if (!hasLostCase()) return text;
   const isChanged = new Set(words);
   let isStart = true;
-  return text.replace(/\S+/gu, (word) => {
+  return text.replace(WORD, (word) => {
     if (!isChanged.has(word)) return word;
     let choices = spellings(word);
     if (hasAny && isStart) {

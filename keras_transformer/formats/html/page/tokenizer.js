@@ -13,6 +13,7 @@ class Tokenizer {
   constructor(vocabulary, normalizer) {
     const {pieces, types, symbols} = vocabulary;
     Object.assign(this, vocabulary);
+    this.characters = new Set(pieces.join("") + SPACE);
     this.ids = new Map();
     this.byteIds = [];
     types.forEach((type, id) => {
@@ -84,6 +85,12 @@ class Tokenizer {
       } else if (ids.at(-1) !== UNKNOWN) ids.push(UNKNOWN);
     }
     return [...ids, END];
+  }
+
+  // Counts the characters of a text that no piece has.
+  countMissing(text) {
+    const characters = new Set(this.normalize([...new Set(text)].join("")));
+    return [...characters].filter((one) => !this.characters.has(one)).length;
   }
 
   segment(text) {

@@ -104,18 +104,13 @@ def learn_shortlist(
     )
     sizes = [side.vocab_size for side in sides]
     related = _compute_dice(sources, targets, *sizes, len(pairs))
+    rows = [
+        [*copy, *_select_highest(coefficients, num_related)]
+        for copy, coefficients in zip(_find_copies(vocabularies), related)
+    ]
     _, ids = targets
-    return Shortlist(
-        _select_highest(np.bincount(ids), num_frequent),
-        [
-            list(
-                dict.fromkeys(
-                    [*copy, *_select_highest(coefficients, num_related)]
-                )
-            )
-            for copy, coefficients in zip(_find_copies(vocabularies), related)
-        ],
-    )
+    frequent = _select_highest(np.bincount(ids), num_frequent)
+    return Shortlist(frequent, [list(dict.fromkeys(row)) for row in rows])
 
 
 def _find_occurrences(texts, vocabulary):

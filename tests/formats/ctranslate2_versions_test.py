@@ -1,5 +1,6 @@
 """Exports to CTranslate2 are numbered versions, complete or absent."""
 
+import json
 import os
 import pathlib
 import resource
@@ -14,6 +15,10 @@ from keras_transformer.search.options import DecodeOptions
 
 pytest.importorskip("ctranslate2")
 
+SETTINGS = (
+    '{"add_source_bos": false, "add_source_eos": true, '
+    '"decoder_start_token": "<pad>"'
+)
 RUN = pathlib.Path(__file__).parents[1] / "fixtures/v0.1/run"
 
 
@@ -99,3 +104,34 @@ class VersionsTest:
         after = {file.name: file.read_bytes() for file in path.iterdir()}
         assert after == before
         assert sorted(os.listdir(out)) == ["1", "README.md"]
+
+
+class SettingsTest:
+    @pytest.fixture
+    def copied(self, run, tmp_path):
+        path = export_ctranslate2(run, str(tmp_path / "out"), DecodeOptions())
+        return pathlib.Path(path)
+
+    def test_a_precision_that_is_no_text_is_refused(self, copied):
+        record = json.loads((copied / "export.json").read_text())
+        record["precision"] = None
+        (copied / "export.json").write_text(json.dumps(record))
+        with pytest.raises(ValueError, match="`precision` must be text"):
+            Translator(CTranslate2Engine(str(copied)))
+
+    @pytest.mark.parametrize(
+        "name, content, message",
+        [
+            ("shared_vocabulary.json", "[]", "which differs from vocab.model"),
+            ("shared_vocabulary.json", "[1]", "`\\[0\\]` must be text"),
+            ("config.json", "[]", "must be an object"),
+            ("config.json", SETTINGS + ', "unk_token": 1}', "must be text"),
+            ("config.json", SETTINGS + ', "unk_tokem": ""}', "m' is unknown"),
+            ("config.json", SETTINGS.replace("bos", "box") + "}", "lacks `add"),
+            ("config.json", SETTINGS.replace("start", "") + "}", "lacks `dec"),
+        ],
+    )
+    def test_edited_settings_are_refused(self, name, content, message, copied):
+        (copied / name).write_text(content)
+        with pytest.raises(ValueError, match=message):
+            Translator(CTranslate2Engine(str(copied)))

@@ -80,7 +80,7 @@ Checkpoints:
   timed_checkpoint_minutes (amount, default 0): Minutes of training between two
     checkpoints for kt-avg-checkpoints --checkpoints=timed; 0 makes none. They
     are not evaluated.
-  measure ({"|".join(MEASURES)}|loss): Figure on dev that decides which
+  measure ({"|".join(MEASURES)}|loss): Metric on dev that decides which
     checkpoint is best. Default: the measure of the run in output_dir, or the
     problem's, which is bleu, exact_match or f1.
   keep_checkpoint_max (count, default 20): Number of newest evaluated

@@ -49,7 +49,7 @@ class MetricsTable:
         self._is_written = False
 
     def add(self, row):
-        """Writes a row, a dictionary of name to figure with `step`."""
+        """Writes a row, a dictionary of metrics by name, with `step`."""
         # As strings, which is how `read_rows` returns the earlier rows.
         self.rows.append({name: str(value) for name, value in row.items()})
         # The first row rewrites the file, because a resumed training drops rows
@@ -79,7 +79,7 @@ class MetricsTable:
 def read_rows(path):
     """Reads the rows of `metrics.csv`, even while a trainer writes it.
 
-    Each is a dictionary of name to string, "" for a figure that a row does not
+    Each is a dictionary of name to string, "" for a metric that a row does not
     have. There are none without the file. A last line without a line end is
     ignored, because it is incomplete.
     """
@@ -116,7 +116,7 @@ def _find_fault(row, number):
 
 
 def _parse(name, text):
-    """Returns a figure as a number, or as text if it is not a valid one."""
+    """Returns a value as a number, or as text if it is not a valid one."""
     if name in ("step", "epoch", "seconds"):
         if text.startswith("-"):
             return text

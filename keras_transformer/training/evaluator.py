@@ -165,7 +165,7 @@ def has_stalled(scores, patience):
 
 
 def get_score(metric, results):
-    """Returns the figure of an evaluation that decides which one is best.
+    """Returns the metric of an evaluation that decides which one is best.
 
     The metric is "loss", or the name of a score. A greater result is better,
     and NaN counts as minus infinity.
@@ -173,7 +173,7 @@ def get_score(metric, results):
     name, sign = f"dev_{metric}", -1 if metric in LOWER_IS_BETTER else 1
     if name not in results:
         raise UserError(
-            "`early_stopping_metric` must be a figure of the evaluations. "
+            "`early_stopping_metric` must be a metric of the evaluations. "
             f"Received: early_stopping_metric={metric}, while evaluations give "
             f"{', '.join(results)}. Use loss."
         )

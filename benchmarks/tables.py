@@ -85,6 +85,7 @@ def make_g2p_trainings():
     low = ("ady", "gre", "ice", "ita", "rum")
     short = {"hparams": {"train_steps": 2000, **QUICK}, "minutes": 4}
     shared = short | {
+        "hparams": {**short["hparams"], "guided_alignment": 0.5},
         "group": tables_data.find_tag,
         "differs": "one model for all five",
     }

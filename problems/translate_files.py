@@ -1,5 +1,6 @@
 """Translation and pronunciation learnt from the user's files of pairs."""
 
+import functools
 import itertools
 
 from keras_transformer.data.cleaning.cleaner import Cleaner
@@ -9,6 +10,7 @@ from keras_transformer.data.generation import token_links
 from keras_transformer.data.generation.attributes import check_user_symbols
 from keras_transformer.data.generation.corpora import Corpus
 from keras_transformer.data.generation.corpora import check_distinct
+from keras_transformer.data.generation.spelling import learn_links
 from keras_transformer.data.text import parallel_files
 from keras_transformer.data.text import text_files
 from keras_transformer.data.text.tags import make_tag_word
@@ -279,7 +281,8 @@ class G2pFiles(TranslateFiles):
     character of a word has an id, each letter of a syllable of Hangul, and
     every phone. The text stays as it is, and the share of words that are all
     right decides which checkpoint is best. Otherwise it is `translate_files`.
-    `_rev` spells pronunciations.
+    `_rev` spells pronunciations. With `guided_alignment`, training learns which
+    letter writes each phone, unless the data have word alignments.
     """
 
     shared_vocabulary = False
@@ -288,6 +291,16 @@ class G2pFiles(TranslateFiles):
     normalize_text = False
     is_tokenized = True
     measure = "exact_match"
+
+    @functools.cached_property
+    def _spelling(self):
+        return token_links.TokenLinks(learn_links(self.token_pairs("train")))
+
+    def make_guidance(self, hparams):
+        settings = self.manifest["made_from"].get("settings", {})
+        if not hparams.guided_alignment or token_links.SETTING in settings:
+            return super().make_guidance(hparams)
+        return self._spelling
 
 
 def _is_plain_pair(corpora):

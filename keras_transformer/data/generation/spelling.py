@@ -1,0 +1,129 @@
+"""Which letter of a word writes each phone, learned from pairs alone.
+
+Each letter writes none or a few of the phones, in the order of the word. The
+probability of what a letter writes is learned by expectation maximisation, as
+in "Joint-sequence models for grapheme-to-phoneme conversion" of Bisani and Ney
+(2008), with one letter and up to four phones at a time.
+"""
+
+import collections
+import sys
+import time
+
+import numpy as np
+
+from keras_transformer.data.generation.token_arrays import TokenSequences
+from keras_transformer.token_ids import END_ID
+
+NUM_ROUNDS = 6  # of expectation maximisation
+MAX_PAIRS = 10_000  # to learn from, spread evenly over the data
+# The first weights of a letter that writes 0, 1, ... phones.
+FIRST_WEIGHTS = (0.1, 1.0, 0.1, 0.02, 0.005)
+MOST = len(FIRST_WEIGHTS) - 1  # phones of one letter
+UNSEEN = 1e-8  # weight of phones that a letter has not written yet
+
+
+def learn_links(token_pairs):
+    """Returns the links between sources and targets, for `TokenLinks`.
+
+    A letter is any token of a source, and a phone any token of a target; the
+    end has no link. Every phone is linked to the letter that most probably
+    writes it. A pair with more than four phones for each letter has no links.
+
+    Args:
+        token_pairs: A `TokenPairs`.
+
+    Returns:
+        `TokenSequences`; for each pair, the positions of a source token and of
+        a target token, and so on for each link.
+    """
+    begin = time.monotonic()
+    pairs = [
+        [tuple(ids[ids != END_ID].tolist()) for ids in pair]
+        for pair in zip(*token_pairs, strict=True)
+    ]
+    examples = pairs[:: -(-len(pairs) // MAX_PAIRS)]
+    weights = None
+    for _ in range(NUM_ROUNDS):
+        counts = collections.defaultdict(collections.Counter)
+        for letters, phones in examples:
+            shares = find_shares(letters, phones, weights)
+            for letter, start, length in np.argwhere(shares > UNSEEN):
+                written = phones[start : start + length]
+                share = shares[letter, start, length]
+                counts[letters[letter]][written] += share
+        weights = {
+            letter: {written: n / row.total() for written, n in row.items()}
+            for letter, row in counts.items()
+        }
+    links = [_link(*pair, weights) for pair in pairs]
+    seconds = time.monotonic() - begin
+    print(f"Aligned {len(pairs):,} pairs in {seconds:.1f} s.", file=sys.stderr)
+    return TokenSequences.from_lists(links)
+
+
+def find_shares(letters, phones, weights=None):
+    """Returns how probably each letter writes each part of the phones.
+
+    Args:
+        letters: Tuple of ids.
+        phones: Tuple of ids.
+        weights: Dictionary of each letter to the probability of each tuple of
+            phones. Defaults to None, for `FIRST_WEIGHTS`.
+
+    Returns:
+        Array of shape `(letters, phones + 1, 5)`: the probability that a letter
+        writes that many phones from that one on. It is 0 everywhere if no way
+        of writing leads to the phones.
+    """
+    scores = _score(letters, phones, weights)
+    # How many phones a letter can write, and from which places.
+    moves = [(n, slice(len(phones) + 1 - n)) for n in range(MOST + 1)]
+    moves = moves[: len(phones) + 1]
+    # The total weight of all ways to write the phones before a place with the
+    # letters before another, and of all ways to write the rest.
+    before = np.zeros((len(letters) + 1, len(phones) + 1))
+    after = np.zeros_like(before)
+    before[0, 0] = after[-1, -1] = 1
+    for letter, of_letter in enumerate(scores):
+        for length, starts in moves:
+            weight = before[letter, starts] * of_letter[starts, length]
+            before[letter + 1, length:] += weight
+    for letter, of_letter in reversed(list(enumerate(scores))):
+        for length, starts in moves:
+            weight = after[letter + 1, length:] * of_letter[starts, length]
+            after[letter, starts] += weight
+    shares = before[:-1, :, None] * scores
+    for length, starts in moves:
+        shares[:, starts, length] *= after[1:, length:]
+    return shares / max(after[0, 0], np.finfo(float).tiny)
+
+
+def _score(letters, phones, weights):
+    """Returns the weights of what each letter may write, as `find_shares`."""
+    scores = np.zeros((len(letters), len(phones) + 1, MOST + 1))
+    for length in range(min(MOST, len(phones)) + 1):
+        starts = range(len(phones) + 1 - length)
+        parts = [phones[start : start + length] for start in starts]
+        for number, letter in enumerate(letters):
+            row = FIRST_WEIGHTS[length]
+            if weights:
+                seen = weights.get(letter, {})
+                row = [seen.get(part, UNSEEN) for part in parts]
+            scores[number, : len(parts), length] = row
+    return scores
+
+
+def _link(letters, phones, weights):
+    """Returns the positions of the letter and the phone of each link."""
+    shares = find_shares(letters, phones, weights)
+    writes = np.zeros((len(letters), len(phones)))
+    for length in range(1, MOST + 1):
+        for offset in range(min(length, len(phones))):
+            # The phone is the one with this offset in what the letter writes.
+            starts = len(phones) - offset
+            writes[:, offset:] += shares[:, :starts, length]
+    if not writes.any():
+        return []
+    positions = [writes.argmax(axis=0), np.arange(len(phones))]
+    return np.stack(positions, axis=1).ravel().tolist()

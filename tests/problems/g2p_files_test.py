@@ -1,5 +1,8 @@
 """Grapheme to phoneme, from TSV files of words and phones."""
 
+import dataclasses
+
+import numpy as np
 import pytest
 
 from keras_transformer import registry
@@ -58,6 +61,17 @@ class G2pFilesTest:
         problem.use_files({}, corpora=corpora, vocabulary_type="characters")
         with pytest.raises(ValueError, match="vocabulary_type=characters"):
             problem.generate(None)
+
+    def test_training_links_each_phone_to_a_letter(self, problem):
+        hparams = registry.get_hparams("transformer_g2p")
+        assert problem.make_guidance(hparams) is None
+        hparams = dataclasses.replace(hparams, guided_alignment=0.5)
+        pairs = problem.token_pairs("train")
+        lengths = [side.lengths[2] for side in pairs]
+        guidance = problem.make_guidance(hparams)
+        dense = guidance.read(pairs, np.array([2]), (1, *lengths))
+        # Each phone of <hun> Béla has one link, and the end of the word none.
+        assert dense[0].sum(axis=1).tolist() == [1, 1, 1, 1, 0]
 
 
 class MeasureTest:

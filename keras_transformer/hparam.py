@@ -21,7 +21,7 @@ class TrainingConfig:
     consistency: str = "none"  # or "simcut", "r_drop"
     consistency_weight: float = 3.0  # weight of the divergence (alpha)
     token_cutoff: float = 0.05  # share of tokens that simcut cuts (p_cut)
-    guided_alignment: float = 0.0  # weight of given word alignments; 0 = off
+    guided_alignment: float = 0.0  # weight of word alignments; 0 = none
     batch_tokens: int = 4096  # positions per side a device takes at once
     effective_batch_tokens: int = 0  # real tokens of an update; 0 = one batch
     optimizer: str = "adam"  # or "adamw", "adafactor"

@@ -115,7 +115,7 @@ Several machines:
   skip_bad (switch): Report malformed trees and leave them out, instead of
     failing.
 """,
-    corpus=corpus_flags.corpora,
+    corpus=corpus_flags.CORPORA,
 )
 
 

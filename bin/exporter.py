@@ -45,7 +45,6 @@ token of huggingface_hub, which pip install '.[hub]' installs. A new model there
 is public, so state a --licence.
 """
 
-import functools
 import importlib
 import os
 import sys
@@ -103,10 +102,8 @@ Model card and hub:
   push_to_hub (text): Name on Hugging Face's hub to upload the model to, such as
     OWNER/NAME. Default: none, which uploads nothing.
 """,
-    corpus=corpus_flags.corpora,
-    names=functools.partial(
-        flags.several, convert=str, rule="a name on the hub"
-    ),
+    corpus=corpus_flags.CORPORA,
+    names=flags.several(str, "a name on the hub"),
 )
 
 

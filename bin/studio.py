@@ -16,7 +16,6 @@ The server has no access control, so by default it serves only this machine.
 On Control-C or SIGTERM it stops.
 """
 
-import functools
 import os
 import sys
 import threading
@@ -36,11 +35,7 @@ FLAGS = flags.define(
   host
   port (port, default 8600): Port of the page; 0 takes any free one.
 """,
-    directory=functools.partial(
-        flags.several,
-        convert=os.path.expanduser,
-        rule="the directory of a run",
-    ),
+    directory=flags.several(os.path.expanduser, "the directory of a run"),
 )
 SECONDS_TO_FINISH = 5
 

@@ -17,16 +17,6 @@ SPLITS = ("train", "dev", "test")
 LANGUAGE_FLAGS = ("source_language", "target_language")
 
 
-def corpora(description):
-    """Returns a flag that takes a corpus with a weight, and may be repeated."""
-    rule = (
-        "a corpus such as a.en,a.de or a.tsv or a.tmx, which a tag such as @fr "
-        f"and a weight above 0 and at most {MAX_WEIGHT:,}, such as :3, may "
-        "follow"
-    )
-    return flags.several(description, parse_corpus, rule)
-
-
 def parse_corpus(text):
     """Returns the `Corpus` that a text such as `a.en,a.de@de:3` names.
 
@@ -46,6 +36,11 @@ def parse_corpus(text):
     return Corpus(paths, int(number) if number % 1 == 0 else number, tag)
 
 
+CORPORA = flags.several(
+    parse_corpus,
+    "a corpus such as a.en,a.de or a.tsv or a.tmx, which a tag such as @fr and "
+    f"a weight above 0 and at most {MAX_WEIGHT:,}, such as :3, may follow",
+)
 TABLE = f"""
 {TITLE}:
   train (corpus): Corpus of training text: two files with a comma in between, or

@@ -79,13 +79,13 @@ class _Flag(flags.Flag):
     """A flag whose error states its rule, such as "a path"."""
 
     def __init__(
-        self, name, title, rule, parser, description, default, needs="", **more
+        self, name, title, text, rule, parser, default=None, needs="", **more
     ):
         self._rule = rule
         self.title = title  # of the group of flags in the help
         self.needs = needs.split(" or ") if needs else []  # one of these flags
-        super().__init__(parser, None, name, default, description, **more)
-        self.help = description  # without what absl's MultiFlag adds to it
+        super().__init__(parser, None, name, default, text, **more)
+        self.help = text  # without what absl's MultiFlag adds to it
 
     def parse(self, argument):
         try:
@@ -111,18 +111,6 @@ class _PairsFlag(_Flag):
         super().parse(f"{self.value},{argument}" if self.present else argument)
 
 
-def _describe(rule, parser, description, default=None, kind=_Flag, **more):
-    """Returns a function that makes a flag from its name and its title."""
-    return functools.partial(
-        kind,
-        rule=rule,
-        parser=parser,
-        description=description,
-        default=default,
-        **more,
-    )
-
-
 def _utf8(argument):
     argument.encode()  # raises a ValueError for what is not UTF-8
     return argument
@@ -138,57 +126,57 @@ def _split_counts(argument):
     return list(map(_Integer(1, errors.LARGEST).parse, argument.split(",")))
 
 
-def _bounded(kind, parser, description, default=None, *, maximum, minimum):
-    rule = f"{kind} from {minimum:,} to {maximum:,}"
-    return _describe(rule, parser(minimum, maximum), description, default)
+def _parsed(convert, rule, kind=_Flag, **more):
+    return functools.partial(kind, rule=rule, parser=_Parser(convert), **more)
 
 
-_count = functools.partial(
-    _bounded, "an integer", _Integer, maximum=errors.LARGEST, minimum=1
-)
+def _bounded(
+    name, title, parser=_Integer, minimum=1, maximum=errors.LARGEST, **more
+):
+    number = "an integer" if parser is _Integer else "a number"
+    rule = f"{number} from {minimum:,} to {maximum:,}"
+    parser = parser(minimum, maximum)
+    return _Flag(name, title, rule=rule, parser=parser, **more)
+
+
+_whole = functools.partial(_bounded, minimum=0)
 _switch = functools.partial(
-    _describe, "true or false", flags.BooleanParser(), boolean=True
+    _Flag, rule="true or false", parser=flags.BooleanParser(), boolean=True
 )
-# Functions of the help text and, unless it says otherwise, the default value.
+# Functions that make a flag from its name, its title, its text and settings.
 _KINDS = {
-    "text": functools.partial(_describe, "UTF-8 text", _Parser(_utf8)),
-    "pairs": functools.partial(
-        _describe, "UTF-8 text", _Parser(_utf8), default="", kind=_PairsFlag
-    ),
+    "text": _parsed(_utf8, "UTF-8 text"),
+    "pairs": _parsed(_utf8, "UTF-8 text", _PairsFlag, default=""),
     # The shell does not expand the `~` of `--data_dir=~/data`.
-    "path": functools.partial(_describe, "a path", _Parser(os.path.expanduser)),
-    "paths": functools.partial(
-        _describe, "paths separated by commas", _Parser(_split_paths)
-    ),
-    "counts": functools.partial(
-        _describe,
-        "numbers from 1 on, separated by commas",
-        _Parser(_split_counts),
-    ),
-    "count": _count,
-    "whole": functools.partial(_count, minimum=0),
-    "port": functools.partial(_count, minimum=0, maximum=65535),
-    "seed": functools.partial(_count, minimum=0, maximum=errors.LARGEST_SEED),
-    "amount": functools.partial(
-        _bounded, "a number", _Number, maximum=errors.LARGEST, minimum=0
-    ),
+    "path": _parsed(os.path.expanduser, "a path"),
+    "paths": _parsed(_split_paths, "paths separated by commas"),
+    "counts": _parsed(_split_counts, "numbers from 1 on, separated by commas"),
+    "count": _bounded,
+    "whole": _whole,
+    "port": functools.partial(_whole, maximum=65535),
+    "seed": functools.partial(_whole, maximum=errors.LARGEST_SEED),
+    "amount": functools.partial(_whole, parser=_Number),
     "switch": functools.partial(_switch, default=False),
     "optional switch": _switch,
 }
 _ROW = re.compile(r" +(\w+)(?: \((.+?)\): (.+))?")
 
 
-def several(description, convert, rule):
-    """Returns a flag that may be repeated; its value is a list, or None."""
-    return _describe(rule, _Parser(convert), description, kind=_RepeatedFlag)
+def several(convert, rule):
+    """Returns a kind of flag that may be repeated: a list of values, or None.
+
+    `convert` parses a value and may raise a ValueError, and `rule` names what
+    it takes.
+    """
+    return _parsed(convert, rule, _RepeatedFlag)
 
 
 def define(*tables, **kinds):
     """Defines the flags of a command as an `absl.flags.FlagValues`.
 
     The arguments are tables; see the module. The flags of every command are
-    added. `kinds` are functions of a help text, such as `several`, for further
-    kinds. At run time, the flags' values are attributes of the result.
+    added. `kinds` are further kinds, such as `several` returns. At run time,
+    the flags' values are attributes of the result.
     """
     values = flags.FlagValues()
     for table in tables:
@@ -213,37 +201,33 @@ def join_lines(table):
 
 def _read_row(line, kinds):
     """Returns a flag's name, and the function that makes it with a title."""
-    name, kind, description = _ROW.fullmatch(line).groups()
+    name, kind, text = _ROW.fullmatch(line).groups()
     if kind is None:
         return name, SHARED_FLAGS[name]
     kind, *settings = kind.split(", ")
     settings = dict(setting.split(" ", 1) for setting in settings)
-    needs = settings.pop("needs", "")
-    make = _read_kind(kind, settings, kinds)
-    return name, functools.partial(make(description=description), needs=needs)
-
-
-def _read_kind(kind, settings, kinds):
-    """Returns the function that describes a flag of a kind with settings."""
+    for key in settings.keys() & {"minimum", "maximum"}:
+        value = settings[key]
+        settings[key] = float(value) if "." in value else int(value)
     # The parser of a flag also reads its default.
-    for key, value in settings.items():
-        if key != "default":
-            settings[key] = float(value) if "." in value else int(value)
-        elif value == '""':
-            settings[key] = ""
+    if settings.get("default") == '""':
+        settings["default"] = ""
+    make = _find_kind(kind, kinds)
+    return name, functools.partial(make, text=text, **settings)
+
+
+def _find_kind(kind, kinds):
+    """Returns the function that makes a flag of a kind."""
     if "|" in kind:
         values = kind.split("|")
         rule, parser = f"one of {', '.join(values)}", flags.EnumParser(values)
-        return functools.partial(_describe, rule, parser, **settings)
+        return functools.partial(_Flag, rule=rule, parser=parser)
     if kind.startswith("count or "):
         word = kind.removeprefix("count or ")
         rule = f"{word}, or an integer from 1 to {errors.LARGEST:,}"
-        number = _Integer(1, errors.LARGEST)
-        parser = _Parser(
-            lambda text: text if text == word else number.parse(text)
-        )
-        return functools.partial(_describe, rule, parser)
-    return functools.partial({**_KINDS, **kinds}[kind], **settings)
+        parse = _Integer(1, errors.LARGEST).parse
+        return _parsed(lambda text: text if text == word else parse(text), rule)
+    return {**_KINDS, **kinds}[kind]
 
 
 def group_by_title(values):

@@ -20,7 +20,6 @@ The same command continues a sweep that was stopped. Finished rows are not
 trained again, and an interrupted row continues from its newest checkpoint.
 """
 
-import collections
 import os
 import shlex
 import signal
@@ -102,19 +101,12 @@ def main(argv):
     problem = registry.get_problem(FLAGS.problem, data_dir)
     seeds = range(FLAGS.random_seed, FLAGS.random_seed + FLAGS.seeds)
     if seeds[-1] > errors.LARGEST_SEED:
-        raise UserError(
-            f"`--seeds` must not go beyond the seed {errors.LARGEST_SEED:,}. "
-            f"Received: {' and '.join(_show_changed('random_seed', 'seeds'))}. "
-            "Lower --random_seed."
-        )
-    all_rows = rows.make_rows(
-        _make_models(problem),
-        FLAGS.output_dir,
-        FLAGS.scale,
-        FLAGS.hparams,
-        FLAGS.train_steps,
-        seeds,
-    )
+        rule = f"must not lead from {flags.show(FLAGS, 'random_seed')} beyond "
+        rule += f"the seed {errors.LARGEST_SEED:,}"
+        flags.refuse(FLAGS, ["seeds"], rule, "Lower --random_seed.")
+    recipe = FLAGS.scale, FLAGS.hparams, FLAGS.train_steps
+    models = _make_models(problem)
+    all_rows = rows.make_rows(models, FLAGS.output_dir, *recipe, seeds)
     names = _select("rows", "rows of the sweep", [row.name for row in all_rows])
     text_splits = [name for name in rows.SPLITS if name in problem.splits]
     rule = "splits of the problem that kt-evaluate takes"
@@ -134,27 +126,26 @@ def _check_runs(all_rows, is_new):
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.training import start
 
-    way_out = "Name another directory."
+    rule = None
     if RunDirectory.exists(FLAGS.output_dir):
         rule = "must hold a run for each row, but is a run itself"
-        flags.refuse(FLAGS, ["output_dir"], rule, way_out)
     if is_new and os.path.lexists(os.path.join(FLAGS.output_dir, TABLE_FILE)):
         rule = f"must not hold a {TABLE_FILE} that no sweep wrote"
-        flags.refuse(FLAGS, ["output_dir"], rule, way_out)
     for row in all_rows:
+        # A faulty row fails here, before the rows above it are trained.
+        start.check_data(row.problem, row.hparams)
         # A new sweep would train it further, and delete checkpoints of it.
         if is_new and RunDirectory.exists(row.path):
             rule = f"must not hold a run of yours, which {row.path} is"
-            flags.refuse(FLAGS, ["output_dir"], rule, way_out)
-        # A faulty row fails here, before the rows above it are trained.
-        start.check_data(row.problem, row.hparams)
+    if rule:
+        flags.refuse(FLAGS, ["output_dir"], rule, "Name another directory.")
 
 
 def run_rows(all_rows, names, splits):
     """Trains and evaluates the named rows, and writes the table after each.
 
-    A row that was interrupted continues from its newest checkpoint. Returns the
-    reasons why rows failed, by the names of their directories, and the table.
+    Returns the reasons why rows failed, by the names of their directories, and
+    the table.
     """
     # Imported here because it imports NumPy, which would slow --help down.
     from keras_transformer.bin.kt_sweep.results import read_results
@@ -196,11 +187,10 @@ def list_commands(row, splits):
     results, evaluated = read_results(row)
     # The data may have moved since the run recorded its place.
     shared = [f"--data_dir={row.problem.data_dir}", *_show_changed("usr_dir")]
-    changes = ",".join(f"{name}={value}" for name, value in row.changes.items())
     recipe = [
         f"--problem={row.problem.name}",
         f"--hparams_set={row.hparams_set}",
-        f"--hparams={changes}",
+        f"--hparams={rows.join_changes(row.changes, ',')}",
         f"--random_seed={row.seed}",
         # The newest checkpoint is evaluated, and rows may be many.
         "--keep_checkpoint_max=1",
@@ -222,7 +212,6 @@ def run_command(name, path, arguments):
     """
     # The process imports what this one does; -m alone would first look into the
     # current directory.
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-P", "-m", f"keras_transformer.bin.{name}"]
     with open(os.path.join(path, LOG_FILE), "ab+") as log:
         start = log.tell()
@@ -231,26 +220,25 @@ def run_command(name, path, arguments):
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env=environment,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         )
         try:
             status = process.wait()
         except KeyboardInterrupt as error:
             # Control-C on a terminal also reaches the process itself. A second
             # signal does no harm while it trains and saves.
-            if process.poll() is None:
-                os.kill(process.pid, signal.SIGINT)
+            process.send_signal(signal.SIGINT)
             process.wait()
             error.add_note("The same command continues the sweep.")
             raise
         log.seek(start)
-        lines = collections.deque(filter(bytes.strip, log), maxlen=1)
+        messages = log.read().decode(errors="replace").strip()
     if status == 0:
         return None
     reason = f"ended with status {status}"
     if status < 0:
         reason = f"was ended by signal {-status}"
-    last_line = b"".join(lines).decode(errors="replace").strip()
+    last_line = messages.rpartition("\n")[2]
     return f"kt-{name} {reason}. {last_line}".rstrip()
 
 
@@ -278,11 +266,10 @@ def _make_models(problem):
     else:
         flags.require(FLAGS, "ranges", by="random")
         points = rows.draw_points(FLAGS.ranges, FLAGS.random, FLAGS.random_seed)
-    models = []
-    for point in points:
-        name = "_".join(f"{name}={value}" for name, value in point.items())
-        models.append(rows.Row(name, problem, FLAGS.hparams_set, point))
-    return models
+    return [
+        rows.Row(rows.join_changes(one, "_"), problem, FLAGS.hparams_set, one)
+        for one in points
+    ]
 
 
 def _select(flag, rule, known):

@@ -138,12 +138,13 @@ def make_table4(problem, semi_data_dir, hparams_set):
         yield Row("semi_supervised", problem, hparams_set, paper={"F1": 92.7})
 
 
-def list_grid(text):
-    """Returns all combinations of the values that `--grid` lists.
+def join_changes(changes, separator):
+    """Returns changes of an hparams set as text, such as `d_ff=16,d_k=4`."""
+    return separator.join(f"{name}={changes[name]}" for name in changes)
 
-    >>> list_grid("dropout=0.1,0.3;num_layers=2")
-    [{'dropout': 0.1, 'num_layers': 2}, {'dropout': 0.3, 'num_layers': 2}]
-    """
+
+def list_grid(text):
+    """Returns all combinations of the values that `--grid` lists."""
     space = _parse(text, "grid")
     # Counted first, because nine names with nine values fill the memory.
     number = math.prod(map(len, space.values()))
@@ -153,17 +154,13 @@ def list_grid(text):
             f"Received: {number:,}. List fewer values, or draw some with "
             "--random and --ranges."
         )
-    points = itertools.product(*space.values())
-    return [dict(zip(space, values)) for values in points]
+    return [dict(zip(space, one)) for one in itertools.product(*space.values())]
 
 
 def draw_points(text, num_points, seed):
     """Draws different combinations of the values that `--ranges` lists.
 
     More points of the same seed begin with the same points.
-
-    >>> draw_points("norm=pre;num_layers=2..2", num_points=1, seed=0)
-    [{'norm': 'pre', 'num_layers': 2}]
     """
     generator = random.Random(seed)
     space = _parse(text, "ranges")
@@ -187,16 +184,15 @@ def _draw(generator, values):
     if isinstance(values, list):
         return generator.choice(values)
     low, high, is_log = values
-    is_integer = type(low) is int
     if is_log:
         # The logarithm is uniform, not the number itself.
         number = math.exp(generator.uniform(math.log(low), math.log(high)))
-    elif is_integer:
+    elif isinstance(low, int):
         return generator.randint(low, high)
     else:
         number = generator.uniform(low, high)
     # Three digits are enough, and they make short names of directories.
-    number = round(number) if is_integer else float(f"{number:.3g}")
+    number = round(number) if isinstance(low, int) else float(f"{number:.3g}")
     return min(max(number, low), high)
 
 

@@ -89,8 +89,7 @@ def main(argv):
     # From here on, a signal during the slow start stops the server cleanly.
     stop_requests = collect_signals()
     from keras_transformer.decoding.served_model import open_model
-    from keras_transformer.formats.exported import find_export_format
-    from keras_transformer.formats.exported import require_ctranslate2
+    from keras_transformer.formats import exported
     from keras_transformer.serving.keys import Keys
     from keras_transformer.serving.monitor import Monitor
     from keras_transformer.serving.server import Server
@@ -99,9 +98,9 @@ def main(argv):
     directories = _find_models()
     versions = {name: find_versions(one) for name, one in directories.items()}
     paths = [path for each in versions.values() for path in each.values()]
-    formats = set(map(find_export_format, paths))
+    formats = set(map(exported.find_export_format, paths))
     if formats == {"ctranslate2"}:
-        require_ctranslate2()
+        exported.require_ctranslate2()
     routes = _find_routes(versions)
     tls = FLAGS.tls_certificate, FLAGS.tls_key
     # A taken port and a bad certificate fail here, before TensorFlow loads.
@@ -149,24 +148,22 @@ def _check_flags():
         flags.require(FLAGS, "export_dir")
     flags.exclude(FLAGS, "models", "export_dir", "languages")
     if not FLAGS.model_name or set("/:") & set(FLAGS.model_name):
-        raise UserError(
-            "`--model_name` must be a name without / and :, because addresses "
-            f"of requests contain it. Received: {FLAGS.model_name!r}. Leave "
-            "the flag out for `translate`."
-        )
+        rule = "must be a name without / and :, because addresses of requests "
+        way_out = "Leave the flag out for `translate`."
+        flags.refuse(FLAGS, ["model_name"], f"{rule}contain it", way_out)
+    if FLAGS.languages and not _PAIR.fullmatch(FLAGS.languages):
+        way_out = "Leave it out where the export records them."
+        rule = "must be two codes such as en-de"
+        flags.refuse(FLAGS, ["languages"], rule, way_out)
     # Serving without keys or encryption would go unnoticed.
     flags.require_given(FLAGS, "api_keys", "access_log", "memory")
-    port, rest_api_port = FLAGS.port, FLAGS.rest_api_port
-    if not port and not rest_api_port:
+    if FLAGS.port == FLAGS.rest_api_port:
+        rule = "and `rest_api_port` must differ"
+        if not FLAGS.port:
+            rule = "or `rest_api_port` must be on"
         raise UserError(
-            "`port` or `rest_api_port` must be on. Received: "
-            f"port={port}, rest_api_port={rest_api_port}. Add "
-            "--rest_api_port=8501."
-        )
-    if port == rest_api_port:
-        raise UserError(
-            "`port` and `rest_api_port` must differ. Received: "
-            f"{port} for both. Change one of them."
+            f"`port` {rule}. Received: {FLAGS.port} for both. Change one of "
+            "them."
         )
 
 
@@ -207,44 +204,33 @@ def _find_models():
     for entry in entries or [""]:
         name, _, path = entry.partition("=")
         if not (_PAIR.fullmatch(name) and path) or name in models:
-            raise UserError(
-                "`models` must be pairs with a directory each, such as "
-                "en-es=DIRECTORY,es-en=DIRECTORY, or a directory of such "
-                f"directories. Received: {FLAGS.models}. Write codes of two or "
-                "three letters, each pair once."
-            )
+            rule = "must be pairs with a directory each, such as "
+            rule += "en-es=DIRECTORY,es-en=DIRECTORY, or a directory of such "
+            rule += "directories"
+            way_out = "Write codes of two or three letters, each pair once."
+            flags.refuse(FLAGS, ["models"], rule, way_out)
         models[name] = os.path.realpath(_find_exports(path))
     return models
 
 
 def _find_routes(versions):
-    """Returns the model of each pair of languages that is known.
+    """Returns the model of each known pair of languages.
 
     `versions` has the paths of each model's versions.
     """
     from keras_transformer.files.reading import read_record
-    from keras_transformer.formats.exported import EXPORT_FILE
-    from keras_transformer.formats.exported import EXTRA
+    from keras_transformer.formats import exported
 
-    names = [*versions] if FLAGS.models else [FLAGS.languages]
     routes = {}
-    for name, (model_name, paths) in zip(names, versions.items()):
-        path = paths[max(paths)]
-        records = [
-            os.path.join(path, folder, EXPORT_FILE) for folder in ("", EXTRA)
-        ]
-        codes = None  # of a SavedModel of another origin
-        if name:
-            if not _PAIR.fullmatch(name):
-                raise UserError(
-                    "`--languages` must be two codes such as en-de. Received: "
-                    f"--languages={name}. Leave it out where the export "
-                    "records them."
-                )
-            codes = name.split("-")
-        elif record := next(filter(os.path.isfile, records), None):
-            shape = {"languages?": ([str, str], None)}
-            codes = read_record(record, shape).get("languages")
+    for model_name, paths in versions.items():
+        name = model_name if FLAGS.models else FLAGS.languages
+        codes = name.split("-") if name else None
+        for folder in ("", exported.EXTRA):
+            path = os.path.join(paths[max(paths)], folder, exported.EXPORT_FILE)
+            # A SavedModel of another origin has no record.
+            if not codes and os.path.isfile(path):
+                record = read_record(path, {"languages?": ([str, str], None)})
+                codes = record.get("languages")
         if codes:
             routes[tuple(codes)] = model_name
     return routes
@@ -257,18 +243,15 @@ def _open_memories(routes):
     from keras_transformer.data.memory.store import TranslationMemory
 
     if not routes:
-        raise UserError(
-            "`--memory` needs the languages of the export. Received: "
-            f"--memory={FLAGS.memory}. Add --languages, such as en-de."
-        )
-    return {
-        pair: TranslationMemory(
-            os.path.join(FLAGS.memory, "-".join(pair))
-            if FLAGS.models
-            else FLAGS.memory
-        )
-        for pair in routes
-    }
+        rule = "needs the languages of the export"
+        way_out = "Add --languages, such as en-de."
+        flags.refuse(FLAGS, ["memory"], rule, way_out)
+    memories = {}
+    for pair in routes:
+        # A file, or a file for each pair in a directory.
+        parts = ["-".join(pair)] if FLAGS.models else []
+        memories[pair] = TranslationMemory(os.path.join(FLAGS.memory, *parts))
+    return memories
 
 
 def collect_signals():

@@ -4,6 +4,7 @@ The directory of translations gets a file for each checkpoint, and the curves
 for TensorBoard. The files show a later call what is done.
 """
 
+import hashlib
 import os
 import re
 import sys
@@ -13,6 +14,7 @@ from keras_transformer.bin.kt_evaluate.evaluate_flags import FLAGS
 from keras_transformer.bin.kt_evaluate.evaluate_flags import OF_BLEU
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
+from keras_transformer.bin.shared import text_io
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.data.text import text_files
 from keras_transformer.errors import UserError
@@ -44,7 +46,7 @@ def score_checkpoints():
     os.makedirs(FLAGS.translations_dir, exist_ok=True)
     # Earlier translations are of this text with this search.
     settings = {name: FLAGS[name].value for name in _SEARCH}
-    settings["source"] = f"sha256:{text_files.sha256(FLAGS.source)}"
+    settings["source"] = f"sha256:{_hash_source(sources)}"
     path = os.path.join(FLAGS.translations_dir, "settings.json")
     keep_settings(path, settings)
     language = FLAGS.language
@@ -68,6 +70,14 @@ def score_checkpoints():
     if is_empty:
         number = f"a step of at least {FLAGS.min_steps}"
         print(f"{run.path} has no checkpoint with {number}.", file=sys.stderr)
+
+
+def _hash_source(lines):
+    if text_io.is_file(FLAGS.source):
+        return text_files.sha256(FLAGS.source)
+    # A pipe is at its end now. Its lines hash like a file of them.
+    content = "".join(f"{line}\n" for line in lines)
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _follow(run):

@@ -1,5 +1,6 @@
 """kt-evaluate with every checkpoint of a run, even during its training."""
 
+import os
 import pathlib
 import shutil
 import threading
@@ -32,6 +33,14 @@ def flags(tmp_path):
 def read_curve(folder):
     events = EventAccumulator(str(folder)).Reload().Scalars("bleu")
     return {event.step: round(event.value) for event in events}
+
+
+def open_pipe(content):
+    """Returns the path of a pipe that holds a text."""
+    reader, writer = os.pipe()
+    with open(writer, "wb") as file:
+        file.write(content)
+    return f"/dev/fd/{reader}"
 
 
 class EveryCheckpointTest:
@@ -98,6 +107,19 @@ class EveryCheckpointTest:
         assert "step of at least 9999.\n" in capsys.readouterr().err
         words = ["`--beam_size` must not change in ", "name another directory"]
         assert_fails(capsys, words, evaluate, *flags, "--beam_size=3")
+
+    def test_translations_of_another_text_from_a_pipe_are_kept_apart(
+        self, flags, tmp_path, capsys
+    ):
+        text = (tmp_path / "source").read_bytes()
+        assert call(evaluate, *flags, "--min_steps=9999") == 0
+        # The same text, and then another one.
+        more = ["--min_steps=9999", f"--source={open_pipe(text)}"]
+        assert call(evaluate, *flags, *more) == 0
+        capsys.readouterr()
+        more = [f"--source={open_pipe(text.upper())}"]
+        words = ["`--source` must not change in ", "name another directory"]
+        assert_fails(capsys, words, evaluate, *flags, *more)
 
     @pytest.mark.parametrize(
         "more", ["--stress", "--split=dev", "--checkpoint_step=1500"]

@@ -168,23 +168,19 @@ def make_encoder():
         rule = "needs a runner of Apache Beam, not --runner=local"
         flags.refuse(FLAGS, ["pipeline_options"], rule)
         return encoding.LocalEncoder()
-    shown = flags.show(FLAGS, "pipeline_options")
     try:
         options = shlex.split(FLAGS.pipeline_options)
     except ValueError as error:
-        raise UserError(
-            "`--pipeline_options` must be arguments as a shell reads them. "
-            f"Received: {shown} ({error}). Correct the quotation marks."
-        ) from error
+        rule = f"must be arguments as a shell reads them ({error})"
+        way_out = "Correct the quotation marks."
+        flags.refuse(FLAGS, ["pipeline_options"], rule, way_out)
     for option in options:
         name = option.split("=")[0]
         if not name.startswith("--") or name == "--runner":
-            raise UserError(
-                "`--pipeline_options` must be of the form --name=value, "
-                f"without --runner. Received: {shown}, where "
-                f"{errors.quote(option)} is not. Correct it; --runner is a "
-                "flag of kt-datagen."
-            )
+            rule = "must be of the form --name=value, without --runner, and "
+            rule += f"{errors.quote(option)} is not"
+            way_out = "Correct it; --runner is a flag of kt-datagen."
+            flags.refuse(FLAGS, ["pipeline_options"], rule, way_out)
     return distributed_encoding.DistributedEncoder(FLAGS.runner, options)
 
 

@@ -49,7 +49,6 @@ a sentence, or the phones of a word. They are the scores of g2p_files.
 
 import dataclasses
 import functools
-import os
 import sys
 
 import numpy as np
@@ -66,7 +65,6 @@ from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.data.text import text_files
-from keras_transformer.errors import UserError
 from keras_transformer.scoring import quality
 from keras_transformer.scoring import stress
 from keras_transformer.scoring.measures import SYMBOL_MEASURES
@@ -218,11 +216,10 @@ def _score_trees():
     gold = list(read_treebank(FLAGS.references))
     test = read_best_parses(FLAGS.hypotheses, len(gold))
     if len(test) != len(gold):
-        raise UserError(
-            "`--hypotheses` must have a parse for each gold tree. Received: "
-            f"{FLAGS.hypotheses} with {len(test):,} parses, for {len(gold):,}. "
-            "Leave a line blank where parsing failed."
-        )
+        rule = f"must have a parse for each of {len(gold):,} gold trees, and "
+        rule += f"has {len(test):,}"
+        way_out = "Leave a line blank where parsing failed."
+        flags.refuse(FLAGS, ["hypotheses"], rule, way_out)
     print(parseval.parseval(gold, test).text)
     if numbers := parseval.find_other_words(gold, test):
         print(
@@ -308,16 +305,12 @@ def _read_texts(plan, problem):
         default = "test" if has_test and not FLAGS.calibrate else "dev"
         text = test_sets.get_split(problem, FLAGS.split or default)
     if len(plan.paths) == 1:
-        output_dir = plan.paths[0]
-        further_paths = []
+        run, others = plan.runs[0], []
         if FLAGS.stress:
-            path = stress.stress_path(output_dir, text.name)
-            further_paths.append(path)
+            others.append(stress.stress_path(run.path, text.name))
         if FLAGS.calibrate:
-            further_paths.append(os.path.join(output_dir, quality.QUALITY_FILE))
-        outputs.check_files(
-            output_dir, text.name, FLAGS.evalb_files, further_paths
-        )
+            others.append(run.file(quality.QUALITY_FILE))
+        outputs.check_files(run.path, text.name, FLAGS.evalb_files, others)
     test_sets.check_texts(text, problem, plan.checker)
     if FLAGS.calibrate:
         quality.check_number(len(text.sources))

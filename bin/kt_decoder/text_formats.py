@@ -5,6 +5,7 @@ import sys
 
 from keras_transformer.bin.kt_decoder.decoder_model import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_model import load_model
+from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import text_io
 from keras_transformer.decoding.document_translation import translate_document
 from keras_transformer.decoding.engines.attention import format_pharaoh
@@ -49,12 +50,12 @@ def open_text(checker, is_divided):
         lines = text_io.open_text(prefix_path)
         num_prefixes = checker.check_lengths(lines, prefix_path)
     if None not in (num_lines, num_prefixes) and num_prefixes != num_lines:
-        raise UserError(
-            "`--prefix_file` must have a line for each line of the input. "
-            f"Received: {prefix_path} with {num_prefixes:,} lines, for "
-            f"{num_lines:,}. Leave a line empty if its translation may begin "
-            "in any way."
+        rule = (
+            f"must have a line for each of {num_lines:,} lines of the input, "
         )
+        rule += f"and has {num_prefixes:,}"
+        way_out = "Leave a line empty if its translation may begin in any way."
+        flags.refuse(FLAGS, ["prefix_file"], rule, way_out)
     # A text that is divided has an unknown number of sentences.
     return text, prefixes, None if is_divided else num_lines
 

@@ -114,16 +114,13 @@ def _parse(main, values, has_output, argv):
         remaining = absl_flags.FLAGS(values(argv, known_only=True))
     except absl_flags.UnrecognizedFlagError as error:
         _fail(main, _describe_unknown(main, values, error.flagname))
+    except UserError as error:
+        _fail(main, error)
     except (absl_flags.Error, ValueError) as error:
         # The messages of absl itself do not say what to do.
-        message = str(error)
-        if not isinstance(error, UserError):
-            message = message.removeprefix("ERROR:: ").rstrip(".")
-            message = (
-                f"Cannot read the flags: {message}. `{_command(main)} --help` "
-                "lists all flags."
-            )
-        _fail(main, message)
+        reason = str(error).removeprefix("ERROR:: ").rstrip(".")
+        way_out = f"`{_command(main)} --help` lists all flags."
+        _fail(main, f"Cannot read the flags: {reason}. {way_out}")
     # A command may take one list of paths without its flag, as `kt-plot` does.
     positional = getattr(_module(main), "POSITIONAL", None)
     if len(remaining) > 1 and positional and not values[positional].present:
@@ -198,17 +195,15 @@ def _explain_system_error(error):
     if path.startswith(process.NO_DIRECTORY):
         rule = "No temporary directory can be written."
         return f"{rule} Set TMPDIR to one that can."
-    if error.errno in CANNOT_WRITE:
-        advice = "Make room or choose another disk, then start again."
-        return (
-            f"Cannot write {path or 'to standard output'}: {reason}. {advice}"
-        )
-    if path:
-        return (
-            f"Cannot use {path}: {reason}. Check the path and its permissions."
-        )
+    event = "Cannot read or write"
     advice = "Check the paths, the streams and the disk."
-    return f"Cannot read or write: {reason}. {advice}"
+    if error.errno in CANNOT_WRITE:
+        event = f"Cannot write {path or 'to standard output'}"
+        advice = "Make room or choose another disk, then start again."
+    elif path:
+        event = f"Cannot use {path}"
+        advice = "Check the path and its permissions."
+    return f"{event}: {reason}. {advice}"
 
 
 def _join_notes(error):

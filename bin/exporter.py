@@ -182,9 +182,8 @@ def _check_flags():
         flags.refuse(FLAGS, ["quantization"], rule, way_out)
     if FLAGS.format == "html":
         flags.refuse(FLAGS, ["push_to_hub"], rule)
-    corpora = FLAGS.shortlist or []
-    corpus_flags.check_unweighted("shortlist", corpora)
-    corpus_flags.read_languages(FLAGS, corpora)
+    corpus_flags.check_unweighted(FLAGS, "shortlist")
+    corpus_flags.read_languages(FLAGS, FLAGS.shortlist or [])
 
 
 def _learn_shortlist(run):

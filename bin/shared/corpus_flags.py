@@ -7,7 +7,6 @@ from keras_transformer import errors
 from keras_transformer.bin.shared import flags
 from keras_transformer.data.generation.corpora import MAX_WEIGHT
 from keras_transformer.data.generation.corpora import Corpus
-from keras_transformer.data.generation.corpora import format_corpus_name
 from keras_transformer.data.text import parallel_files
 from keras_transformer.data.text.tags import is_tag
 from keras_transformer.errors import UserError
@@ -70,8 +69,7 @@ TABLE = f"""
 def settings(values):
     """Returns the arguments of `TranslateFiles.use_files` except the files."""
     parts = {split: values[split].value or [] for split in SPLITS}
-    for split in SPLITS[1:]:
-        check_unweighted(split, parts[split])
+    check_unweighted(values, *SPLITS[1:])
     languages = read_languages(values, itertools.chain(*parts.values()))
     return {
         "alignments": values.train_alignments,
@@ -81,15 +79,12 @@ def settings(values):
     }
 
 
-def check_unweighted(name, corpora):
-    """Checks that the corpora of a flag have no weights."""
-    if any(corpus.weight != 1 for corpus in corpora):
-        raise UserError(
-            f"`--{name}` must have no weight, because only the text to train "
-            "on has weights. Received: "
-            + " ".join(f"--{name}={_format(corpus)}" for corpus in corpora)
-            + ". Leave the weight out."
-        )
+def check_unweighted(values, *names):
+    """Checks that the corpora of flags have no weights."""
+    for name in names:
+        if any(corpus.weight != 1 for corpus in values[name].value or ()):
+            rule = "must have no weight, because only the text to train on has"
+            flags.refuse(values, [name], f"{rule} one", "Leave the weight out.")
 
 
 def read_languages(values, corpora):
@@ -103,8 +98,3 @@ def read_languages(values, corpora):
             "Leave them out: other files have the source first."
         )
     return languages
-
-
-def _format(corpus):
-    weight = "" if corpus.weight == 1 else f":{corpus.weight}"
-    return format_corpus_name(",".join(corpus.paths), corpus.tag) + weight

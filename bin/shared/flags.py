@@ -315,8 +315,6 @@ def show(values, name):
     if isinstance(value, bool):
         return f"--{name}" if value else f"--no{name}"
     if isinstance(value, list):
-        if not isinstance(value[0], (str, int)):  # such as a `Corpus`
-            return f"--{name}"
         value = ",".join(map(str, value))
     return f"--{name}={value}"
 

@@ -36,6 +36,11 @@ class Corpus:
                 "half of the corpus."
             )
 
+    def __str__(self):
+        """Returns the text by which a flag of kt-datagen names the corpus."""
+        weight = "" if self.weight == 1 else f":{self.weight}"
+        return format_corpus_name(",".join(self.paths), self.tag) + weight
+
     @property
     def name(self):
         """The names of the files, without their directories."""

@@ -84,17 +84,15 @@ def _translate(server, texts, glossary):
     from keras_transformer.decoding.steps.glossary import merge_hypotheses
 
     hypotheses = _ask(server, texts)
-    if glossary:
-        terms = find_missing_terms(glossary, texts, hypotheses)
-        numbers = [i for i, required in enumerate(terms) if required]
-        if numbers:
-            rows = fill_rows([terms[i] for i in numbers])
-            answers = _ask(server, [texts[i] for i in numbers], rows)
-            constrained = [[] for _ in texts]
-            for i, answer in zip(numbers, answers):
-                constrained[i] = answer
-            hypotheses = merge_hypotheses(constrained, hypotheses, terms)
-    return hypotheses
+    terms = find_missing_terms(glossary, texts, hypotheses) if glossary else []
+    numbers = [i for i, required in enumerate(terms) if required]
+    if not numbers:
+        return hypotheses
+    rows = fill_rows([terms[i] for i in numbers])
+    answers = _ask(server, [texts[i] for i in numbers], rows)
+    constrained = dict(zip(numbers, answers))
+    answers = [constrained.get(i) for i in range(len(texts))]
+    return merge_hypotheses(answers, hypotheses, terms)
 
 
 def _ask(server, texts, terms=None):

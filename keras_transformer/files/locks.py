@@ -82,18 +82,16 @@ def _open_locked(path, shown, kind, wait):
             descriptor = os.open(path, os.O_RDONLY)
         else:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
-        try:
+        with contextlib.ExitStack() as unless_kept:
+            unless_kept.callback(os.close, descriptor)
             _lock(descriptor, shown or path, kind, wait)
             # The file may have been renamed or removed before it was locked.
             # The lock would then be on a file that is no longer at `path`.
             if os.path.exists(path) and os.path.samestat(
                 os.stat(path), os.fstat(descriptor)
             ):
+                unless_kept.pop_all()
                 return descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
 
 
 def _lock(descriptor, path, kind, wait):

@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import os
+import pathlib
 import re
 import shutil
 import typing
@@ -228,11 +229,9 @@ class Checkpoints:
         """Deletes the files that a killed process did not complete."""
         # Only the trainer calls this. For any other process, an incomplete file
         # may be one that the trainer is writing at this moment.
-        if os.path.isdir(self.directory):
-            for name in os.listdir(self.directory):
-                path = os.path.join(self.directory, name)
-                if name.endswith(writing.INCOMPLETE) and os.path.isfile(path):
-                    os.remove(path)
+        for path in pathlib.Path(self.directory).glob(f"*{writing.INCOMPLETE}"):
+            if path.is_file():
+                path.unlink()
 
     def find(self, step=None):
         """Returns the step of an existing checkpoint.

@@ -107,10 +107,7 @@ def read_rows(path):
 def _find_fault(row, number):
     # `DictReader` gives superfluous values this name, and missing ones None.
     if None in row or None in row.values():
-        return (
-            f"where row {number} does not have as many values as there are "
-            "columns"
-        )
+        return f"where row {number} does not have as many values as columns"
     metrics = {name: _parse(name, text) for name, text in row.items() if text}
     return find_fault(metrics, _ROW, f"row {number}")
 

@@ -237,10 +237,9 @@ def _export(run, export_dir, options, certify):
         more["of_text"] = FLAGS.format == "saved_model"
     if FLAGS.format in ("ctranslate2", "litert"):
         more["quantization"] = FLAGS.quantization
-    writer = importlib.import_module(
-        f"keras_transformer.formats.{folder}.writer"
-    )
-    return getattr(writer, f"export_{folder}")(
+    module = f"keras_transformer.formats.{folder}.writer"
+    export = getattr(importlib.import_module(module), f"export_{folder}")
+    return export(
         *(run, export_dir, options, FLAGS.checkpoint_step),
         certify=certify,
         **more,

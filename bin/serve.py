@@ -136,11 +136,7 @@ def _announce(server, models):
     if not FLAGS.models:
         served += f", version {server.service.find(served)[0]}"
     # Scripts wait for this line: from here on the model can answer.
-    print(
-        f"Serving {served}: {server.list_addresses()}.",
-        file=sys.stderr,
-        flush=True,
-    )
+    print(f"Serving {served}: {server.list_addresses()}.", file=sys.stderr)
 
 
 def _check_flags():

@@ -96,11 +96,8 @@ def _translate(main, values, argv):
 
 def _parse(main, values, has_output, argv):
     if not has_output:
-        _fail(
-            main,
-            "Standard output is closed. Redirect it to a file, or to "
-            "/dev/null.",
-        )
+        way_out = "Redirect it to a file, or to /dev/null."
+        _fail(main, f"Standard output is closed. {way_out}")
     # The help of absl lists only its global flags, not the command's.
     if HELP_FLAGS & set(argv[1:]):
         print(make_manual(_module(main).__doc__, values))

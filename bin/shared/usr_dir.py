@@ -39,9 +39,8 @@ def explain(error, value):
     if isinstance(error, UserCodeError):
         return error
     for path in filter(None, directories(value or "")):
-        place, trace = _find_place(
-            error, os.path.join(os.path.realpath(path), "")
-        )
+        folder = os.path.join(os.path.realpath(path), "")
+        place, trace = _find_place(error, folder)
         if not place:
             continue
         reason = traceback.format_exception_only(error)[-1].strip()

@@ -33,9 +33,7 @@ class Progress:
             # Imported here because many commands run without a terminal.
             import tqdm
 
-            self._bar = tqdm.tqdm(
-                total=total, unit=f" {unit}", desc=label or None
-            )
+            self._bar = tqdm.tqdm(total=total, unit=f" {unit}", desc=label)
 
     def __enter__(self):
         return self
@@ -74,7 +72,6 @@ class Progress:
             f"{self._label}{self._done:,}{total} {unit} in "
             f"{seconds:.1f} s, {rate:,.{digits}f} {self._unit}/s{left}",
             file=sys.stderr,
-            flush=True,
         )
 
 

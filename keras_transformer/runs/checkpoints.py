@@ -100,10 +100,8 @@ class Checkpoints:
         if entries is None:
             return [Evaluation(step) for step in self.steps]
         return [
-            Evaluation(
-                entry["step"], entry.get("seconds", 0.0), entry.get("score")
-            )
-            for entry in entries
+            Evaluation(e["step"], e.get("seconds", 0.0), e.get("score"))
+            for e in entries
         ]
 
     @property
@@ -161,14 +159,8 @@ class Checkpoints:
 
     def remove_outdated(self, keep_max=None, keep_every_n_hours=0.0):
         """Deletes all checkpoints except those that `select_kept` chooses."""
-        steps = self.steps
-        kept = select_kept(
-            steps,
-            self.evaluations,
-            keep_max,
-            keep_every_n_hours,
-            self.timed_steps,
-        )
+        steps, limits = self.steps, (keep_max, keep_every_n_hours)
+        kept = select_kept(steps, self.evaluations, *limits, self.timed_steps)
         for step in set(steps) - set(kept):
             os.remove(self.path(step))
         self.remove_converted(lambda step, key: step not in kept)
@@ -382,7 +374,5 @@ def find_newest_without_gap(steps, recorded_steps):
     best or as an hourly one lies before a gap, so it is not among the last
     checkpoints of the run. Both lists and the result ascend.
     """
-    newest_first = itertools.takewhile(
-        lambda step: step in steps, reversed(recorded_steps)
-    )
-    return sorted(newest_first)
+    newest_first = reversed(recorded_steps)
+    return sorted(itertools.takewhile(steps.__contains__, newest_first))

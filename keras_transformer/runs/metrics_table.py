@@ -71,9 +71,7 @@ class MetricsTable:
         self._is_written = True
 
     def _make_writer(self, file):
-        return csv.DictWriter(
-            file, self._columns, restval="", lineterminator="\n"
-        )
+        return csv.DictWriter(file, self._columns, lineterminator="\n")
 
 
 def read_rows(path):

@@ -12,6 +12,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.writing import INCOMPLETE
 from keras_transformer.files.writing import check_writable
 
+_MODEL_FLAGS = ("output_dir", "rerank_by", "compare")  # which may name runs
 # Names of the files that a run or an export cannot do without.
 _MODEL_FILES = ("run.json", "hparams.json", "export.json", "config.json")
 _MODEL_FILES += ("*vocabulary.json", "*.model", "*.npz", "*.pb", "model.bin")
@@ -109,9 +110,9 @@ class StandardOutput:
 def check_outputs(values, outputs, inputs=(), distinct_inputs=False):
     """Checks that the files which flags name as outputs can be written.
 
-    None may replace an input, another output, or a file of the models in
-    `output_dir`. An output is first written under a second name. One file may
-    be several inputs, unless `distinct_inputs` says that they must differ.
+    None may replace an input, another output, or a file of a model that a flag
+    names. An output is first written under a second name. One file may be
+    several inputs, unless `distinct_inputs` says that they must differ.
     """
     flag_of = {}
     for name in (*inputs, *outputs):
@@ -119,8 +120,7 @@ def check_outputs(values, outputs, inputs=(), distinct_inputs=False):
         for path in [value] if isinstance(value, str) else value:
             places = [_identify(path)]
             if name in outputs:
-                if "output_dir" in values and values.output_dir:
-                    _check_spares_models(name, path, values)
+                _check_spares_models(name, path, values)
                 check_writable(path, f"`--{name}`")
                 places.append(_identify(os.path.realpath(path) + INCOMPLETE))
             for place in places:
@@ -151,10 +151,12 @@ def _check_spares_models(flag, output, values):
     is_model = any(fnmatch.fnmatch(file, name) for name in _MODEL_FILES)
     if not is_model or not os.path.exists(path):
         return
-    for directory in model_flags.directories(values.output_dir):
-        if path.startswith(os.path.join(os.path.realpath(directory), "")):
-            raise UserError(
-                f"`--{flag}` must not be a file of the model, which would be "
-                f"lost. Received: {output} with --output_dir={directory}. Name "
-                "another file."
-            )
+    for name in _MODEL_FLAGS:
+        value = values[name].value if name in values else None
+        for directory in model_flags.directories(value) if value else ():
+            if path.startswith(os.path.join(os.path.realpath(directory), "")):
+                raise UserError(
+                    f"`--{flag}` must not be a file of the model, which would "
+                    f"be lost. Received: {output} with --{name}={directory}. "
+                    "Name another file."
+                )

@@ -10,6 +10,7 @@ def values_of(*arguments):
     values = flags.define(
         """
   output_dir
+  rerank_by (path): Another run.
   report (path): An output.
   text (path): An input.
   parses (paths): Several inputs.
@@ -56,6 +57,10 @@ class ModelsTest:
     def test_a_file_of_the_model_is_refused(self, run, name):
         with pytest.raises(ValueError, match=f"must not be a file.*{name}"):
             check(run / name, f"--output_dir={run}")
+
+    def test_a_file_of_another_model_is_refused(self, run):
+        with pytest.raises(ValueError, match="with --rerank_by=.*run. Name"):
+            check(run / "run.json", f"--rerank_by=none,{run}")
 
     @pytest.mark.parametrize("name", ["run/out.txt", "run/new.json", "a.json"])
     def test_any_other_file_is_allowed(self, run, name):

@@ -27,7 +27,11 @@ FLAGS = flags.define(
 def main(argv):
     flags.require(FLAGS, "hosts")
     hosts = [host.strip() for host in FLAGS.hosts.split(",")]
-    workers = [host if ":" in host else f"{host}:2222" for host in hosts]
+    workers = [
+        # An address of IPv6 has further colons, in brackets.
+        host if ":" in host.rpartition("]")[2] else f"{host}:2222"
+        for host in hosts
+    ]
     index = FLAGS.index or 0
     is_unique = len(set(workers)) == len(workers)
     if "" in hosts or not is_unique or index >= len(hosts):

@@ -19,6 +19,11 @@ class MakeTfConfigsTest:
         assert call(make_tf_configs, "--hosts=10.0.0.1,b:3", "--index=1") == 0
         assert capsys.readouterr().out == f"{line}\n"
 
+    def test_an_address_of_ipv6_gets_a_port_too(self, capsys):
+        assert call(make_tf_configs, "--hosts=[::1],[fe80::2]:3") == 0
+        line, _ = capsys.readouterr().out.splitlines()
+        assert '{"worker": ["[::1]:2222", "[fe80::2]:3"]}' in line
+
     @pytest.mark.parametrize(
         "flags, word",
         [

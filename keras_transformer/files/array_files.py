@@ -107,7 +107,10 @@ def check_finite(arrays, path, remedy):
     """Checks that the arrays of a file hold neither infinity nor NaN."""
     for name, array in arrays.items():
         # The sum is finite only if all numbers are, and it takes no memory.
-        if not np.isfinite(np.sum(array, dtype="float64")):
+        # NumPy would warn of one of infinities of both signs.
+        with np.errstate(invalid="ignore"):
+            total = np.sum(array, dtype="float64")
+        if not np.isfinite(total):
             fault = f"where {name!r} holds infinity or NaN"
             raise reading.file_error(path, fault, remedy)
 

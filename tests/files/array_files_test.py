@@ -218,3 +218,19 @@ class ReadHeaderTest:
         file.seek(0)
         with pytest.raises(ValueError, match="not an array of numbers"):
             read_header(file)
+
+
+class CheckFiniteTest:
+    @pytest.mark.filterwarnings("error")
+    @pytest.mark.parametrize(
+        "values", [[np.nan, 1], [np.inf], [np.inf, -np.inf]]
+    )
+    def test_infinity_and_nan_are_found_without_a_warning(self, values):
+        arrays = {"model/a": np.array(values, "float32")}
+        words = "Cannot use file, where 'model/a' holds infinity or NaN. Copy."
+        with pytest.raises(ValueError, match=words):
+            array_files.check_finite(arrays, "file", "Copy.")
+
+    def test_large_and_no_numbers_are_finite(self):
+        arrays = {"a": np.full(9, 3e38, "float32"), "b": np.zeros(0)}
+        array_files.check_finite(arrays, "file", "Copy.")

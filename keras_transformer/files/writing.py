@@ -83,13 +83,6 @@ def atomic_write(path, mode="w"):
     the line end. If the path is a symbolic link, the link stays, and the file
     that it points to is replaced. Its permissions stay. Only one process may
     write it at a time.
-
-    >>> import tempfile
-    >>> path = os.path.join(tempfile.mkdtemp(), "greeting.txt")
-    >>> with atomic_write(path) as file:
-    ...     _ = file.write("Guten Tag")
-    >>> open(path).read()
-    'Guten Tag'
     """
     place = resolve_link(path)
     if _is_no_file(path):
@@ -184,11 +177,7 @@ def resolve_link(path):
 
 
 def is_mount_point(path):
-    """Returns whether a file or a directory cannot be renamed or replaced.
-
-    >>> is_mount_point(os.sep)
-    True
-    """
+    """Returns whether a file or a directory cannot be renamed or replaced."""
     place = os.fsencode(os.path.realpath(path))
     # The system lists them with these characters as octal numbers.
     place = re.sub(rb"[\t\n \\]", lambda m: b"\\%03o" % ord(m[0]), place)

@@ -219,8 +219,7 @@ def decode_document(plan, call):
             source, translator, progress.add, extras=extras, **call
         )
     if FLAGS.decode_to_file:
-        with writing.atomic_write(FLAGS.decode_to_file, "wb") as file:
-            file.write(text.encode())
+        writing.write_file(FLAGS.decode_to_file, text)
     else:
         sys.stdout.write(text)
     num_warnings = 0

@@ -6,7 +6,7 @@ import statistics
 
 from keras_transformer.bin.kt_sweep.rows import SPLITS
 from keras_transformer.files import markdown
-from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.writing import write_file
 from keras_transformer.runs.data_record import check_same_data
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.scores import list_entries
@@ -86,8 +86,7 @@ def write_table(path, title, results, failures, quoted):
     parts = [title, *format_lines(lines)]
     parts += [f"{name} failed: {why}" for name, why in failures.items()]
     text = "\n\n".join(parts) + "\n"
-    with atomic_write(path) as file:
-        file.write(text)
+    write_file(path, text)
     return text
 
 

@@ -112,6 +112,12 @@ def atomic_write(path, mode="w"):
             raise
 
 
+def write_file(path, content):
+    """Writes a text or bytes as a whole file; see `atomic_write`."""
+    with atomic_write(path, "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
 @contextlib.contextmanager
 def atomic_write_together(paths):
     """Opens text files that belong together; see `atomic_write`.
@@ -220,10 +226,8 @@ def _synchronise(path):
 
 
 def write_record(path, value, **options):
-    """Writes a value as indented JSON, with further options of `json.dump`."""
-    with atomic_write(path) as file:
-        json.dump(value, file, indent=2, **options)
-        file.write("\n")
+    """Writes a value as indented JSON, with further options of `json.dumps`."""
+    write_file(path, json.dumps(value, indent=2, **options) + "\n")
 
 
 def keep_settings(path, settings):

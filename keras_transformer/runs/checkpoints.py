@@ -145,8 +145,7 @@ class Checkpoints:
         lines = ",\n".join(
             json.dumps(by_step[step]._asdict()) for step in sorted(by_step)
         )
-        with writing.atomic_write(self._evaluations_path) as file:
-            file.write(f"[\n{lines}\n]\n")
+        writing.write_file(self._evaluations_path, f"[\n{lines}\n]\n")
 
     def add_timed_steps(self, *steps):
         """Records checkpoints as made at intervals of training time."""
@@ -154,8 +153,7 @@ class Checkpoints:
         if steps or os.path.lexists(self._timed_path):
             os.makedirs(self.directory, exist_ok=True)
             timed_steps = sorted({*self.timed_steps, *steps})
-            with writing.atomic_write(self._timed_path) as file:
-                file.write(f"{json.dumps(timed_steps)}\n")
+            writing.write_file(self._timed_path, f"{json.dumps(timed_steps)}\n")
 
     def remove_outdated(self, keep_max=None, keep_every_n_hours=0.0):
         """Deletes all checkpoints except those that `select_kept` chooses."""

@@ -9,7 +9,7 @@ import jinja2
 from keras_transformer import registry
 from keras_transformer.files import markdown
 from keras_transformer.files.reading import begins_with
-from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.writing import write_file
 from keras_transformer.runs import data_record
 from keras_transformer.runs import scores
 from keras_transformer.runs.metrics_table import describe_cost
@@ -45,9 +45,7 @@ def write_model_card(directory, run, step=None, export=None):
     path = os.path.join(directory, FILE_NAME)
     if os.path.lexists(path) and not begins_with(path, *_BEGINNINGS):
         return None
-    text = make_model_card(run, step, export)
-    with atomic_write(path) as file:
-        file.write(text)
+    write_file(path, make_model_card(run, step, export))
     return path
 
 

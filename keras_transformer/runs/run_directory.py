@@ -12,7 +12,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.reading import WHOLE
 from keras_transformer.files.reading import read_bytes
 from keras_transformer.files.reading import read_record
-from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.writing import write_file
 from keras_transformer.files.writing import write_record
 from keras_transformer.hparam import HParams
 from keras_transformer.hparam import from_dict
@@ -124,8 +124,7 @@ class RunDirectory(vocabularies.HasVocabularies):
         for name, content in contents.items():
             target = os.path.join(path, name)
             if content is not None:
-                with atomic_write(target, "wb") as file:
-                    file.write(content)
+                write_file(target, content)
             elif os.path.exists(target):
                 os.remove(target)  # of a start that failed
         # Written last, because its presence marks the directory of a run.

@@ -4,7 +4,7 @@ import base64
 
 import numpy as np
 
-from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.writing import write_file
 from keras_transformer.visualization.page import make_page
 
 PREDICTED = "token to predict"
@@ -24,8 +24,7 @@ SCALE = 65535  # weights are stored as 16-bit integers
 
 def write_attention_page(attention, path, title="Attention"):
     """Writes the page of `attention_page` as a file."""
-    with atomic_write(path) as file:
-        file.write(attention_page(attention, title))
+    write_file(path, attention_page(attention, title))
 
 
 def attention_page(attention, title="Attention", on_demand=False):

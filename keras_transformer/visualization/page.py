@@ -7,15 +7,14 @@ import re
 
 import jinja2
 
-from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.writing import write_file
 
 _PACKAGE = importlib.resources.files("keras_transformer")
 
 
 def write_page(path, template, **parts):
     """Writes the page that `make_page` returns for the other arguments."""
-    with atomic_write(path) as file:
-        file.write(make_page(template, **parts))
+    write_file(path, make_page(template, **parts))
 
 
 def make_page(template, **parts):

@@ -4,7 +4,7 @@ import dataclasses
 import typing
 
 from keras_transformer.files.directories import shorten_paths
-from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.writing import write_file
 from keras_transformer.scoring import analysis
 from keras_transformer.scoring import comparison
 from keras_transformer.visualization.page import make_page
@@ -58,8 +58,7 @@ def compare_systems(
             analysis.Words(tokenize, lowercase),
             problem and read_training_targets(problem),
         )
-        with atomic_write(path) as file:
-            file.write(page)
+        write_file(path, page)
     return comparison.comparison_text(differences, systems.names)
 
 

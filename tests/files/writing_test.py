@@ -28,6 +28,12 @@ class WrittenAsideTest:
         assert path.read_text() == "before"
         assert os.listdir(tmp_path) == ["a.txt"]
 
+    @pytest.mark.parametrize("content", ["ä\n", b"\xc3\xa4\n"])
+    def test_a_whole_file_is_text_or_bytes(self, tmp_path, content):
+        path = tmp_path / "a"
+        writing.write_file(str(path), content)
+        assert path.read_bytes() == b"\xc3\xa4\n"
+
     def test_bytes_are_written_as_they_are(self, tmp_path):
         path = tmp_path / "a"
         with atomic_write(str(path), "wb") as file:

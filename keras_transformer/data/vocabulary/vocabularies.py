@@ -11,7 +11,7 @@ from keras_transformer.data.vocabulary.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.vocabulary.subwords import VOCABULARY_FILE
 from keras_transformer.data.vocabulary.subwords import Subwords
 from keras_transformer.errors import UserError
-from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.writing import write_file
 
 # Dev with this many times train's pieces per character causes a warning.
 ROTE = 1.25
@@ -66,8 +66,7 @@ class Vocabularies(typing.NamedTuple):
     def write(self, directory):
         """Writes the files into a directory, one or two."""
         for name, model_bytes in zip(FILES, self.model_bytes):
-            with atomic_write(os.path.join(directory, name), "wb") as file:
-                file.write(model_bytes)
+            write_file(os.path.join(directory, name), model_bytes)
 
 
 class HasVocabularies:

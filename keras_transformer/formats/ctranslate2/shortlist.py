@@ -15,7 +15,7 @@ from keras_transformer.data.text import parallel_files
 from keras_transformer.data.text.tags import make_tag_word
 from keras_transformer.data.vocabulary.vocabularies import sample_evenly
 from keras_transformer.errors import UserError
-from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.writing import write_file
 from keras_transformer.formats.exported import SHORTLIST_FILE
 from keras_transformer.token_ids import WORD_START
 
@@ -51,8 +51,7 @@ class Shortlist(typing.NamedTuple):
         ]
         content = "".join(lines).encode()
         path = os.path.join(directory, SHORTLIST_FILE)
-        with atomic_write(path, "wb") as file:
-            file.write(content)
+        write_file(path, content)
         return hashlib.sha256(content).hexdigest()
 
 

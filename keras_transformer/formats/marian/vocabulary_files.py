@@ -21,7 +21,6 @@ from keras_transformer.files import reading
 from keras_transformer.files import writing
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.reading import read_bytes
-from keras_transformer.files.writing import atomic_write
 from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
@@ -222,8 +221,7 @@ def write_marian_vocabularies(
         (targets, TARGET_MODEL_FILE, target_table),
     ):
         path = os.path.join(directory, model_file)
-        with atomic_write(path, "wb") as file:
-            file.write(vocabulary.model_bytes)
+        writing.write_file(path, vocabulary.model_bytes)
         ids = vocabulary.original_ids.tolist()
         pieces = dict(zip(ids, vocabulary.all_pieces()))
         table = {pieces[id_]: id_ for id_ in range(len(ids))}

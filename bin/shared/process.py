@@ -15,10 +15,6 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 NO_DIRECTORY = os.path.join(os.devnull, "temporary")
 
 
-class Terminated(KeyboardInterrupt):
-    """The end of a command by SIGTERM, as Control-C ends it by SIGINT."""
-
-
 class Stop:
     """The first signal that asks a command to end."""
 
@@ -26,10 +22,10 @@ class Stop:
         self.number = None  # of the signal; None as long as none has arrived
 
     def receive(self, number, frame):
-        """Raises the exception of a signal; a second one ends the process."""
+        """Raises what Control-C does; a second signal ends the process."""
         self.number = number
         signal.signal(number, signal.SIG_DFL)
-        raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+        raise KeyboardInterrupt
 
     def receive_again(self, unraisable):
         """Repeats a signal whose exception was lost in a destructor."""

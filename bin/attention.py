@@ -196,14 +196,13 @@ def _rank_heads(plan):
 
 def _attend_between_words(plan, texts):
     """Yields the words of each text, and the encoder's attention to them."""
-    from keras_transformer.decoding.engines.attention import (
-        compute_encoder_attention,
-    )
+    from keras_transformer.decoding.engines import attention
     from keras_transformer.visualization.words import join_weights
     from keras_transformer.visualization.words import join_words
 
     translator = _load(plan)
-    for tokens, weights in compute_encoder_attention(translator, texts):
+    pairs = attention.compute_encoder_attention(translator, texts)
+    for tokens, weights in pairs:
         words, starts = join_words(tokens, not translator.linearization)
         yield words, join_weights(weights, starts)
 

@@ -75,8 +75,6 @@ def decode_precision(values, hparams):
         return values.precision
     if hparams.d_model < WIDE:
         return "float32"
-    from keras_transformer.training.backends.make_backend import (
-        resolve_precision,
-    )
+    from keras_transformer.training.backends import make_backend
 
-    return resolve_precision("auto")
+    return make_backend.resolve_precision("auto")

@@ -19,7 +19,7 @@ ROWS = [
     row(SWEEP + "--table=3 --output_dir={run}", says="a run itself"),
     row(
         SWEEP + "--table=3 --random_seed=4294967295 --seeds=2",
-        says=("--random_seed=4294967295 and --seeds=2", "4,294,967,295"),
+        says=("--random_seed=4294967295", "--seeds=2", "4,294,967,295"),
     ),
     row(SWEEP + "--hparams_sets=transformer_huge", says="transformer_huge"),
     row(SWEEP + "--hparams_sets=transformer_tiny,", says="hparams_set"),

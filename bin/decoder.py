@@ -49,6 +49,7 @@ or, with --tokenized, words separated by spaces.
 """
 
 import contextlib
+import sys
 
 from keras_transformer.bin.kt_decoder import decoder_model
 from keras_transformer.bin.kt_decoder.decoder_model import FLAGS
@@ -128,7 +129,8 @@ def _show_progress(num_lines, output):
     if FLAGS.decode_interactive:
         return contextlib.nullcontext()
     num_left = num_lines and num_lines - output.num_lines
-    return Progress("sentences", num_left, results=output)
+    results = None if FLAGS.decode_to_file else sys.stdout
+    return Progress("sentences", num_left, results=results)
 
 
 def _score(plan, call):
@@ -147,8 +149,7 @@ def _score(plan, call):
         lines = output.skip("score_file", map("\t".join, pairs))
         if plan.checker:
             model = decoder_model.load_model(plan)
-        num_left = len(pairs) - output.num_lines
-        with Progress("sentences", num_left, results=output) as progress:
+        with _show_progress(len(pairs), output) as progress:
             for window in read_windows(lines, start=output.num_lines):
                 sides = zip(*(line.split("\t") for line in window.texts))
                 scores = model.score(*map(list, sides), alpha=alpha)

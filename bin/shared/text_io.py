@@ -103,9 +103,6 @@ class StandardOutput:
         sys.stdout.flush()
         self._num_written += len(lines)
 
-    def isatty(self):
-        return sys.stdout.isatty()
-
 
 def check_outputs(values, outputs, inputs=(), distinct_inputs=False):
     """Checks that the files which flags name as outputs can be written.

@@ -130,9 +130,6 @@ class PartialFile:
         self._record["bytes"] += len(content)
         self._write_record()
 
-    def isatty(self):
-        return False
-
     def finish(self):
         locks.close_before_move(self._file)
         writing.move(self._partial, self._path)

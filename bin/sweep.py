@@ -144,8 +144,7 @@ def _check_runs(all_rows, is_new):
 def run_rows(all_rows, names, splits):
     """Trains and evaluates the named rows, and writes the table after each.
 
-    Returns the reasons why rows failed, by the names of their directories, and
-    the table.
+    Returns why rows failed, by the names of their directories, and the table.
     """
     # Imported here because it imports NumPy, which would slow --help down.
     from keras_transformer.bin.kt_sweep.results import read_results
@@ -156,8 +155,7 @@ def run_rows(all_rows, names, splits):
     title = markdown.code(f"kt-sweep {settings}")
     quoted = rows.TABLE_4 if FLAGS.table == "4" else {}
     failures = {}
-    # Kept, because reading those of all rows after each takes hours for
-    # thousands of rows.
+    # Kept: reading those of thousands of rows after each row would take hours.
     results = {row.path: (row, read_results(row)[0]) for row in all_rows}
     table = write_table(path, title, results.values(), failures, quoted)
     selected = [row for row in all_rows if row.name in names]
@@ -210,8 +208,7 @@ def run_command(name, path, arguments):
     A crash or a lack of memory then ends only one row, and frees its memory.
     Returns None, or a line on why the command failed.
     """
-    # The process imports what this one does; -m alone would first look into the
-    # current directory.
+    # The process imports what this one does; -m alone would look into . first.
     command = [sys.executable, "-P", "-m", f"keras_transformer.bin.{name}"]
     with open(os.path.join(path, LOG_FILE), "ab+") as log:
         start = log.tell()

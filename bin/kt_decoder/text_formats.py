@@ -31,8 +31,7 @@ WARNINGS = {
 def open_text(checker, is_divided):
     """Checks the text and the prefixes of translations, and opens both.
 
-    Returns the two, of which the prefixes may be None, and the number of
-    sentences if it is known.
+    Returns text, prefixes or None, and the number of sentences if it is known.
     """
     if FLAGS.decode_interactive:
         return text_io.ask_for_lines(), None, None

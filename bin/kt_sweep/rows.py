@@ -54,8 +54,7 @@ def make_rows(models, output_dir, scale, overrides, train_steps, seeds):
     """Returns a `Row` for each seed of the models, which are `Row`s without.
 
     The runs are in `output_dir`. The `overrides` come after the scale and
-    before the changes of a model. `train_steps` may be None for the number of
-    each model.
+    before the changes of a model. `train_steps` may be None for each model's.
     """
     rows = {}
     for model in models:

@@ -56,9 +56,8 @@ def run(main, values, argv=None):
 
     None is status 0. An input error, a `UserError` or an `OSError` on a user's
     path, becomes one line on standard error and exit status 2. An exception of
-    the code in --usr_dir has its traceback under such a line. Every other
-    exception is a bug and keeps its traceback. Without `argv`, the process ends
-    with this call.
+    the code in --usr_dir has its traceback under such a line. Any other one is
+    a bug with its traceback. Without `argv`, the process ends with this call.
     """
     # TensorFlow and gRPC read these when they are imported.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -165,8 +165,7 @@ _ROW = re.compile(r" +(\w+)(?: \((.+?)\): (.+))?")
 def several(convert, rule):
     """Returns a kind of flag that may be repeated: a list of values, or None.
 
-    `convert` parses a value and may raise a ValueError, and `rule` names what
-    it takes.
+    `convert` parses a value or raises a ValueError; `rule` names what it takes.
     """
     return _parsed(convert, rule, _RepeatedFlag)
 

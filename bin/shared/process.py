@@ -98,9 +98,8 @@ def guard_streams():
 
     - A closed descriptor becomes /dev/null. Otherwise the next file that is
       opened would take its place, and messages would go into that file.
-    - Standard output is UTF-8 in every locale, as the input of the commands
-      is, and keeps the bytes of a path that is not UTF-8. A failed write raises
-      an `OutputError`.
+    - Standard output is UTF-8 in every locale, as all input is, and keeps the
+      bytes of a path that is not. A failed write raises an `OutputError`.
     - Errors of standard error are ignored: a lost message must not stop work.
     """
     for descriptor in range(3):

@@ -1,8 +1,7 @@
 """Directories that appear under their names only when complete.
 
 A reader, or a process that starts after a crash, finds the earlier content or
-the new one, never a half-written directory. Versions of an exported model are
-in numbered directories.
+the new one. Versions of an exported model are in numbered directories.
 """
 
 import contextlib

@@ -65,9 +65,8 @@ def open_resumable(path, settings, resume=False, added=()):
 class PartialFile:
     """Writes lines that can be continued; `open_resumable` opens it.
 
-    `num_lines` is the number of its lines, and `num_alarms` the number of
-    alarms about them, which the writer adds up. Both include the lines of
-    earlier processes.
+    `num_lines` is the number of its lines, and `num_alarms` of alarms about
+    them, which the writer adds up. Both include those of earlier processes.
     """
 
     def __init__(self, path, file, settings, resume, added=()):

@@ -48,8 +48,7 @@ def begins_with(path, *beginnings):
 def check_reachable(path):
     """Checks that each directory on the way to a path may be searched.
 
-    If one may not, it raises a PermissionError, while `os.path.exists` treats
-    the path as absent.
+    It raises a PermissionError where `os.path.exists` takes a path as absent.
     """
     try:
         os.lstat(path)

@@ -136,8 +136,7 @@ class Checkpoints:
 
         From the first call on, only recorded evaluations count.
         """
-        # Reading drops evaluations that are newer than all checkpoints, which
-        # a resumed run repeats.
+        # Reading drops those after all checkpoints: a resumed run repeats them.
         by_step = {e.step: e for e in self.evaluations}
         by_step.update((e.step, e) for e in evaluations)
         os.makedirs(self.directory, exist_ok=True)

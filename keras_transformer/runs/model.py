@@ -99,9 +99,8 @@ def warm_start(model, other, run, step=None):
 
     These are the weights that the other run decodes with: its moving averages
     if it keeps them. The state of the optimizer is not copied. If the
-    vocabularies differ, `carry_over` computes the embeddings. If the
-    architectures differ, the model does not change. The step defaults to the
-    newest.
+    vocabularies differ, `carry_over` computes the embeddings. If the models
+    differ otherwise, nothing changes. The step defaults to the newest.
     """
     check_same_architecture(run.hparams.model, other)
     arrays = read_weights(other.checkpoints, step)

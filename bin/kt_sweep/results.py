@@ -126,8 +126,10 @@ def format_lines(lines):
     columns = sorted(columns, key=lambda column: column.startswith("paper "))
     cells = [[_make_cell(line, column) for column in columns] for line in lines]
     yield markdown.table(columns, cells, numbers=True)
-    for name in dict.fromkeys(line["row"] for line in lines):
-        seeds = [line for line in lines if line["row"] == name]
+    by_row = {}
+    for line in lines:
+        by_row.setdefault(line["row"], []).append(line)
+    for name, seeds in by_row.items():
         if len(seeds) > 1:
             spreads = [
                 f"{column} {min(values):.2f} to {max(values):.2f}, mean "

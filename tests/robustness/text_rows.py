@@ -128,7 +128,7 @@ ROWS = [
         DECODE + PREFIX,
         writes(IN, b"a\nb\n"),
         writes("{box}/prefixes.txt", b"a\n"),
-        says=("1 lines", "for 2"),
+        says=("each of 2 lines", "has 1."),
     ),
     row(
         DECODE + PREFIX,

@@ -126,19 +126,24 @@ def _check_runs(all_rows, is_new):
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.training import start
 
-    rule = None
+    rules = []
     if RunDirectory.exists(FLAGS.output_dir):
-        rule = "must hold a run for each row, but is a run itself"
+        rules.append("must hold a run for each row, but is a run itself")
     if is_new and os.path.lexists(os.path.join(FLAGS.output_dir, TABLE_FILE)):
-        rule = f"must not hold a {TABLE_FILE} that no sweep wrote"
-    for row in all_rows:
-        # A faulty row fails here, before the rows above it are trained.
-        start.check_data(row.problem, row.hparams)
-        # A new sweep would train it further, and delete checkpoints of it.
-        if is_new and RunDirectory.exists(row.path):
-            rule = f"must not hold a run of yours, which {row.path} is"
-    if rule:
+        rules.append(f"must not hold a {TABLE_FILE} that no sweep wrote")
+    # A new sweep would train such a run further, and delete checkpoints of it.
+    rules += [
+        f"must not hold a run of yours, which {row.path} is"
+        for row in all_rows
+        if is_new and RunDirectory.exists(row.path)
+    ]
+    for rule in rules:
         flags.refuse(FLAGS, ["output_dir"], rule, "Name another directory.")
+    for row in all_rows:
+        # A faulty row fails here, before the rows above it are trained. Its
+        # other seeds are as good.
+        if row.seed == FLAGS.random_seed:
+            start.check_data(row.problem, row.hparams)
 
 
 def run_rows(all_rows, names, splits):

@@ -49,10 +49,8 @@ def open_text(checker, is_divided):
         lines = text_io.open_text(prefix_path)
         num_prefixes = checker.check_lengths(lines, prefix_path)
     if None not in (num_lines, num_prefixes) and num_prefixes != num_lines:
-        rule = (
-            f"must have a line for each of {num_lines:,} lines of the input, "
-        )
-        rule += f"and has {num_prefixes:,}"
+        lines = f"each of {num_lines:,} lines of the input"
+        rule = f"must have a line for {lines}, and has {num_prefixes:,}"
         way_out = "Leave a line empty if its translation may begin in any way."
         flags.refuse(FLAGS, ["prefix_file"], rule, way_out)
     # A text that is divided has an unknown number of sentences.

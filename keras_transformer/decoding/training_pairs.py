@@ -7,7 +7,6 @@ import numpy as np
 from keras_transformer.data.memory.store import Match
 from keras_transformer.data.memory.store import Pair
 from keras_transformer.errors import UserError
-from keras_transformer.runs.data_record import find_problem
 from keras_transformer.token_ids import END_ID
 
 NUM_PAIRS = 5  # that are shown
@@ -52,6 +51,9 @@ class TrainingPairs:
     @classmethod
     def open(cls, run) -> typing.Self:
         """Opens the training pairs of a `RunDirectory`."""
+        # Imported here because most decoding does without generated data.
+        from keras_transformer.runs.data_record import find_problem
+
         problem = find_problem(run)
         if problem is None or problem.data_dir is None:
             raise UserError(

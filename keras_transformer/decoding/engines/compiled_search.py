@@ -39,13 +39,15 @@ class Replica:
         self._free_bytes = read_free_bytes(device)
         self._compiled = {}  # by `DecodeOptions` and by alpha
 
-    def search(self, options, vocabularies=None):
+    def search(self, options, vocabularies):
         """Returns the compiled search, constrained to trees for a parser."""
         # The limits of the outputs are arrays, so one search serves them all.
         options = options.replace(extra_length=0)
         if options not in self._compiled:
-            sources, targets = vocabularies or (None, None)
-            constraint = targets and make_constraint(options, targets, sources)
+            sources, targets = vocabularies
+            constraint = None
+            if options.constrained:
+                constraint = make_constraint(options, targets, sources)
             self._compiled[options] = compile_search(
                 self.model, options, targets, constraint, self._device
             )

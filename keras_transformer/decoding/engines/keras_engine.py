@@ -87,7 +87,7 @@ class KerasEngine(engine.AttentiveEngine):
         `scored` is ignored, since scores cost nothing here.
         """
         linearization = self.codec.linearization
-        if not linearization:  # one search serves both values
+        if not linearization:  # no trees, whatever the options say
             options = options.replace(constrained=False)
         searches = [
             replica.search(options, self.codec.vocabularies)

@@ -68,7 +68,7 @@ class ServedTranslator:
         }
         self.features = {name for name in available if available[name]}
 
-    def __call__(self, text, options):
+    def translate(self, text, options):
         """Returns arrays by name; the `Options` ask for some of them.
 
         The results of the signature are followed by "warnings", by "quality" if
@@ -93,10 +93,11 @@ class ServedTranslator:
             encoded = [one.text.encode() for one in hypotheses]
             translations[row, : len(encoded)] = encoded
         written = [best for source, (best, *_) in zip(sources, rows) if source]
+        warnings = (list(one.warnings) for one in found)
         outputs = {
             "translations": translations,
             "scores": self.list_scores(sources, rows),
-            "warnings": _make_column(list(one.warnings) for one in found),
+            "warnings": np.fromiter(warnings, object),
             # For the metrics; it has no rows.
             "num_tokens": {
                 "source": sum(map(len, sources)),
@@ -104,12 +105,11 @@ class ServedTranslator:
             },
         }
         if self._quality:
-            outputs["quality"] = _make_column(
-                one.quality and round(one.quality, 4) for one in found
-            )
+            qualities = (one.quality and round(one.quality, 4) for one in found)
+            outputs["quality"] = np.fromiter(qualities, object)
         if options.alignments:
             pairs = (one.links.find_pairs() for one in found)
-            outputs["alignments"] = _make_column(pairs)
+            outputs["alignments"] = np.fromiter(pairs, object)
         return outputs
 
     def _read_glossary(self, options, texts):
@@ -184,11 +184,11 @@ class SavedModel(LoadedModel):
         The results of `serving_default` are as in `CTranslate2Model`.
         """
         if name == "serving_default":
-            return self._default(**arrays, options=options)
+            return self._default.translate(**arrays, options=options)
         return super().call(name, arrays)
 
 
-class CTranslate2Model:
+class CTranslate2Model(ServedTranslator):
     """Loads a CTranslate2 model of kt-exporter for a server.
 
     It has the signatures, results and errors of a SavedModel of the same run,
@@ -198,26 +198,21 @@ class CTranslate2Model:
 
     def __init__(self, path):
         plan = plan_model(path)
-        self._default = ServedTranslator(plan, plan.open_engine())
-        self._translator = self._default.translator
-        if self._translator.linearization and (
-            self._translator.options.constrained
-        ):
+        super().__init__(plan, plan.open_engine())
+        if plan.linearization and plan.options.constrained:
             # Without a full stop: `Versions` puts it in parentheses.
             raise UserError(
                 "CTranslate2 cannot constrain its search to trees, which a "
                 "server needs; use --format=saved_model, or "
                 "--decode_hparams=constrained=false"
             )
-        self.features = self._default.features
-        self.find_tag = self._default.find_tag
-        self._sources = self._translator.codec.source_vocabulary
-        self._num_hypotheses = self._translator.options.num_hypotheses
-        self.signatures = _make_signatures(self._num_hypotheses)
-        if self._sources.sha256 != self._translator.codec.vocabulary.sha256:
+        codec = self.translator.codec
+        self._sources = codec.source_vocabulary
+        self.signatures = _make_signatures(plan.options.num_hypotheses)
+        if self._sources.sha256 != codec.vocabulary.sha256:
             self.signatures["target_lengths"] = self.signatures["lengths"]
-        self.max_tokens = self._translator.max_tokens
-        self.num_parallel = self._translator.engine.num_threads
+        self.max_tokens = self.translator.max_tokens
+        self.num_parallel = self.translator.engine.num_threads
         self._functions = {
             "ids": self._translate_ids,
             "score": self._score,
@@ -254,7 +249,7 @@ class CTranslate2Model:
         and "quality" if the `Options` ask for them and the model has them.
         """
         if name == "serving_default":
-            return self._default(**arrays, options=options)
+            return self.translate(**arrays, options=options)
         return self._functions[name](**arrays)
 
     def _warm_up(self):
@@ -263,7 +258,7 @@ class CTranslate2Model:
         ids = [*range(size // 2, size)[:_WARMUP_TOKENS], END_ID]  # skips bytes
 
         def translate(_):
-            self._translator.translate_ids([ids], extra_length=0)
+            self.translator.translate_ids([ids], extra_length=0)
 
         threads = range(self.num_parallel)
         list(run_in_parallel(translate, threads, self.num_parallel))
@@ -274,39 +269,37 @@ class CTranslate2Model:
         sources = [
             row[:length].tolist() for row, length in zip(inputs, lengths)
         ]
-        rows = self._translator.translate_ids(sources)
+        rows = self.translator.translate_ids(sources)
+        options = self.translator.options
         # A row of padding has no ids at all, and so has a missing hypothesis.
         flat = [
             hypotheses[column].ids if column < len(hypotheses) else []
             for hypotheses in rows
-            for column in range(self._num_hypotheses)
+            for column in range(options.num_hypotheses)
         ]
-        extra_length = self._translator.options.extra_length
-        limits = [len(ids) + extra_length if ids else 1 for ids in sources]
+        extra = options.extra_length
+        limits = [len(ids) + extra if ids else 1 for ids in sources]
         # One more row gives the array the length that the longest could have.
         longest = max(limits, default=1)
         outputs = pad([*flat, [PAD_ID] * longest])[:-1]
-        shape = len(rows), self._num_hypotheses, longest
         return {
-            "outputs": outputs.reshape(shape),
-            "scores": self._default.list_scores(sources, rows),
+            "outputs": outputs.reshape(-1, options.num_hypotheses, longest),
+            "scores": self.list_scores(sources, rows),
         }
 
     def _score(self, text, targets):
         if len(text) != len(targets):
             raise InvalidRequest(exported.NOT_PAIRED)
-        encode, decode = self._default.encode, self._default.decode
-        sources = self._translator.prepare(decode(text))
-        targets = self._translator.prepare_targets(decode(targets))
-        sources = encode(sources, "text")
-        targets = encode(targets, "targets", of_targets=True)
-        scores = self._translator.score_ids(sources, targets)
+        sources = self.translator.prepare(self.decode(text))
+        targets = self.translator.prepare_targets(self.decode(targets))
+        sources = self.encode(sources, "text")
+        targets = self.encode(targets, "targets", of_targets=True)
+        scores = self.translator.score_ids(sources, targets)
         return {"scores": np.array(scores, "float32")}
 
     def _count_tokens(self, text, of_targets=False):
-        lengths = self._translator.codec.count_tokens(
-            self._default.decode(text), of_targets
-        )
+        texts = self.decode(text)
+        lengths = self.translator.codec.count_tokens(texts, of_targets)
         return {"lengths": np.array(lengths, "int32")}
 
     def _check_ids(self, inputs, lengths):
@@ -324,16 +317,6 @@ class CTranslate2Model:
         ):
             if not np.all(holds):
                 raise InvalidRequest(message)
-
-
-def _make_column(values):
-    """Returns values of any type as an array of shape `(batch,)`."""
-    values = list(values)
-    column = np.empty(len(values), object)
-    # NumPy would take lists for another axis.
-    for row, value in enumerate(values):
-        column[row] = value
-    return column
 
 
 def _make_signatures(num_hypotheses):

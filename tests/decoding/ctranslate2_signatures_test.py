@@ -225,7 +225,7 @@ class CTranslate2ModelTest:
         assert answer("a b c 😀") == [f"{best} 😀" for best in answer("a b c")]
 
     def test_all_threads_have_work(self, ours):
-        assert ours.num_parallel == ours._translator.engine.num_threads >= 1
+        assert ours.num_parallel == ours.translator.engine.num_threads >= 1
 
 
 class SavedModelTest:
@@ -317,7 +317,7 @@ class QualityTest:
         outputs = served.call("serving_default", {"text": strings(*texts)})
         first, second, blank = outputs["quality"]
         assert 0 <= first <= 1 and 0 <= second <= 1 and blank is None
-        default = served._default
+        default = getattr(served, "_default", served)
         quality, model = default._quality, default.translator
         best = [each[0] for each in model.hypotheses(texts[:2])]
         for text, one, estimate in zip(texts, best, (first, second)):

@@ -7,8 +7,8 @@ from keras_transformer.bin.kt_decoder.decoder_model import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_model import load_model
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import text_io
-from keras_transformer.decoding.document_translation import translate_document
 from keras_transformer.decoding.engines.attention import format_pharaoh
+from keras_transformer.decoding.passages import translate_document
 from keras_transformer.decoding.preparation import read_windows
 from keras_transformer.decoding.translation import SPLIT
 from keras_transformer.decoding.translation import TOO_LONG

@@ -58,18 +58,15 @@ class DecodeOptions:
 
     def __post_init__(self):
         errors.check(self, _RULES)
-        if self.mbr_samples:
-            if self.num_hypotheses > self.mbr_samples:
-                raise UserError(
-                    "`num_hypotheses` must be at most `mbr_samples`. Received: "
-                    f"num_hypotheses={self.num_hypotheses}, mbr_samples="
-                    f"{self.mbr_samples}. Draw more samples."
-                )
-        elif not self.temperature and self.num_hypotheses > self.beam_size:
+        name, remedy = "mbr_samples", "Draw more samples."
+        if not self.is_random:
+            name, remedy = "beam_size", "Use a larger beam, or a temperature."
+        limit = getattr(self, name)  # 0 if a temperature alone draws samples
+        if 0 < limit < self.num_hypotheses:
             raise UserError(
-                "`num_hypotheses` must be at most `beam_size`. Received: "
-                f"num_hypotheses={self.num_hypotheses}, beam_size="
-                f"{self.beam_size}. Use a larger beam, or a temperature."
+                f"`num_hypotheses` must be at most `{name}`. Received: "
+                f"num_hypotheses={self.num_hypotheses}, {name}={limit}. "
+                f"{remedy}"
             )
 
     @classmethod
@@ -90,13 +87,8 @@ class DecodeOptions:
         }
         number = changes.get("num_hypotheses", self.num_hypotheses)
         # A wrong number must not widen the beam, or errors name `beam_size`.
-        is_number = isinstance(number, numbers.Integral)
-        if (
-            "beam_size" not in changes
-            and is_number
-            and number <= MAX_HYPOTHESES
-        ):
-            changes["beam_size"] = max(self.beam_size, number)
+        if isinstance(number, numbers.Integral) and number <= MAX_HYPOTHESES:
+            changes.setdefault("beam_size", max(self.beam_size, number))
         return dataclasses.replace(self, **changes)
 
     @property

@@ -96,6 +96,18 @@ def check_seed(seed):
         )
 
 
+def check_is_list(texts, name="`texts`"):
+    """Raises a `UserError` for a str in place of a list of str.
+
+    A str is iterable too: each of its characters would be a text.
+    """
+    if isinstance(texts, str):
+        raise UserError(
+            f"{name} must be a list of str. Received: one str, {quote(texts)}. "
+            "Put it into a list."
+        )
+
+
 def check_heads(d_model, num_heads, d_k=None, d_v=None):
     """Raises a `UserError` unless the heads can divide the model."""
     if num_heads < 1:

@@ -28,12 +28,7 @@ def check_each(texts, start=0, name="texts"):
 
     An error calls them `name`, and the first one has the number `start + 1`.
     """
-    # A str is iterable too: each of its characters would be a sentence.
-    if isinstance(texts, str):
-        raise UserError(
-            f"`{name}` must be a list of str. Received: one str, "
-            f"{texts[:40]!r}. Put it into a list."
-        )
+    errors.check_is_list(texts, f"`{name}`")
     for number, text in enumerate(texts, start + 1):
         if not isinstance(text, str):
             raise UserError(

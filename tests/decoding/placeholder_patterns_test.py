@@ -30,6 +30,10 @@ class PatternsTest:
         with pytest.raises(ValueError, match=message):
             Placeholders.read(str(path))
 
+    def test_a_single_text_is_no_list_of_patterns(self):
+        with pytest.raises(ValueError, match="one str, '{a}'. Put it into"):
+            Placeholders("{a}")
+
     @pytest.mark.parametrize("pattern", ["(?=d)", r"\b", "x*(?=d)"])
     def test_an_empty_match_is_no_placeholder(self, pattern):
         masked = Placeholders([pattern]).mask("a dog")

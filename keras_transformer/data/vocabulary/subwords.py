@@ -12,6 +12,7 @@ import sentencepiece
 from keras_transformer.data.text import normalization
 from keras_transformer.data.vocabulary import imported_text
 from keras_transformer.errors import UserError
+from keras_transformer.errors import check_is_list
 from keras_transformer.files.reading import read_bytes
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import FIRST_BYTE
@@ -211,12 +212,7 @@ class Subwords:
 
     def encode(self, texts):
         """Encodes texts on all cores; the lists of ids end with the end id."""
-        # A str is iterable too: each of its characters would be a text.
-        if isinstance(texts, str):
-            raise UserError(
-                "`texts` must be a list of str. Received: one str, "
-                f"{texts[:40]!r}. Put it into a list."
-            )
+        check_is_list(texts)
         if self.is_marian:
             return self._encode_by_table(texts)
         if self.is_tensor2tensor:

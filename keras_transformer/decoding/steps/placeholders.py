@@ -16,7 +16,6 @@ from keras_transformer.decoding.steps import check_translates
 from keras_transformer.documents.placing import TAG
 from keras_transformer.documents.placing import insert_marks
 from keras_transformer.documents.placing import make_mark
-from keras_transformer.errors import UserError
 from keras_transformer.token_ids import FIRST_SYMBOL_ID
 from keras_transformer.token_ids import UNSPACED
 from keras_transformer.token_ids import WORD_START
@@ -120,10 +119,11 @@ class Placeholders:
         unknown: str | None = None,
     ):
         if unknown not in (None, *UNKNOWN):
-            raise UserError(
+            raise errors.UserError(
                 f"`unknown` must be one of {', '.join(UNKNOWN)}, or None. "
                 f"Received: unknown={unknown!r}. Correct it."
             )
+        errors.check_is_list(patterns, name)
         self.unknown = unknown
         self._has_patterns = patterns is not None
         # One after the other, so that the first fault ends a long file.
@@ -199,9 +199,7 @@ class Placeholders:
                 chosen.append((start, order, end))
             elif order < num_patterns < kind:
                 chosen[-1] = (first, kind, max(last, end))
-        return [
-            (start, end, kind < num_patterns) for start, kind, end in chosen
-        ]
+        return [(i, j, kind < num_patterns) for i, kind, j in chosen]
 
 
 class Protection(Step):
@@ -219,15 +217,13 @@ class Protection(Step):
 
     def finish(self, hypotheses, memory):
         links = self._find_links(memory, hypotheses)
+
+        def put_back(masked, one):
+            pair = masked.text, one.text
+            return one._replace(text=restore(masked, one.text, links.get(pair)))
+
         return [
-            [
-                one._replace(
-                    text=restore(
-                        masked, one.text, links.get((masked.text, one.text))
-                    )
-                )
-                for one in each
-            ]
+            [put_back(masked, one) for one in each]
             for masked, each in zip(memory, hypotheses)
         ]
 
@@ -305,14 +301,14 @@ def check_protect(protect, linearization, **others):
     texts themselves, which `protect` changes.
     """
     if not isinstance(protect, Placeholders):
-        raise UserError(
+        raise errors.UserError(
             "`protect` must be a `Placeholders`. Received: protect="
             f"{errors.quote(protect)}. Write Placeholders()."
         )
     check_translates("protect", linearization)
     for name, value in others.items():
         if value:
-            raise UserError(
+            raise errors.UserError(
                 f"`protect` cannot be combined with `{name}`, since it changes "
                 f"the texts that the model reads. Received: protect and {name}="
                 f"{value!r:.40}. Leave one of them out."
@@ -387,14 +383,13 @@ def _compile(pattern, place):
         compiled = re.compile(pattern)
     # Huge numbers overflow, and thousands of brackets nest too deep.
     except (re.error, OverflowError, RecursionError) as error:
-        raise UserError(
+        raise errors.UserError(
             "A protected pattern must be a regular expression of Python. "
             f"Received: {place}, {pattern[:60]!r} ({error}). Correct it."
         ) from error
     if compiled.match(""):
-        raise UserError(
+        raise errors.UserError(
             "A protected pattern must not match the empty text. Received: "
-            f"{place}, {pattern[:60]!r}. Correct it, for example with + "
-            "instead of *."
+            f"{place}, {pattern[:60]!r}. Write for example + instead of *."
         )
     return compiled

@@ -139,6 +139,8 @@ class PlanTest:
         assert checker.prepare(["don't"]) == ["do n't"]
         with pytest.raises(ValueError, match="trees, line 2"):
             checker.check_lengths(["(S (NN a))", "(S"], "trees", True)
+        with pytest.raises(ValueError, match="the text, line 2"):
+            checker.encode(["(S (NN a))", "(S"], of_targets=True)
 
     @pytest.mark.parametrize(
         "name, file",

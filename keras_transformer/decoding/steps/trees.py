@@ -33,7 +33,7 @@ class Trees(Step):
         return list(map(" ".join, words)), words
 
     def prepare_targets(self, texts):
-        return list(map(self.write, texts))
+        return [self.write(text, line=i) for i, text in enumerate(texts, 1)]
 
     def check_target(self, text, name, line):
         self.write(text, name, line)

@@ -55,7 +55,9 @@ class AutomaticEngine(engines.AttentiveEngine):
         limits = sentences.limit_lengths(options.extra_length)
         return itertools.chain.from_iterable(
             engine.search(
-                sentences._replace(sources=_keep(sentences.sources, numbers)),
+                sentences._replace(
+                    sources=engines.keep(sentences.sources, numbers)
+                ),
                 options,
                 scored,
             )
@@ -67,7 +69,7 @@ class AutomaticEngine(engines.AttentiveEngine):
 
     def score(self, sources, targets, options):
         return itertools.chain.from_iterable(
-            engine.score(_keep(sources, numbers), targets, options)
+            engine.score(engines.keep(sources, numbers), targets, options)
             for engine, numbers in self._divide_pairs(sources, targets)
         )
 
@@ -113,12 +115,3 @@ class AutomaticEngine(engines.AttentiveEngine):
         _log.debug("Loading Keras for what CTranslate2 does not support.")
         with silence():  # a library reports how it starts
             return self._load()
-
-
-def _keep(sources, numbers):
-    """Returns sources of which all but the numbered ones are blank."""
-    kept = set(numbers)
-    return [
-        source if number in kept else []
-        for number, source in enumerate(sources)
-    ]

@@ -6,22 +6,19 @@ term should replace.
 """
 
 import dataclasses
-import re
 import typing
 import unicodedata
 
-from keras_transformer.decoding.engines.attention import SPACED
 from keras_transformer.decoding.engines.attention import WORD
 from keras_transformer.decoding.engines.engine import Hypothesis
+from keras_transformer.decoding.engines.engine import keep
 from keras_transformer.decoding.preparation import Call
+from keras_transformer.decoding.steps.glossary import TERM_END
 from keras_transformer.decoding.steps.glossary import find_lacking
 from keras_transformer.decoding.steps.glossary import find_missing_terms
 from keras_transformer.decoding.steps.glossary import merge_hypotheses
-from keras_transformer.token_ids import UNSPACED
 
 MAX_SEARCHES = 8  # for the terms of a text; further ones go to its end
-# A place where a term ends, as `find_lacking` counts it.
-_ENDS_WORD = re.compile(rf"(?!{SPACED})|(?<=[{UNSPACED}])")
 
 
 def enforce_terms(translator, call, window, texts, sources, hypotheses, search):
@@ -36,7 +33,8 @@ def enforce_terms(translator, call, window, texts, sources, hypotheses, search):
         return hypotheses
     if translator.engine.takes_terms:
         encoded = codec.encode_terms(terms, window.start)
-        results = search(_keep(sources, terms), terms=encoded)
+        with_terms = [number for number, each in enumerate(terms) if each]
+        results = search(keep(sources, with_terms), terms=encoded)
     else:
         writer = _TermWriter(translator, call, terms, sources, search)
         results = writer.write(hypotheses, window.prefixes)
@@ -132,7 +130,7 @@ class _TermWriter:
             prefixes[number] = edit.prefix
         most = self.search.keywords["num_hypotheses"]
         continued = self.search(
-            _keep(self.sources, prefixes),
+            keep(self.sources, edits),
             prefixes=self.translator.codec.encode_prefixes(prefixes),
             num_hypotheses=max(most, self.call.options.beam_size),
         )
@@ -141,7 +139,7 @@ class _TermWriter:
                 one
                 for one in continued[number]
                 if one.text.startswith(prefix)
-                and _ENDS_WORD.match(one.text, len(prefix))
+                and TERM_END.match(one.text, len(prefix))
                 # A model that does not know the term would say it again.
                 and not (replaced and replaced in one.text[len(prefix) :])
             ]
@@ -174,8 +172,3 @@ def _find_end(text):
         if sign == "_" or unicodedata.category(sign)[0] in "LMN"
     )
     return max(places, default=0)
-
-
-def _keep(sources, kept):
-    """Returns sources of which those without a true value are blank."""
-    return [source if each else [] for source, each in zip(sources, kept)]

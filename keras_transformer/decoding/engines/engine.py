@@ -300,6 +300,12 @@ def check_lengths(texts, lengths, max_tokens, start=0, name="sentence"):
             )
 
 
+def keep(sources, numbers):
+    """Returns sources of which all but the numbered ones are blank."""
+    kept = set(numbers)
+    return [each if i in kept else [] for i, each in enumerate(sources)]
+
+
 def _pad_terms(terms):
     """Returns ids of terms as `(batch, num_terms, term_len)`, None for none."""
     num_terms = max(map(len, terms))

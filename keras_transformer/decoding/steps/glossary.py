@@ -18,6 +18,9 @@ from keras_transformer.errors import UserError
 from keras_transformer.search.options import MAX_TERM_TOKENS
 from keras_transformer.token_ids import UNSPACED
 
+# A place where a term ends. In a script without spaces, it may be anywhere.
+TERM_END = re.compile(rf"(?!{SPACED})|(?<=[{UNSPACED}])")
+
 
 class Glossary:
     """Translations that terms of the source must have.
@@ -236,6 +239,6 @@ def _count(term, text):
         return 0
     words = r"\s+".join(map(re.escape, parts))
     begins = rf"(?:(?<!{SPACED})|(?=[{UNSPACED}]))"
-    ends = rf"(?:(?!{SPACED})|(?<=[{UNSPACED}]))"
+    ends = TERM_END.pattern
     # Occurrences may overlap, so the pattern consumes nothing.
-    return len(re.findall(rf"{begins}(?={words}{ends})", text))
+    return len(re.findall(rf"{begins}(?={words}(?:{ends}))", text))

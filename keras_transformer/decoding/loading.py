@@ -68,11 +68,9 @@ def load(
         french = load("runs/many", target_language="fr")
     """
     temporary: list[tempfile.TemporaryDirectory] = []
+    paths = exported.list_directories(path)
     plan = plan_model(
-        [
-            _find_directory(one, temporary)
-            for one in exported.list_directories(path)
-        ],
+        [_find_directory(one, temporary) for one in paths],
         step,
         engine,
         precision,
@@ -108,9 +106,10 @@ def load_plan(plan: Plan, reranker: Reranker | None = None) -> Translator:
 
 
 def _find_directory(path, temporary):
-    """Returns the directory of a run or an exported model."""
-    # A Marian model is imported into a temporary directory, added to a list.
+    """Returns the directory of a run or an exported model.
 
+    A Marian model is imported into a directory that joins those in `temporary`.
+    """
     # Imported here because exported models start faster without it.
     from keras_transformer.formats import hub
     from keras_transformer.formats.marian import reader as marian

@@ -53,8 +53,7 @@ class Plan:
     capabilities: engines.Capabilities
     options: DecodeOptions  # the defaults, which a call may change
     linearization: str | None  # of the trees that a parsing model writes
-    # A SavedModel has its vocabularies in its graph.
-    vocabularies: Vocabularies | None = None
+    vocabularies: Vocabularies | None = None  # a SavedModel's graph has them
     max_tokens: int = MAX_SOURCE_TOKENS
     trained_length: int = engines.EXPORT_LENGTH
     reason: str = ""  # why the engine of a run is not CTranslate2
@@ -149,14 +148,11 @@ class Plan:
 
     def hash_content(self) -> str:
         """Returns a hash of all files that a translation depends on."""
-        contents = [
-            run.describe_content(step)
-            for run, step in zip(self.runs, self.steps)
-        ]
         if self.format:
             version = exported.find_newest_version(self.paths[0])
-            contents.append([_hash_files(version)])
-        return hash_record(contents)
+            return hash_record([[_hash_files(version)]])
+        pairs = zip(self.runs, self.steps)
+        return hash_record([run.describe_content(step) for run, step in pairs])
 
     def _load_keras(self):
         precision = self.precision
@@ -207,12 +203,10 @@ def plan_model(
     the request need nothing that it lacks.
 
     Args:
-        path, step: See `load`.
-        engine: As in `load`.
+        path, step, engine: As in `load`.
         precision: As in `load`, or "auto", which the caller resolves before it
             loads a run on Keras.
-        request: Dictionary of arguments, flags and decoding options by name;
-            see `check_capabilities`.
+        request: Dictionary for `check_capabilities`.
         **assembly: Fields of the `Plan`, such as `tokenized`.
 
     Raises:

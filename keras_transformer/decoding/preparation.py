@@ -67,13 +67,11 @@ class Window(typing.NamedTuple):
 
     def select(self, places: Sequence[int]) -> "Window":
         """Returns a window of the texts at some places."""
-        texts = [self.texts[place] for place in places]
-        prefixes = self.prefixes
-        return Window(
-            texts,
-            self.start,
-            prefixes and [prefixes[place] for place in places],
+        texts, prefixes = (
+            side and [side[place] for place in places]
+            for side in (self.texts, self.prefixes)
         )
+        return self._replace(texts=texts, prefixes=prefixes)
 
     def draw_seeds(self, seed: int) -> np.ndarray:
         """Returns a seed of each text, which depends on its number alone."""
@@ -91,19 +89,16 @@ def read_windows(texts, prefixes=None, start=0, size=None, name="prefixes"):
     if prefixes is not None:
         prefixes = check_each(prefixes, start, name)
     while window := list(itertools.islice(texts, size or WINDOW)):
-        window_prefixes = None
-        if prefixes is not None:
-            window_prefixes = list(itertools.islice(prefixes, len(window)))
-            if len(window_prefixes) < len(window):
-                number = start + len(window_prefixes) + 1
-                raise UserError(
-                    f"`{name}` must have one entry for each text. Received: "
-                    f"none for text {number}. Leave an entry empty where a "
-                    "translation is free."
-                )
-        yield Window(window, start, window_prefixes)
+        beginnings = prefixes and list(itertools.islice(prefixes, len(window)))
+        if prefixes and len(beginnings) < len(window):
+            raise UserError(
+                f"`{name}` must have one entry for each text. Received: none "
+                f"for text {start + len(beginnings) + 1}. Leave an entry empty "
+                "where a translation is free."
+            )
+        yield Window(window, start, beginnings)
         start += len(window)
-    if prefixes is not None and next(prefixes, None) is not None:
+    if prefixes and next(prefixes, None) is not None:
         raise UserError(
             f"`{name}` must have one entry for each text. Received: more "
             "prefixes than texts. Leave the others out."

@@ -31,12 +31,8 @@ _WORD = re.compile(
 def repair_translations(translator, window, translations, call, extras):
     """Returns translations of which doubtful ones are replaced if possible.
 
-    Args:
-        translator: The `Translator`.
-        window: The `Window` of texts.
-        translations: List of `Translation`, one for each text.
-        call: The `Call` that they answer.
-        extras: Its `Extras`.
+    They are the list of `Translation` that the translator found for a `Window`,
+    a `Call` and its `Extras`.
     """
     # Without words, a source and its result are as different as a sum.
     if not extras.repairs or not translator.codec.has_words:

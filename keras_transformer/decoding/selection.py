@@ -74,9 +74,8 @@ def _count_matches(counters):
     for column, counter in zip(counts.T, counters):
         rows = [numbers[ngram] for ngram in counter]
         column[rows] = list(counter.values())
-    matches = []
-    for column in counts.T:
-        rows = column > 0
-        both = np.minimum(counts[rows], column[rows, None])
-        matches.append(both.sum(axis=0))
+    matches = [
+        np.minimum(counts[rows], column[rows, None]).sum(axis=0)
+        for column, rows in zip(counts.T, counts.T > 0)
+    ]
     return np.stack(matches)  # (len(counters), len(counters))

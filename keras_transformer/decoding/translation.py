@@ -82,9 +82,7 @@ def translate_parts(translator, window, extras, call):
         for text in window.texts
     ]
     window = Window([part for parts in all_parts for part in parts])
-    extras = Extras(
-        warns=extras.warns, repairs=extras.repairs, quality=extras.quality
-    )
+    extras = dataclasses.replace(extras, max_tokens=None, splits=False)
     translations = iter(
         translator.translate_window(
             window,

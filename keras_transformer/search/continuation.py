@@ -150,8 +150,7 @@ def _step_from_prompts(step):
         # At the limit the end has probability 1: the model did not choose it.
         is_last = ops.expand_dims(ops.equal(position, state.limits - 1), 2)
         is_end = ops.equal(ops.arange(logits.shape[-1]), END_ID)
-        is_excluded = ops.logical_and(is_last, ops.logical_not(is_end))
-        logits = ops.where(is_excluded, NEVER, logits)
+        logits = ops.where(is_last & ~is_end, NEVER, logits)
         return logits, state._replace(cache=cache)
 
     return step_from_prompts

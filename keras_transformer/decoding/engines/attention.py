@@ -1,8 +1,4 @@
-"""The attention of a model to a sentence, and the links between words.
-
-The links tell which words of a translation belong to which words of its source.
-They follow from cross-attention.
-"""
+"""The attention of a model to a sentence, and the links between words."""
 
 import re
 import typing

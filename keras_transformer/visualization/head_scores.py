@@ -2,8 +2,7 @@
 
 Each score compares a head with uniform attention, which gives every word of a
 sentence the same weight. Uniform attention scores 0 and a perfect head 1. A
-score below 0 is possible: a head that attends to distant words alone is less
-local than uniform attention.
+head that attends to distant words alone is less local: it scores below 0.
 """
 
 import collections
@@ -28,11 +27,8 @@ SPLITS = ("dev", "test")
 NUM_SENTENCES = 200
 EXAMPLE_WORDS = range(8, 17)  # so that a picture is neither empty nor crowded
 NUM_ROWS = 10  # of the text table
-
-
-# The values of each score, by its name, and a note on each value: the nearest
-# neighbour, the mean distance, or an empty text. Both are arrays of shape
-# `(num_layers, num_heads)`.
+# The values of each score by its name, and a note on each: the neighbour, the
+# mean distance, or "". Both are arrays of shape `(num_layers, num_heads)`.
 HeadScores = collections.namedtuple(
     "HeadScores", "values notes num_sentences num_words"
 )
@@ -83,25 +79,22 @@ def score_heads(attention, constituents):
       is 1. The end of a sentence is no word here. Neighbours often share a
       constituent, so a diagonal head scores above 0, too.
 
-    A sentence of a single word counts for nothing.
-
     Args:
         attention: Iterable of pairs: the words of a sentence, and the attention
             between them, `(num_layers, num_heads, num_words, num_words)`. The
-            pair to show is the first of medium length, or the first.
-        constituents: For each sentence, the spans `(start, stop)` of the
-            smallest constituent of two words or more around each word except
-            the end of the sentence; empty without a tree.
+            pair to show is the first of medium length, or the first. A sentence
+            of a single word has no score.
+        constituents: For each sentence, the spans of
+            `find_smallest_constituents`, or none without a tree.
     """
     sums, uniform = collections.Counter(), collections.Counter()
     examples = {}  # the first pair of medium length, and the first other one
     with Progress("sentences", len(constituents)) as progress:
         for (words, weights), spans in zip(attention, constituents):
             progress.add(1)
-            is_medium = len(words) in EXAMPLE_WORDS
-            examples.setdefault(is_medium, (words, weights))
+            examples.setdefault(len(words) in EXAMPLE_WORDS, (words, weights))
             if len(words) > 1:
-                same = np.full(weights.shape[-2:], 1 / len(words))
+                same = np.full((1, 1, *weights.shape[-2:]), 1 / len(words))
                 sums.update(_sum(weights.astype("float64"), spans))
                 uniform.update(_sum(same, spans))
     if not sums:
@@ -109,14 +102,10 @@ def score_heads(attention, constituents):
             "There is no sentence of two words or more to score heads on. "
             "Use other sentences."
         )
-    # Numbers of words that have each of the three neighbours.
-    numbers = sums["words"] - np.array([1, 0, 1]) * sums["sentences"]
-    diagonals = np.array(
-        [
-            (sums[name] - uniform[name]) / (number - uniform[name])
-            for name, number in zip(NEIGHBOURS, numbers)
-        ]
-    )
+    q, u = sums["neighbours"], uniform["neighbours"]
+    # The first word of a sentence has no previous one, and the last no next.
+    most = sums["words"] - sums["sentences"] * np.array([[[1]], [[0]], [[1]]])
+    diagonals = (q - u) / (most - u)  # (3, num_layers, num_heads)
     values = {"diagonal": diagonals.max(axis=0)}
     # With p = 0, the numbers of words cancel out.
     values["local"] = 1 - sums["distance"] / uniform["distance"]
@@ -137,26 +126,24 @@ def score_heads(attention, constituents):
 def _sum(weights, spans):
     """Returns the sums of all quantities over a sentence, by their names."""
     places = np.arange(weights.shape[-1])
-    offsets = places - places[:, None]
-    is_inside = np.zeros(offsets.shape, bool)
+    distances = np.abs(places - places[:, None])
+    is_inside = np.zeros(distances.shape, bool)
     for word, (start, stop) in enumerate(spans):
         is_inside[word, start:stop] = True
     # The end of the sentence, which no constituent holds, is not counted.
     is_word = places < len(spans)
-    is_other = is_word & is_word[:, None] & (offsets != 0)
-    factors = {name: offsets == n for n, name in enumerate(NEIGHBOURS, -1)}
-    factors |= {"distance": np.abs(offsets), "others": is_other}
+    is_other = is_word & is_word[:, None] & (distances > 0)
+    factors = {"distance": distances, "others": is_other}
     factors["inside"] = is_other & is_inside
     sums = {name: (weights * f).sum((-2, -1)) for name, f in factors.items()}
+    diagonals = [weights.trace(offset, -2, -1) for offset in (-1, 0, 1)]
+    sums["neighbours"] = np.stack(diagonals)
     sums["entropy"] = entropy(weights).sum(axis=-1)
     return sums | {"words": len(places), "sentences": 1}
 
 
 def rank_heads(values):
-    """Returns pairs `(layer, head)` from the highest to the lowest value.
-
-    The values have the shape `(num_layers, num_heads)`.
-    """
+    """Returns pairs `(layer, head)` from the highest to the lowest value."""
     return sorted(np.ndindex(values.shape), key=lambda place: -values[place])
 
 
@@ -177,9 +164,7 @@ def write_head_page(scores, words, weights, path, text_name):
 
     A table holds the scores of all heads on the text called `text_name`, and a
     click sorts it by any of them. Each name in it links to the head's picture,
-    drawn as in figure 5 of the paper. The page is a single HTML file that needs
-    no other file and no network. The weights have the shape `(num_layers,
-    num_heads, num_words, num_words)`.
+    drawn as in figure 5 of the paper.
     """
     page.write_page(
         path,
@@ -200,10 +185,9 @@ def write_head_picture(scores, path):
     # In inches: a cell has 0.45, and the rest is for labels.
     width = (0.45 * max(4, num_heads) + 0.6) * len(scores.values)
     size = width, 0.45 * num_layers + 1.2
-    figure, (axes,) = picture.make_axes(
-        size, 1, len(scores.values), layout="constrained"
-    )
-    for axis, (name, values) in zip(axes, scores.values.items()):
+    columns = len(scores.values)
+    figure, axes = picture.make_axes(size, 1, columns, layout="constrained")
+    for axis, (name, values) in zip(axes.flat, scores.values.items()):
         axis.imshow(values, "Blues", vmin=0, vmax=1)
         axis.set(title=name, xlabel="head", ylabel="layer")
         axis.set_xticks(range(num_heads), range(1, num_heads + 1))

@@ -38,8 +38,8 @@ CAPTIONS = {
     "5": "Two heads of encoder{place}. Top: head {first}. Bottom: head "
     "{second}.",
 }
-# The attention of one word to one word. The line begins at `start` below the
-# upper words, and ends at `end` above the lower words.
+# The attention of one word to one word, from `start` below the upper words to
+# `end` above the lower ones.
 Line = collections.namedtuple("Line", "query key colour weight start end")
 # The panels of a figure stand one below the other.
 PaperFigure = collections.namedtuple("PaperFigure", "number caption panels")
@@ -55,9 +55,7 @@ class View(typing.NamedTuple):
 
 
 class Panel:
-    """Two rows of the same words, and the lines between, from the left top.
-
-    Lines below `MIN_WEIGHT` are left out.
+    """Two rows of the same words, with lines for weights from `MIN_WEIGHT` on.
 
     Args:
         words: List of str.
@@ -90,39 +88,37 @@ class Panel:
 def check_view(view, words, num_layers, num_heads):
     """Checks a `View` of a sentence, before its attention is computed."""
     heads, word = view.heads or [], view.word
-    shown = ",".join(map(str, heads))
-    for name, value, numbers, maximum in (
-        ("layer", view.layer, [view.layer or 1], num_layers),
-        ("heads", shown, heads, num_heads),
-    ):
+    layers = [view.layer or 1]
+    limits = ("layer", layers, num_layers), ("heads", heads, num_heads)
+    for name, numbers, maximum in limits:
+        shown = f"{name}={','.join(map(str, numbers))}"
         if not all(1 <= number <= maximum for number in numbers):
             raise UserError(
-                f"`{name}` must be in the model. Received: {name}={value}. Use "
-                f"1 to {maximum}."
+                f"`{name}` must be in the model. Received: {shown}. Use 1 to "
+                f"{maximum}."
             )
     if view.figure != "3" and len(heads) not in (0, 2):
         raise UserError(
             f"`heads` must be two heads for figure {view.figure}. Received: "
-            f"heads={shown}. Name two, such as 1,2."
+            f"{shown}. Name two, such as 1,2."
         )
     if word is not None and word not in words:
-        close = did_you_mean(word, words)
         raise UserError(
             f"`word` must be a word of the sentence. Received: word={word!r}. "
-            f"{close}Write it as it is there, such as {words[0]}."
+            f"{did_you_mean(word, words)}Write it as it is there, such as "
+            f"{words[0]}."
         )
 
 
 def paper_figure(view, words, weights):
-    """Returns the `PaperFigure` of a sentence.
+    """Returns the `PaperFigure` of a sentence, whose last word is "(end)".
 
-    The layer is the next to last by default, as in the paper. By default the
-    word is the one whose heads attend most to a single word at least `DISTANT`
-    words away. Figure 3 has all heads. The heads of figure 4 attend most from
-    the word to a single other word. The heads of figure 5 are the two sharpest.
-    In the choices of figures 3 and 4, the end of the sentence does not count as
-    a word, though "(end)" is the last of the words. The weights of the encoder
-    have the shape `(num_layers, num_heads, num_words, num_words)`.
+    By default the layer is the next to last, as in the paper, and the word is
+    the one whose heads attend most to a single word at least `DISTANT` words
+    away. Figure 3 has all heads. The heads of figure 4 attend most from the
+    word to a single other one, and those of figure 5 are the two sharpest. The
+    end counts as a word for figure 5 alone. The weights of the encoder have the
+    shape `(num_layers, num_heads, num_words, num_words)`.
     """
     layer = view.layer or max(1, len(weights) - 1)
     place = f" self-attention in layer {layer} of {len(weights)}"
@@ -163,22 +159,16 @@ def entropy(weights):
 
 
 def write_paper_page(figure, path):
-    """Writes a page that shows a figure as `write_paper_picture` draws it.
-
-    The page is a single HTML file that needs no other file and no network. It
-    follows the light or dark theme of the system. Pointing at a word shows the
-    lines of that word alone.
-    """
+    """Writes a page; pointing at a word shows the lines of that word alone."""
     page.write_page(path, "visualization/paper_page.html", figure=figure)
 
 
 def write_paper_picture(figure, path):
     """Draws a figure in the paper's style.
 
-    Each panel has two rows of words. Lines lead from the words above, which
-    attend, to the words below. A colour stands for a head and the opacity of a
-    line for its weight. Where a single word attends, stripes behind the words
-    below repeat the weights. Weights below `MIN_WEIGHT` are left out.
+    Lines lead from the words above, which attend, to the words below. A colour
+    stands for a head and the opacity of a line for its weight. Where a single
+    word attends, stripes behind the words below repeat the weights.
     """
     panels = figure.panels
     width, height = panels[0].width, HEADING + panels[0].height

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import itertools
 
 from keras_transformer.scoring.translations import bleu_metric
 from keras_transformer.scoring.translations import sentence_chrf
@@ -47,16 +48,14 @@ def score_by_length(sources, systems, references, words):
     lengths = [len(source.split()) for source in sources]
     groups = []
     for title, low, high in _ranges((-1, *LENGTHS)):
-        places = [
-            i for i, length in enumerate(lengths) if low <= length <= high
-        ]
-        if not places:
-            continue
-        parts = [[text[i] for i in places] for text in (*systems, references)]
-        scores = [
-            bleu.corpus_score(part, [parts[-1]]).score for part in parts[:-1]
-        ]
-        groups.append(Group(title, len(places), *scores))
+        is_in = [low <= length <= high for length in lengths]
+        *parts, part = (
+            list(itertools.compress(text, is_in))
+            for text in (*systems, references)
+        )
+        if part:
+            scores = [bleu.corpus_score(each, [part]).score for each in parts]
+            groups.append(Group(title, len(part), *scores))
     return groups
 
 
@@ -102,7 +101,7 @@ def find_largest_differences(systems, references, lowercase=False):
 
 def _ranges(bounds):
     """Yields the name, the smallest and the largest number of each range."""
-    for before, high in zip(bounds, bounds[1:]):
+    for before, high in itertools.pairwise(bounds):
         low = before + 1
         yield f"{low}" if low == high else f"{low} to {high}", low, high
     yield f"{bounds[-1] + 1:,} or more", bounds[-1] + 1, float("inf")
@@ -124,10 +123,8 @@ class Words:
 
     def count(self, texts):
         """Returns how often each token occurs, a `Counter`."""
-        counts = collections.Counter()
-        for tokens in self.tokenize_all(texts):
-            counts.update(tokens)
-        return counts
+        tokens = itertools.chain.from_iterable(self.tokenize_all(texts))
+        return collections.Counter(tokens)
 
 
 def f_measure(hypotheses, references, is_counted):

@@ -9,6 +9,7 @@ from keras_transformer.scoring.measures import SYMBOL_MEASURES
 from keras_transformer.scoring.report import align_columns
 from keras_transformer.scoring.symbol_scores import make_metric
 from keras_transformer.scoring.translations import bleu_metric
+from keras_transformer.scoring.translations import chrf_metric
 from keras_transformer.scoring.translations import ter_metric
 
 NUM_SAMPLES = 1000
@@ -85,7 +86,6 @@ def compare(
     `more_references` are lists of further ones. The environment variable
     SACREBLEU_SEED is replaced.
     """
-    from sacrebleu.metrics import CHRF
     from sacrebleu.significance import PairedTest
 
     if measure in SYMBOL_MEASURES:
@@ -93,7 +93,7 @@ def compare(
     else:
         metrics = {
             f"BLEU {tokenize}": bleu_metric(tokenize, lowercase),
-            "chrF2": CHRF(lowercase=lowercase),
+            "chrF2": chrf_metric(lowercase),
             "TER": ter_metric(tokenize),
         }
     # sacreBLEU reads its seed from there, and reports each step of its work.

@@ -10,9 +10,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.errors import quote
 
 # The metrics of the model, and the other entries of a file of scores.
-TAKEN_NAMES = ("loss", "perplexity", "accuracy")
-TAKEN_NAMES += ("step", "num_pairs", "decode", "lines")
-
+TAKEN_NAMES = "loss perplexity accuracy step num_pairs decode lines".split()
 # The second cell has the width of 100.00.
 HEAD = ("", " score", "1-gram", "2-gram", "3-gram", "4-gram", "brevity penalty")
 
@@ -62,13 +60,9 @@ class Report:
         Two scores are comparable only under the same signature.
         """
         width = max(len(row.title) for row in self.rows)
-        lines = align_columns(
-            [HEAD, *((row.title, *row.cells) for row in self.rows)]
-        )
-        lines += [
-            "",
-            *(f"{r.title:<{width}}  {r.signature}" for r in self.rows),
-        ]
+        rows = [HEAD, *((row.title, *row.cells) for row in self.rows)]
+        signatures = (f"{r.title:<{width}}  {r.signature}" for r in self.rows)
+        lines = [*align_columns(rows), "", *signatures]
         return "\n".join([*lines, self.left_out] if self.left_out else lines)
 
 
@@ -133,12 +127,10 @@ def scores_by_corpus(texts, hypotheses, others, report):
     """
     if len(texts.corpora) < 2:
         return []
-    ends = list(
-        itertools.accumulate(corpus["pairs"] for corpus in texts.corpora)
-    )
-    rows = []
-    for corpus, start, end in zip(texts.corpora, [0, *ends], ends):
-        part = slice(start, end)
+    rows, start = [], 0
+    for corpus in texts.corpora:
+        part = slice(start, start + corpus["pairs"])
+        start = part.stop
         scores, baseline = (
             outputs and report(outputs[part], texts.references[part]).scores
             for outputs in (hypotheses, others)

@@ -50,18 +50,11 @@ def bleu_report(hypotheses, references, tokenize="13a", lowercase=False):
     >>> {name: round(value) for name, value in report.scores.items()}
     {'bleu': 100, 'chrf': 100}
     """
-    # Imported here because the import takes 0.5 s and few callers score.
-    from sacrebleu.metrics import CHRF
-
     _check(hypotheses, references, tokenize)
     score = functools.partial(make_score, [hypotheses, references], {})
-    bleu = bleu_metric(tokenize, lowercase)
-    return Report(
-        (
-            score("bleu", f"BLEU {tokenize}", bleu),
-            score("chrf", "chrF2", CHRF(lowercase=lowercase)),
-        )
-    )
+    bleu, chrf = bleu_metric(tokenize, lowercase), chrf_metric(lowercase)
+    rows = score("bleu", f"BLEU {tokenize}", bleu), score("chrf", "chrF2", chrf)
+    return Report(rows)
 
 
 def translation_report(
@@ -85,8 +78,6 @@ def translation_report(
     is "none", nothing tokenises the text again. The signatures show the entries
     of `origin`, such as `{"test": "wmt14/full", "lang": "en-de"}`.
     """
-    from sacrebleu.metrics import CHRF
-
     for others in (references, *more_references):
         _check(hypotheses, others, tokenize)
     texts = [hypotheses, references, *more_references]
@@ -111,7 +102,7 @@ def translation_report(
         bleu = bleu_metric("none", lowercase, smooth_method="none")
         names = "bleu_paper", "BLEU paper"
         rows.append(make_score(tokens, origin, *names, bleu))
-    rows.append(score("chrf", "chrF2", CHRF(lowercase=lowercase)))
+    rows.append(score("chrf", "chrF2", chrf_metric(lowercase)))
     # TER ignores case by default, as its signature says.
     if is_spaced or tokenize in _DIVIDES_TER:
         rows.append(score("ter", "TER", ter_metric(tokenize)))
@@ -136,7 +127,7 @@ def choose_tokenizer(language, references=()):
 
 
 def _find_tokenizer(language, references):
-    if not (language and is_language(language)):
+    if not is_language(language):
         language = _guess_language(references)
     return _TOKENIZERS.get(language, "13a")
 
@@ -200,8 +191,16 @@ def ter_metric(tokenize):
     return TER(normalized=divides, asian_support=divides)
 
 
+def chrf_metric(lowercase):
+    """Returns sacreBLEU's chrF."""
+    from sacrebleu.metrics import CHRF
+
+    return CHRF(lowercase=lowercase)
+
+
 def bleu_metric(tokenize, lowercase, **options):
     """Returns sacreBLEU's BLEU of text that one of its tokenizers divides."""
+    # Imported here because the import takes 0.5 s and few callers score.
     from sacrebleu.metrics import BLEU
 
     # `force` silences sacreBLEU's warning about text that looks tokenised.
@@ -210,9 +209,7 @@ def bleu_metric(tokenize, lowercase, **options):
 
 def sentence_chrf(hypotheses, references, lowercase=False):
     """Returns the chrF of each hypothesis, a list of float."""
-    from sacrebleu.metrics import CHRF
-
-    chrf = CHRF(lowercase=lowercase)
+    chrf = chrf_metric(lowercase)
     return [
         chrf.sentence_score(hypothesis, [reference]).score
         for hypothesis, reference in zip(hypotheses, references)
@@ -238,7 +235,7 @@ def make_score(texts, origin, name, title, metric):
 
 def _reason_to_leave_out(language, is_tokenized):
     """Returns why the paper's BLEU cannot be computed, or "" if it can."""
-    if not language or not is_language(language):
+    if not is_language(language):
         return (
             "BLEU paper is left out because the language is unknown. "
             "--language names it, as in --language=de."
@@ -278,8 +275,8 @@ def has_moses():
 
 
 def is_language(code):
-    """Returns whether a text is the code of a language, such as "de"."""
-    return re.fullmatch("[a-z]{2,3}", code) is not None
+    """Returns whether a str or None is the code of a language, such as "de"."""
+    return re.fullmatch("[a-z]{2,3}", code or "") is not None
 
 
 def tokenize_as_paper(texts, language, is_tokenized=False):
@@ -306,10 +303,10 @@ def tokenize_as_paper(texts, language, is_tokenized=False):
 
 def _paper_signature(language, is_tokenized):
     """Names the tokens of `tokenize_as_paper` in the manner of sacreBLEU."""
-    compounds = ["compounds"] if language in COMPOUNDS else []
+    splits = language in COMPOUNDS
     if is_tokenized:
-        return {"tok": "+".join(compounds) or "none"}
+        return {"tok": "compounds" if splits else "none"}
     return {
-        "tok": "+".join([f"moses-{language}", *compounds]),
+        "tok": f"moses-{language}{'+compounds' * splits}",
         "sacremoses": importlib.metadata.version("sacremoses"),
     }

@@ -8,14 +8,7 @@ const colours = range(data.heads).map((head) => data.heads <= PALETTE.length
   ? PALETTE[head]
   : `hsl(${Math.round(360 * head / data.heads)}, 60%, ${head % 2 ? 52 : 42}%)`);
 
-for (const kind of data.kinds) {
-  const [rows, columns] = [kind.queries.length, kind.keys.length];
-  kind.values = range(kind.layers).map(() => null);  // of each layer
-  kind.weight = (layer, head, query, key) =>
-    kind.values[layer][(head * rows + query) * columns + key];
-  // A token that comes later is hidden from the position that predicts.
-  kind.isMasked = (query, key) => kind.causal && key > query;
-}
+for (const kind of data.kinds) kind.values = [];  // the weights of each layer
 
 // The weights of a layer are read when it is first shown: from the page, or, if
 // it has none, from the server that it came from.
@@ -30,30 +23,33 @@ async function readLayer(kind, layer) {
 // `kept` is the token that was clicked and `pointed` the one under the pointer.
 // Each is {side: "queries" | "keys", index} or null.
 const state = {
-  kind: data.kinds[data.kinds.length - 1],
-  layer: data.kinds[data.kinds.length - 1].layers - 1,
+  kind: data.kinds.at(-1), layer: data.kinds.at(-1).layers - 1,
   heads: new Set(range(data.heads)), kept: null, pointed: null,
   raised: false, theme: null,  // null is the theme of the system
 };
 const focused = () => state.pointed || state.kept;
 const chosenHeads = () => range(data.heads).filter((h) => state.heads.has(h));
-const weight = (head, query, key) =>
-  state.kind.weight(state.layer, head, query, key);
+const weight = (head, query, key) => {
+  const {queries, keys, values} = state.kind;
+  return values[state.layer][(head * queries.length + query) * keys.length + key];
+};
 const mean = (query, key) => chosenHeads().reduce(
   (sum, head) => sum + weight(head, query, key), 0)
   / Math.max(1, state.heads.size);
+// A token that comes later is hidden from the position that predicts.
+const isMasked = (query, key) => state.kind.causal && key > query;
 const opacity = (value) => state.raised ? Math.sqrt(value) : value;
-const otherSide = (side) => side === "queries" ? "keys" : "queries";
 // The query and the key of a token and another one, which is given by its index
 // on the other side.
 const queryAndKey = (token, other) => token.side === "queries"
   ? [token.index, other] : [other, token.index];
 const weightOf = (token, head, other) => weight(head, ...queryAndKey(token, other));
 const meanOf = (token, other) => mean(...queryAndKey(token, other));
-const isMaskedFor = (token, other) =>
-  state.kind.isMasked(...queryAndKey(token, other));
-const isSame = (token, side, index) => Boolean(token)
-  && token.side === side && token.index === index;
+const isMaskedFor = (token, other) => isMasked(...queryAndKey(token, other));
+const isSame = (token, side, index) =>
+  token?.side === side && token.index === index;
+// The number of tokens in the longer column.
+const longest = () => Math.max(state.kind.queries.length, state.kind.keys.length);
 
 // Text in smaller letters beside a heading.
 const small = (...words) => make("small", {}, ...words);
@@ -137,7 +133,7 @@ function makeControls() {
   makeChoices("kinds", data.kinds.map((kind) => kind.title),
     (index) => change({kind: data.kinds[index]}));
   const most = Math.max(...data.kinds.map((kind) => kind.layers));
-  makeChoices("layers", range(most).map((layer) => `${layer + 1}`),
+  makeChoices("layers", range(most).map((layer) => layer + 1),
     (layer) => change({layer}));
   for (const head of range(data.heads)) {
     find("heads").append(make("button", {type: "button", class: "head",

@@ -26,9 +26,8 @@ def write_attention_picture(attention, path, kind="cross"):
     queries, keys, weights = attention.select(kind)
     queries, keys = _Tokens(queries), _Tokens(keys)
     num_layers, num_heads = weights.shape[:2]
-    is_large = SCREEN < max(
-        num_layers * queries.inches, num_heads * keys.inches
-    )
+    sides = num_layers * queries.inches, num_heads * keys.inches
+    is_large = max(sides) > SCREEN
     font_size = 6 + 1.25 * (queries.inches + keys.inches)  # of the titles
     figure, axes = _make_axes(
         num_layers, num_heads, queries, keys, is_large, font_size
@@ -36,15 +35,16 @@ def write_attention_picture(attention, path, kind="cross"):
     for (layer, head), axis in np.ndenumerate(axes):
         image = _draw_map(axis, weights[layer, head], kind == "decoder")
         layer_name, head_name = f"layer {layer + 1}", f"head {head + 1}"
-        if is_large:
-            axis.set_title(f"{layer_name}, {head_name}")
-        elif layer == 0:
-            axis.set_title(head_name, fontsize=font_size)
         if is_large or layer == num_layers - 1:
             keys.label(axis, is_below=True)
         if is_large or head == 0:
             queries.label(axis, is_below=False)
-        if not is_large and head == 0:
+        if is_large:
+            axis.set_title(f"{layer_name}, {head_name}")
+            continue
+        if layer == 0:
+            axis.set_title(head_name, fontsize=font_size)
+        if head == 0:
             space = 72 * queries.room
             axis.set_ylabel(layer_name, fontsize=font_size, labelpad=space)
     _add_bar(figure, image, font_size)
@@ -102,9 +102,8 @@ def _make_axes(num_layers, num_heads, queries, keys, is_large, font_size):
     # times for that. This takes a minute for 48 maps of long sentences.
     line = 1.5 * font_size / 72
     left, bottom, top = queries.room + line, keys.room, 4.5 * line
-    x_gap, y_gap = GAP, GAP
-    if is_large:
-        x_gap, y_gap = x_gap + queries.room, y_gap + keys.room + 0.35
+    x_gap = GAP + is_large * queries.room
+    y_gap = GAP + is_large * (keys.room + 0.35)
     width = left + num_heads * (keys.inches + x_gap) + BAR_ROOM
     height = bottom + num_layers * (queries.inches + y_gap) + top
     figure = Figure((width, height), min(120, MAX_PIXELS / max(width, height)))
@@ -134,14 +133,9 @@ def _draw_map(axis, weights, is_causal):
 
 
 def _add_bar(figure, image, font_size):
-    width, height = figure.get_size_inches()
+    width, height = size = figure.get_size_inches()
     length = min(5, 0.6 * height)  # inches, however large the picture is
     left, bottom = width - 0.9 * BAR_ROOM, (height - length) / 2
-    place = np.array([left, bottom, 0.2, length]) / [
-        width,
-        height,
-        width,
-        height,
-    ]
+    place = np.array([left, bottom, 0.2, length]) / [*size, *size]
     bar = figure.colorbar(image, cax=figure.add_axes(place))
     bar.set_label("weight", fontsize=min(font_size, 12))

@@ -1,7 +1,6 @@
 // ---- two columns of tokens with lines between them
 
-const rowHeight = () => Math.max(state.kind.queries.length,
-  state.kind.keys.length) > 40 ? 17 : 22;
+const rowHeight = () => longest() > 40 ? 17 : 22;
 
 // Pixels between the two columns, as in the style sheet.
 const isNarrow = matchMedia("(max-width: 600px)");
@@ -72,7 +71,7 @@ function showColumns() {
       make("span", {class: "name"}, named(token)),
       make("span", {class: "strip"}), make("span", {class: "number"}))));
   }
-  const height = rowHeight() * Math.max(kind.queries.length, kind.keys.length);
+  const height = rowHeight() * longest();
   const all = draw("g", {id: "all-lines"});
   for (const head of heads) all.append(headLines(head, heads, null));
   find("lines").replaceChildren(all, draw("g", {id: "token-lines"}));
@@ -94,12 +93,11 @@ function headLines(head, heads, token) {
   const row = rowHeight();
   const apart = Math.min(2.2, 0.6 * row / heads.length);
   const shift = (heads.indexOf(head) - (heads.length - 1) / 2) * apart;
-  const {queries, keys} = state.kind;
   const width = token ? 2.2 : 1.5;
-  const indices = (side, count) =>
-    token?.side === side ? [token.index] : range(count);
-  for (const query of indices("queries", queries.length)) {
-    for (const key of indices("keys", keys.length)) {
+  const indices = (side) =>
+    token?.side === side ? [token.index] : state.kind[side].keys();
+  for (const query of indices("queries")) {
+    for (const key of indices("keys")) {
       const value = weight(head, query, key);
       if (value < (token ? LEAST_OF_ONE : least())) continue;
       group.append(draw("line", {x1: 0, y1: (query + 0.5) * row + shift,
@@ -151,14 +149,14 @@ function showDetails(token, heads) {
       : "No head is selected."));
     return;
   }
-  const others = state.kind[otherSide(token.side)];
+  const others = state.kind[token.side === "queries" ? "keys" : "queries"];
   title.replaceChildren(named(state.kind[token.side][token.index]),
     token.side === "queries" ? " attends to" : " is attended to by",
     small(` (position ${token.index + 1})`));
   const visible = range(others.length)
-    .filter((other) => !isMaskedFor(token, other));
-  const order = visible
-    .sort((a, b) => meanOf(token, b) - meanOf(token, a)).slice(0, 10);
+    .filter((other) => !isMaskedFor(token, other))
+    .sort((a, b) => meanOf(token, b) - meanOf(token, a));
+  const order = visible.slice(0, 10);
   const names = heads.map((head) => make("th", {scope: "col",
     title: `head ${head + 1}`}, make("span", {class: "dot",
     style: `background: ${colours[head]}`}), `${head + 1}`));
@@ -181,8 +179,7 @@ function showDetails(token, heads) {
 
 // ---- the weights as a matrix
 
-const cellSize = () => Math.min(22, Math.max(10, Math.floor(
-  720 / Math.max(state.kind.queries.length, state.kind.keys.length))));
+const cellSize = () => Math.min(22, Math.max(10, Math.floor(720 / longest())));
 const SHOWN = 14;  // largest number of characters in a label of the matrix
 const MASKED = [128, 128, 128, 38];  // red, green, blue and opacity
 const MIN_SIZE = 8.5;  // pixels of a label; a larger matrix scrolls
@@ -198,9 +195,9 @@ function painted(colour, value) {
   let place = 0;
   for (let query = 0; query < canvas.height; query += 1) {
     for (let key = 0; key < canvas.width; key += 1) {
-      const isMasked = state.kind.isMasked(query, key);
-      pixels.data.set(isMasked ? MASKED : ink, place);
-      if (!isMasked) pixels.data[place + 3] = 255 * opacity(value(query, key));
+      const isHidden = isMasked(query, key);
+      pixels.data.set(isHidden ? MASKED : ink, place);
+      if (!isHidden) pixels.data[place + 3] = 255 * opacity(value(query, key));
       place += 4;
     }
   }
@@ -245,11 +242,8 @@ function showMatrix() {
     draw("rect", {class: "band", id: "band", visibility: "hidden"}));
   matrix.place = {left, top, cell};
   matrix.onpointermove = pointAtCell;
-  matrix.onpointerleave = () => {
-    showCaption();
-    point(null);
-  };
-  matrix.onclick = () => { if (state.pointed) keep(state.pointed); };
+  matrix.onpointerleave = () => { showCaption(); point(null); };
+  matrix.onclick = () => keep(state.pointed);
   showCaption();
 }
 
@@ -265,7 +259,7 @@ function showCaption(...cell) {
 
 // One diagonal through each masked cell of the matrix.
 function hatching(left, top, cell) {
-  const {queries, keys, isMasked} = state.kind;
+  const {queries, keys} = state.kind;
   if (queries.length > 128) return draw("g");  // too fine to be seen
   const diagonals = range(queries.length).flatMap((query) => range(keys.length)
     .filter((key) => isMasked(query, key)).map((key) =>
@@ -281,14 +275,13 @@ function pointAtCell(event) {
   const query = Math.floor(((event.clientY - box.top) * scale - top) / cell);
   const key = Math.floor(((event.clientX - box.left) * scale - left) / cell);
   const {queries, keys} = state.kind;
-  const isInside = (index, tokens) => index >= 0 && index < tokens.length;
   let token = null;
-  if (isInside(query, queries)) token = {side: "queries", index: query};
-  else if (isInside(key, keys)) token = {side: "keys", index: key};
+  if (query in queries) token = {side: "queries", index: query};
+  else if (key in keys) token = {side: "keys", index: key};
   matrix.style.cursor = token ? "pointer" : "";
-  if (isInside(query, queries) && isInside(key, keys)) {
-    const value = state.kind.isMasked(query, key) ? "masked"
-      : chosenHeads().length ? mean(query, key).toFixed(3) : "";
+  if (query in queries && key in keys) {
+    const value = isMasked(query, key) ? "masked"
+      : state.heads.size ? mean(query, key).toFixed(3) : "";
     showCaption(
       named(queries[query]), " \u2192 ", named(keys[key]), `: ${value}`);
   } else showCaption();
@@ -320,8 +313,7 @@ function showOverview() {
     small("queries from top to bottom, keys from left to right; click a map "
       + "to see its head alone"));
   // Five pixels for each token, and at least as many as eight maps in a row.
-  const size = Math.min(340, Math.max(
-    132, 5 * Math.max(state.kind.queries.length, state.kind.keys.length)));
+  const size = Math.min(340, Math.max(132, 5 * longest()));
   const width = 1.5 * size * data.heads;
   fill(find("overview"),
     {style: `--map: ${size}px; max-width: ${width}px`});

@@ -115,7 +115,7 @@ def read_curves(runs, metric, x_axis):
     interpolated from the number of updates, accurate to about the distance
     between two rows. A run is named by its path without what all runs share.
     """
-    runs = list(dict.fromkeys(runs))  # without repetitions, in order
+    runs = _drop_repetitions(runs)
     tables = [_read_run(run) for run in runs]
     _check_metric(tables, metric)
     curves = {}
@@ -147,7 +147,7 @@ def read_scaling(runs, metric):
     The runs in one directory are the points `(pairs, value)` of one curve,
     which is named by that directory.
     """
-    runs = list(dict.fromkeys(runs))
+    runs = _drop_repetitions(runs)
     directories = [os.path.dirname(os.path.abspath(run)) for run in runs]
     histories = read_curves(runs, metric, "step").values()
     curves = {}
@@ -162,6 +162,10 @@ def read_scaling(runs, metric):
         point = data["splits"]["train"]["pairs"], newest
         curves.setdefault(name, []).append(point)
     return {name: sorted(points) for name, points in curves.items()}
+
+
+def _drop_repetitions(runs):
+    return list({os.path.abspath(run): run for run in runs}.values())
 
 
 def _can_be_drawn(x, y):

@@ -93,6 +93,12 @@ class ReadScalingTest:
         run = record_data(make_run("work/all"), 8000)
         assert read_scaling([run, run], "dev_bleu") == {"work": [(8000, 30.0)]}
 
+    def test_two_spellings_of_a_path_are_one_run(self, make_run):
+        small = record_data(make_run("work/small", 1), 500)
+        large = record_data(make_run("work/large"), 8000)
+        points = read_scaling([small, f"{small}/", large], "dev_bleu")
+        assert points == {"work": [(500, 10.0), (8000, 30.0)]}
+
 
 class PlotTest:
     def test_draws_scores_over_pairs(self, make_run, tmp_path):

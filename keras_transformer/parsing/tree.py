@@ -222,7 +222,8 @@ def join_spaces(word):
     >>> join_spaces("10\u00a0000")
     '10_000'
     """
-    return word if word.isascii() else "_".join(word.split())
+    # Of all spaces, only " " is printable, and no word holds that one.
+    return word if word.isprintable() else "_".join(word.split())
 
 
 def escape(word):

@@ -138,6 +138,11 @@ class CleanTest:
         text = "( (NP (SYM *) (NN note) (NP (-NONE- *))))"
         assert clean(parse_tree(text)).words() == ["*", "note"]
 
+    @pytest.mark.parametrize("space", [*"\x1c\x1d\x1e\x1f\x85", "\u00a0\u3000"])
+    def test_no_word_is_divided_where_a_text_is_split(self, space):
+        tree = clean(parse_tree(f"(NP (CD 1{space}000) (NN dogs))"))
+        assert " ".join(tree.words()).split() == ["1_000", "dogs"]
+
     def test_traces_alone_are_no_tree(self):
         text = "( (S (NP (-NONE- *)) (VP (-NONE- *T*-1))))"
         assert clean(parse_tree(text)) is None

@@ -93,6 +93,8 @@ def score_heads(attention, constituents):
         for (words, weights), spans in zip(attention, constituents):
             progress.add(1)
             examples.setdefault(len(words) in EXAMPLE_WORDS, (words, weights))
+            if len(spans) != len(words) - 1:
+                spans = []  # a word vanished when its text was normalised
             if len(words) > 1:
                 same = np.full((1, 1, *weights.shape[-2:]), 1 / len(words))
                 sums.update(_sum(weights.astype("float64"), spans))

@@ -116,6 +116,18 @@ class ScoreHeadsTest:
         flat = scores_of(uniform(3), spans=[(0, 2)] * 2)
         assert "brackets" not in flat.values
 
+    @pytest.mark.parametrize("num_vanished", [1, 2])
+    def test_a_tree_whose_words_the_model_does_not_read_has_no_brackets(
+        self, num_vanished
+    ):
+        heads = random_heads()
+        weights = np.array([heads], "float32")
+        pair = [""] * SIZE, weights
+        spans = SPANS + [(5, 5 + num_vanished)] * num_vanished
+        scores, _ = score_heads([pair, pair], [SPANS, spans])
+        expected = scores_of(*heads, spans=SPANS).values["brackets"]
+        np.testing.assert_allclose(scores.values["brackets"], expected)
+
     def test_repeating_a_text_changes_no_score(self):
         once = scores_of(*random_heads(), spans=SPANS)
         twice = scores_of(*random_heads(), spans=SPANS, times=2)

@@ -7,7 +7,6 @@ from keras_transformer.documents.markup import Kind
 from keras_transformer.documents.markup import Piece
 from keras_transformer.documents.markup import Value
 from keras_transformer.documents.markup import split_pieces
-from keras_transformer.documents.markup import text_pieces
 from keras_transformer.documents.plain_text import escape as copy
 
 # A thematic break is no front matter if a blank line follows it.
@@ -62,7 +61,9 @@ def read_front_matter(text):
 
 def _make_value(match):
     style = match.lastgroup
-    return Value(*match.span(style), *_STYLES[style])
+    pattern, read, *spelling = _STYLES[style]
+    parse = functools.partial(split_pieces, pattern, read)
+    return Value(*match.span(style), parse, *spelling)
 
 
 def _read_escape(raw):
@@ -95,25 +96,16 @@ def _quote_literal(spelling):
     return f'"{_escape(text)}"' if "'" in text else spelling
 
 
-# How each style of a text is read, escaped and put into quotation marks.
+# What is no plain text in each style, how it is read, and how a translation is
+# escaped and put into quotation marks.
 _keep = functools.partial(Piece, Kind.OUTER)
 _read_quote = functools.partial(Piece, Kind.TEXT, text="'")
-_LITERAL = functools.partial(split_pieces, "(^'+|'+$)", _keep)
-_DOUBLE = (
-    functools.partial(split_pieces, _ESCAPE, _read_escape),
-    _escape_double,
-    str,
-)
 _STYLES = {
-    "double": _DOUBLE,
-    "long_double": _DOUBLE,
-    "single": (
-        functools.partial(split_pieces, "('')", _read_quote),
-        _escape_single,
-        str,
-    ),
-    "block": (functools.partial(split_pieces, _PARAGRAPH, _keep), copy, str),
-    "plain": (text_pieces, copy, _quote_plain),
-    "literal": (_LITERAL, copy, _quote_literal),
-    "long_single": (_LITERAL, copy, str),
+    "double": (_ESCAPE, _read_escape, _escape_double, str),
+    "long_double": (_ESCAPE, _read_escape, _escape_double, str),
+    "single": ("('')", _read_quote, _escape_single, str),
+    "block": (_PARAGRAPH, _keep, copy, str),
+    "plain": ("((?!))", _keep, copy, _quote_plain),
+    "literal": ("(^'+|'+$)", _keep, copy, _quote_literal),
+    "long_single": ("(^'+|'+$)", _keep, copy, str),
 }

@@ -108,11 +108,12 @@ class _Reader(HTMLParser):
         pieces = []
         for (start, kind), stop in zip(self._events, stops):
             raw = self._text[start:stop]
-            pieces += (
-                _make_text_pieces(raw)
-                if kind == markup.Kind.TEXT
-                else [markup.Piece(kind, raw)]
-            )
+            if kind != markup.Kind.TEXT:
+                pieces.append(markup.Piece(kind, raw))
+            elif raw.startswith("&") and html.unescape(raw) != raw:
+                pieces.append(read_reference(raw))
+            else:
+                pieces += markup.text_pieces(raw)
         return [piece for piece in pieces if piece.raw]
 
     def handle_starttag(self, tag, attributes):
@@ -127,23 +128,24 @@ class _Reader(HTMLParser):
                 self._count_open(tag, 1)
                 return
             self._kept = None
-        is_kept = is_untranslated(tag, dict(attributes))
+        attributes = dict(attributes)
+        is_kept = is_untranslated(tag, attributes)
         if not is_kept:
-            self._note_values(tag, dict(attributes))
+            self._note_values(tag, attributes)
         if tag in VOID:
-            self._note(_choose_kind(tag, markup.Kind.ATOM))
+            self._note_tag(tag, markup.Kind.ATOM)
         elif is_kept or tag in KEPT | KEPT_INLINE:
-            self._note(_choose_kind(tag, markup.Kind.ATOM))
+            self._note_tag(tag, markup.Kind.ATOM)
             self._kept, self._open = tag, []
             self._num_open.clear()
             self._num_nested = 0
         else:
-            self._note(_choose_kind(tag, markup.Kind.OPEN))
+            self._note_tag(tag, markup.Kind.OPEN)
 
     def handle_startendtag(self, tag, attributes):
         if not (self._kept or is_untranslated(tag, dict(attributes))):
             self._note_values(tag, dict(attributes))
-        self._note(_choose_kind(tag, markup.Kind.ATOM))
+        self._note_tag(tag, markup.Kind.ATOM)
 
     def handle_endtag(self, tag):
         # The end of an outer element, such as </ul>, also ends a last <li>.
@@ -151,7 +153,7 @@ class _Reader(HTMLParser):
         if self._kept in SELF_ENDING and is_outer:
             self._kept = None
         if not self._kept:
-            return self._note(_choose_kind(tag, markup.Kind.CLOSE))
+            return self._note_tag(tag, markup.Kind.CLOSE)
         if self._num_open[tag]:
             # Elements within it without an end tag end with it.
             ended = None
@@ -179,6 +181,10 @@ class _Reader(HTMLParser):
 
     handle_pi = unknown_decl = handle_decl
 
+    def _note_tag(self, tag, kind_in_sentences):
+        is_inline = tag in IN_SENTENCES
+        self._note(kind_in_sentences if is_inline else markup.Kind.OUTER)
+
     def _note(self, kind):
         # An element that is kept is a single piece.
         if not self._kept:
@@ -196,25 +202,22 @@ class _Reader(HTMLParser):
             start, stop = (place + edge for edge in match.span(2))
             is_quoted = match[2][0] in "\"'"
             quote = match[2][0] if is_quoted else '"'
-            escape_value = functools.partial(_escape_attribute, quote)
             value = markup.Value(
                 start + is_quoted,
                 stop - is_quoted,
-                functools.partial(
-                    markup.split_pieces, f"({ENTITY.pattern})", read_reference
-                ),
-                escape_value,
+                _parse_value,
+                functools.partial(_escape_attribute, quote),
                 str if is_quoted else _quote_value,
             )
             self.values.append(value)
 
 
+def _parse_value(raw):
+    return markup.split_pieces(f"({ENTITY.pattern})", read_reference, raw)
+
+
 def _quote_value(spelling):
     return spelling if _UNQUOTED.fullmatch(spelling) else f'"{spelling}"'
-
-
-def _choose_kind(tag, kind_in_sentences):
-    return kind_in_sentences if tag in IN_SENTENCES else markup.Kind.OUTER
 
 
 def read_attributes(tag):
@@ -256,10 +259,3 @@ def read_reference(raw):
 def _escape_attribute(quote, word, spellings, begins_line=False):
     entity = "&quot;" if quote == '"' else "&#39;"
     return escape(word, spellings).replace(quote, entity)
-
-
-def _make_text_pieces(raw):
-    text = html.unescape(raw)
-    if text == raw or not raw.startswith("&"):
-        return markup.text_pieces(raw)
-    return [markup.Piece(markup.Kind.TEXT, raw, text)]

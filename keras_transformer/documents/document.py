@@ -82,20 +82,13 @@ class Document:
             self._values.append((parts, value, raw))
         pieces = markup.join_atoms(_restore(pieces, source, values))
         self._parts = [mark, *split_sentences(pieces, language)]
-        all_parts = [self._parts, *(parts for parts, *_ in self._values)]
-        sentence_parts = [
-            part
-            for parts in all_parts
-            for part in parts
-            if not isinstance(part, str)
-        ]
-        self.sentences = [
-            markup.plain_text(pieces, normalize) for pieces in sentence_parts
-        ]
-        self.has_markup = [
-            any(piece.kind in markup.INLINE_MARKUP for piece in pieces)
-            for pieces in sentence_parts
-        ]
+        self.sentences, self.has_markup = [], []
+        for parts in (self._parts, *(parts for parts, *_ in self._values)):
+            for part in parts:
+                if not isinstance(part, str):
+                    self.sentences.append(markup.plain_text(part, normalize))
+                    kinds = {piece.kind for piece in part}
+                    self.has_markup.append(bool(kinds & markup.INLINE_MARKUP))
 
     def replace_sentences(self, translations, alignments=None):
         """Returns the document with its sentences replaced by translations.
@@ -126,7 +119,7 @@ class Document:
         text = ""
         for part in parts:
             if not isinstance(part, str):
-                escape = value.escape if value else self._parser.escape
+                escape = (value or self._parser).escape
                 if any(piece.is_html for piece in part):
                     escape = html_text.escape
                 part = place_markup(part, *next(pairs), escape, self._normalize)

@@ -119,10 +119,7 @@ def _find_places(content, line, is_cell):
     """Returns the places of each character of `content` in a line, or None."""
     # Only the text of a table's cell differs: its bars have a backslash before.
     if is_cell:
-        pattern = "".join(
-            r"\\?\|" if character == "|" else re.escape(character)
-            for character in content
-        )
+        pattern = re.escape(content).replace(r"\|", r"\\?\|")
         match = re.search(pattern, line)
         start = match.start() if match else -1
     else:

@@ -24,7 +24,7 @@ class Kind(enum.Enum):
 
 
 _MAX_DEPTH = 200  # of tags within tags
-INLINE_MARKUP = (Kind.OPEN, Kind.CLOSE, Kind.ATOM)
+INLINE_MARKUP = {Kind.OPEN, Kind.CLOSE, Kind.ATOM}
 
 # Pieces without text; a group has the name of its kind. The lookbehinds keep a
 # search linear: without them, it would be tried again at each character of a

@@ -197,13 +197,9 @@ def _choose_gaps(marks, space, is_first, has_word):
     # `has_word`.
     kinds = [mark.piece.kind for mark in marks]
     # Where the source has white space.
-    has_space = [
-        before.isspace() or after.isspace()
-        for before, after in zip(
-            [*(mark.before for mark in marks), ""],
-            ["", *(mark.after for mark in marks)],
-        )
-    ]
+    before = [*(mark.before for mark in marks), ""]
+    after = ["", *(mark.after for mark in marks)]
+    has_space = [a.isspace() or b.isspace() for a, b in zip(before, after)]
     gaps = [""] * len(has_space)
     if markup.Kind.ATOM in kinds:
         gaps = [" " if is_space else "" for is_space in has_space]

@@ -107,11 +107,12 @@ class Document:
         alignments = alignments or [None] * len(self.sentences)
         pairs = zip(translations, alignments, strict=True)
         text = self._join(self._parts, pairs)
-        values = []
-        for parts, value, raw in self._values:
+        values = {}  # by their stand-ins
+        for number, (parts, value, raw) in enumerate(self._values):
             spelling = self._join(parts, pairs, value)
-            values.append(raw if spelling == raw else value.finish(spelling))
-        return _VALUE.sub(lambda match: values[int(match[1])], text)
+            spelling = raw if spelling == raw else value.finish(spelling)
+            values[f"\ufdd0{number}\ufdd1"] = spelling
+        return _VALUE.sub(lambda match: values.get(match[0], match[0]), text)
 
     translated = replace_sentences  # the name before version 0.2
 
@@ -129,7 +130,7 @@ class Document:
 
 # Stands for a value in the markup around it: characters that Unicode will never
 # assign, and the number of the value.
-_VALUE = re.compile("\ufdd0(\\d+)\ufdd1")
+_VALUE = re.compile("\ufdd0\\d+\ufdd1")
 
 
 class _Source:

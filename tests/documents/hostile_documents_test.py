@@ -92,3 +92,16 @@ class LinearTimeTest:
         (sentence,) = Document(text, "html").sentences
         changed = Document(text, "html").replace_sentences([f"Neu {sentence}"])
         assert changed.count("<b>") == changed.count("</b>") == 3000
+
+
+class StandInsTest:
+    @pytest.mark.parametrize("format", ["text", "markdown", "html", "vtt"])
+    def test_what_looks_like_a_stand_in_of_a_value_stays(self, format):
+        text = "WEBVTT\n\n00:01.000 --> 00:02.000\nGood \ufdd05\ufdd1 day."
+        document = Document(text, format)
+        assert document.replace_sentences(document.sentences) == text
+
+    def test_a_translation_may_have_one_as_well(self):
+        document = Document('<p title="Hi there">Good day.</p>', "html")
+        text = document.replace_sentences(["Gut \ufdd07\ufdd1", "Hallo"])
+        assert text == '<p title="Hallo">Gut \ufdd07\ufdd1</p>'

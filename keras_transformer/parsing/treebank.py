@@ -141,7 +141,7 @@ def _files(path):
         return [path]
     folder, first, last = path, None, None
     # A directory may have a name that looks like a range.
-    match = re.fullmatch(r"(.+):(\d+)(?:-(\d+))?", path)
+    match = re.fullmatch(r"(.+):(\d{1,18})(?:-(\d{1,18}))?", path)
     if match and not os.path.exists(path):
         folder, first, last = match[1], int(match[2]), int(match[3] or match[2])
     if not os.path.isdir(folder):

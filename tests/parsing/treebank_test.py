@@ -150,6 +150,7 @@ class PathsTest:
             ("wsj:03-09", "holds no file.*numbers"),
             ("wsj:02-01", "holds no file.*numbers"),
             ("wsj:a-b", "Name a file or a directory"),
+            pytest.param(f"wsj:{5000 * '1'}", "Name a file", id="long"),
             ("empty", "holds no trees"),
         ],
     )

@@ -85,13 +85,13 @@ def plot_comparison(runs, metric, x_axis, path):
     if metric == "memory_bytes":
         y_size, y_label = 1e9, "memory in GB"
     figure, ((axis,),) = picture.make_axes((7, 4.2))
-    for name, points in curves.items():
+    for number, points in enumerate(curves.values()):
         # Dense curves are noisy: thin and transparent lines keep all visible.
         is_dense = len(points) > picture.MAX_MARKERS
         axis.plot(
             [x / x_size for x, _ in points],
             [y / y_size for _, y in points],
-            label=picture.printable(name),
+            label=f"{number}",
             marker=None if is_dense else ".",
             linewidth=1.0 if is_dense else 1.5,
             alpha=0.75 if is_dense else 1.0,
@@ -104,7 +104,11 @@ def plot_comparison(runs, metric, x_axis, path):
     axis.xaxis.set_major_formatter("{x:,.10g}")
     # An offset beside the axis would hide the values themselves.
     axis.ticklabel_format(axis="y", useOffset=False)
-    axis.legend(framealpha=0.8, edgecolor="none")
+    legend = axis.legend(framealpha=0.8, edgecolor="none")
+    for text, name in zip(legend.get_texts(), curves):
+        # As a label, a name with "_" in front would be left out, and "$" would
+        # start a formula.
+        text.set(text=picture.printable(name), parse_math=False)
     picture.write_picture(figure, path)
 
 

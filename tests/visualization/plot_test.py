@@ -140,6 +140,14 @@ class PlotTest:
         assert run_plot(*flags, "--metric=memory_bytes") == 0
         assert "<!-- memory in GB -->" in path.read_text()
 
+    def test_any_name_of_a_run_is_in_the_legend(self, make_run, tmp_path):
+        names = "_old", "$\\frac{$", "$x$"
+        path = tmp_path / "curves.svg"
+        flags = [f"--picture={path}", "--metric=dev_bleu"]
+        assert run_plot(*map(make_run, names), *flags) == 0
+        for name in names:
+            assert f"<!-- {name} -->" in path.read_text()
+
     def test_runs_with_different_columns_are_drawn(self, make_run, tmp_path):
         runs = make_run("old"), make_run("new", dev_chrf=20.0)
         path = tmp_path / "curves.svg"

@@ -45,7 +45,7 @@ def plot_learning_curve(rows, path, label_smoothing=0.0):
     axes[0].legend(frameon=False)
     for axis, name in zip(axes[1:], scores):
         _plot(axis, rows, name, color="tab:green")
-        axis.set_title(picture.name_metric(name))
+        axis.set_title(picture.name_metric(name), parse_math=False)
     for axis in axes:
         axis.set_xlabel("updates")
         axis.xaxis.set_major_formatter("{x:,.10g}")
@@ -96,7 +96,8 @@ def plot_comparison(runs, metric, x_axis, path):
             linewidth=1.0 if is_dense else 1.5,
             alpha=0.75 if is_dense else 1.0,
         )
-    axis.set(xlabel=x_label, ylabel=y_label)
+    axis.set_xlabel(x_label)
+    axis.set_ylabel(y_label, parse_math=False)
     if is_scaling:  # a corpus is often several times as large as the next one
         axis.set_xscale("log")
         axis.xaxis.get_major_locator().set_params(subs=(1, 2, 5))

@@ -38,6 +38,10 @@ class PlotLearningCurveTest:
         assert {"dev BLEU", "dev chrF", "dev exact match"} < set(words)
         assert words.count("updates") == 4
 
+    def test_a_name_is_no_formula(self, tmp_path):
+        words = words_of([{**ROWS[1], "dev_$\\frac{$": "20"}], tmp_path)
+        assert "dev $\\frac{$" in words
+
     @pytest.mark.parametrize(
         "label_smoothing, label",
         [(0.0, "train"), (0.1, "train, with label smoothing")],

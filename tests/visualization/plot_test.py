@@ -142,10 +142,11 @@ class PlotTest:
 
     def test_any_name_of_a_run_is_in_the_legend(self, make_run, tmp_path):
         names = "_old", "$\\frac{$", "$x$"
+        runs = [make_run(name, **{"dev_$\\frac{$": 1.0}) for name in names]
         path = tmp_path / "curves.svg"
-        flags = [f"--picture={path}", "--metric=dev_bleu"]
-        assert run_plot(*map(make_run, names), *flags) == 0
-        for name in names:
+        flags = [f"--picture={path}", "--metric=dev_$\\frac{$"]
+        assert run_plot(*runs, *flags) == 0
+        for name in (*names, "dev $\\frac{$"):
             assert f"<!-- {name} -->" in path.read_text()
 
     def test_runs_with_different_columns_are_drawn(self, make_run, tmp_path):

@@ -50,15 +50,14 @@ def escape(word, spellings, begins_line=False, quotes=""):
     characters of the source sentence and how they are spelled there. The
     characters of `quotes` are always escaped.
     """
+    text, start = word.string, word.start()
     spelled = _PUNCTUATION.sub(
-        lambda match: _spell(
-            word.string, word.start() + match.start(), spellings, quotes
-        ),
+        lambda match: _spell(text, start + match.start(), spellings, quotes),
         word[0],
     )
-    if begins_line and _NUMBER_START.match(word.string, word.start()):
+    if begins_line and _NUMBER_START.match(text, start):
         return f"{spelled}\\"  # before the full stop or the bracket
-    if begins_line and _BLOCK_START.match(word.string, word.start()):
+    if begins_line and _BLOCK_START.match(text, start):
         return f"\\{word[0]}"
     return spelled
 

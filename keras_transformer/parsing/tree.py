@@ -17,14 +17,8 @@ _NO_WORDS = {TRACE, "CODE"}  # the second marks notes of annotators
 # Labels of the root above the sentence in treebanks and parsers' outputs.
 _ROOTS = {"", ROOT, "ROOT", "S1", "VROOT"}
 _DIGIT = re.compile(r"\d")
-_ESCAPES = {
-    "(": "-LRB-",
-    ")": "-RRB-",
-    "[": "-LSB-",
-    "]": "-RSB-",
-    "{": "-LCB-",
-    "}": "-RCB-",
-}
+_BRACKETS = "-LRB- -RRB- -LSB- -RSB- -LCB- -RCB-".split()
+_ESCAPES = str.maketrans(dict(zip("()[]{}", _BRACKETS)))
 
 
 class Tree(typing.NamedTuple):
@@ -232,7 +226,7 @@ def escape(word):
     >>> escape("("), escape("f(x)")
     ('-LRB-', 'f-LRB-x-RRB-')
     """
-    return "".join(_ESCAPES.get(character, character) for character in word)
+    return word.translate(_ESCAPES)
 
 
 def find_smallest_constituents(tree):

@@ -46,13 +46,10 @@ def score_by_length(sources, systems, references, words):
     """
     bleu = bleu_metric(words.tokenize, words.lowercase)
     lengths = [len(source.split()) for source in sources]
-    groups = []
+    texts, groups = (*systems, references), []
     for title, low, high in _ranges((-1, *LENGTHS)):
         is_in = [low <= length <= high for length in lengths]
-        *parts, part = (
-            list(itertools.compress(text, is_in))
-            for text in (*systems, references)
-        )
+        *parts, part = (list(itertools.compress(t, is_in)) for t in texts)
         if part:
             scores = [bleu.corpus_score(each, [part]).score for each in parts]
             groups.append(Group(title, len(part), *scores))

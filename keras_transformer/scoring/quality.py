@@ -184,10 +184,8 @@ def describe_quality(quality, estimates, chrf):
     """Returns the lines of a report that compares estimates with chrF."""
     risks = 1 - chrf / 100
     error = calibration_error(estimates, chrf >= quality.median_chrf)
-    areas = [
-        area_under_risks(order, risks)
-        for order in (estimates, np.full(len(risks), 0.5), chrf)
-    ]
+    orders = estimates, np.full(len(risks), 0.5), chrf
+    areas = [area_under_risks(order, risks) for order in orders]
     rows = [("kept, by estimate", "sentences", "mean chrF")]
     order = np.argsort(-estimates, kind="stable")
     for coverage in COVERAGES:

@@ -60,12 +60,8 @@ def attention_page(attention, title="Attention", on_demand=False):
             }
         )
     data = {"heads": num_heads, "kinds": kinds}
-    return make_page(
-        "visualization/attention_page.html",
-        title=title,
-        data=data,
-        connects=on_demand,
-    )
+    template = "visualization/attention_page.html"
+    return make_page(template, title=title, data=data, connects=on_demand)
 
 
 def pack_layer(attention, kind, number):

@@ -3,6 +3,8 @@
 import math
 import os
 
+import numpy as np
+
 from keras_transformer.errors import UserError
 from keras_transformer.errors import did_you_mean
 from keras_transformer.files.directories import shorten_paths
@@ -86,16 +88,12 @@ def plot_comparison(runs, metric, x_axis, path):
         y_size, y_label = 1e9, "memory in GB"
     figure, ((axis,),) = picture.make_axes((7, 4.2))
     for number, points in enumerate(curves.values()):
-        # Dense curves are noisy: thin and transparent lines keep all visible.
-        is_dense = len(points) > picture.MAX_MARKERS
-        axis.plot(
-            [x / x_size for x, _ in points],
-            [y / y_size for _, y in points],
-            label=f"{number}",
-            marker=None if is_dense else ".",
-            linewidth=1.0 if is_dense else 1.5,
-            alpha=0.75 if is_dense else 1.0,
-        )
+        style = {"marker": "."}
+        if len(points) > picture.MAX_MARKERS:
+            # They are noisy: thin and transparent lines keep all visible.
+            style = {"linewidth": 1.0, "alpha": 0.75}
+        x, y = np.transpose(points)
+        axis.plot(x / x_size, y / y_size, label=f"{number}", **style)
     axis.set_xlabel(x_label)
     axis.set_ylabel(y_label, parse_math=False)
     if is_scaling:  # a corpus is often several times as large as the next one

@@ -43,21 +43,14 @@ def compare_systems(
     The page counts the frequencies of words in the training text of the
     problem, or in the references if there is no problem.
     """
+    options = tokenize, lowercase, systems.texts.more_references, measure
     differences = comparison.compare(
-        *systems.outputs,
-        systems.texts.references,
-        tokenize,
-        lowercase,
-        systems.texts.more_references,
-        measure,
+        *systems.outputs, systems.texts.references, *options
     )
     if path:
-        page = make_systems_report(
-            systems,
-            differences,
-            analysis.Words(tokenize, lowercase),
-            problem and read_training_targets(problem),
-        )
+        words = analysis.Words(tokenize, lowercase)
+        targets = problem and read_training_targets(problem)
+        page = make_systems_report(systems, differences, words, targets)
         write_file(path, page)
     return comparison.comparison_text(differences, systems.names)
 

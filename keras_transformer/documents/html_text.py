@@ -26,6 +26,10 @@ VOID = frozenset(
 SELF_ENDING = frozenset("dd dt li option p td th tr".split())
 ENTITY = re.compile(r"&(?:#\w+|\w+);?")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+# The sections that `HTMLParser` knows, such as <![if !IE]> and <![CDATA[...]]>.
+_SECTION = re.compile(
+    r"<!\[(?:if|else|endif|temp|cdata|ignore|include|rcdata)(?![-.\w])", re.I
+)
 _ATTRIBUTE = re.compile(
     r"""([^\s"'<>/=]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+)"""
 )
@@ -115,6 +119,12 @@ class _Reader(HTMLParser):
             else:
                 pieces += markup.text_pieces(raw)
         return [piece for piece in pieces if piece.raw]
+
+    def parse_marked_section(self, i, report=1):
+        # `HTMLParser` fails at other ones, which browsers take for comments.
+        if _SECTION.match(self.rawdata, i):
+            return super().parse_marked_section(i, report)
+        return self.parse_bogus_comment(i)
 
     def handle_starttag(self, tag, attributes):
         if self._kept:

@@ -11,6 +11,8 @@ from keras_transformer.documents.stand_ins import hide
 HTML = {
     "comments that never end": "<!-- a ",
     "instructions that never end": "<? a ",
+    "sections that never end": "<![if a ",
+    "unknown sections that never end": "<![a ",
     "start tags that never end": "<a ",
     "end tags that never end": "</a ",
     "values that never end": '<a b="',
@@ -92,6 +94,28 @@ class LinearTimeTest:
         (sentence,) = Document(text, "html").sentences
         changed = Document(text, "html").replace_sentences([f"Neu {sentence}"])
         assert changed.count("<b>") == changed.count("</b>") == 3000
+
+
+class SectionsTest:
+    @pytest.mark.parametrize(
+        "section",
+        [
+            *("<![if !IE]>", "<![endif]>", "<![CDATA[x > y]]>"),
+            *("<![a](b)>", "<![ifx]>", "<![ x>", "<![\n[>", "<![>"),
+        ],
+    )
+    @pytest.mark.parametrize("format", ["html", "markdown"])
+    def test_a_section_of_any_kind_stays(self, format, section):
+        text = f"<div>Good\n{section} day.<p>A dog.</p></div>"
+        document = Document(text, format)
+        assert document.replace_sentences(document.sentences) == text
+        assert "A dog." in document.sentences
+
+    def test_a_section_that_never_ends_stays(self):
+        text = "<p>A dog.</p><p>Good <![a day."
+        document = Document(text, "html")
+        assert document.replace_sentences(document.sentences) == text
+        assert "A dog." in document.sentences
 
 
 class StandInsTest:

@@ -90,7 +90,9 @@ class _Reader(HTMLParser):
         self._text = text
         ends = re.finditer("\n", text)
         self._line_starts = [0, *(match.end() for match in ends)]
-        self._events = []  # pairs of an offset and a kind of piece
+        # Pairs of an offset and a kind of piece. `HTMLParser` tells nothing of
+        # an end tag without a name, which may be at the start.
+        self._events = [(0, markup.Kind.OUTER)]
         self._kept = None  # the element whose content is kept
         self._open = []  # the elements within it that have not ended
         self._num_open = collections.Counter()  # by their names

@@ -96,7 +96,7 @@ class LinearTimeTest:
         assert changed.count("<b>") == changed.count("</b>") == 3000
 
 
-class SectionsTest:
+class FaultyTagsTest:
     @pytest.mark.parametrize(
         "section",
         [
@@ -110,6 +110,11 @@ class SectionsTest:
         document = Document(text, format)
         assert document.replace_sentences(document.sentences) == text
         assert "A dog." in document.sentences
+
+    @pytest.mark.parametrize("text", ["</>!", "</> <b>A dog.</b>"])
+    def test_an_end_tag_without_a_name_stays(self, text):
+        document = Document(text, "html")
+        assert document.replace_sentences(document.sentences) == text
 
     def test_a_section_that_never_ends_stays(self):
         text = "<p>A dog.</p><p>Good <![a day."

@@ -38,6 +38,7 @@ import time
 
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import text_io
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.errors import UserError
 
@@ -153,6 +154,10 @@ def _check_flags():
         flags.refuse(FLAGS, ["languages"], rule, way_out)
     # Serving without keys or encryption would go unnoticed.
     flags.require_given(FLAGS, "api_keys", "access_log", "memory")
+    if FLAGS.access_log != "-":
+        # Its lines would be added to the other file.
+        files = ["api_keys", "memory", "tls_certificate", "tls_key"]
+        text_io.check_outputs(FLAGS, ["access_log"], files)
     if FLAGS.port == FLAGS.rest_api_port:
         rule = "and `rest_api_port` must differ"
         if not FLAGS.port:

@@ -222,6 +222,11 @@ ROWS = [
         says="`--access_log` needs a value",
     ),
     row(
+        "kt-serve --export_dir={saved_model} --api_keys={box}/a "
+        "--access_log={box}/a",
+        says="must differ",
+    ),
+    row(
         "kt-serve --export_dir={saved_model} --api_keys={box}/gone",
         says="gone",
         apart=True,

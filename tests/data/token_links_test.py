@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from number_problem import with_pairs
 
 from keras_transformer.data.generation import token_links
 from keras_transformer.data.generation.token_arrays import TokenArray
@@ -100,6 +101,28 @@ class WriteLinksTest:
         (tmp_path / "links").write_text("0-0\n" * len(LINKS))
         with pytest.raises(ValueError, match="train_alignments=sha256"):
             generated(files, tmp_path / "d")
+
+    @pytest.mark.parametrize("suffix", [".ids", ".offsets.npy"])
+    def test_a_file_of_the_user_is_not_replaced(self, files, tmp_path, suffix):
+        path = tmp_path / "d" / "translate_files" / f"train.links{suffix}"
+        path.parent.mkdir(parents=True)
+        path.write_text("my notes")
+        with pytest.raises(ValueError, match="Move it elsewhere"):
+            generated(files, tmp_path / "d")
+        assert path.read_text() == "my notes"
+
+    def test_links_disappear_with_the_data_that_had_them(self, tmp_path):
+        problem = with_pairs(tmp_path)
+        num_pairs = len(problem.pairs["train"])
+        problem.settings = lambda: {token_links.SETTING: "by hand"}
+        problem.training_alignments = lambda _: [("", [(0, 0)])] * num_pairs
+        problem.generate(None)
+        with_links = set(os.listdir(problem.directory))
+        with_pairs(tmp_path).generate(None)
+        assert with_links - set(os.listdir(problem.directory)) == {
+            "train.links.ids",
+            "train.links.offsets.npy",
+        }
 
     def test_data_without_links_and_turned_data_guide_nothing(
         self, files, tmp_path

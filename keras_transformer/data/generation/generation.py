@@ -88,8 +88,12 @@ def generate(problem, tmp_dir):
         # Files of the user may lie in the directory.
         earlier = set()
         if manifest:
-            is_shared = "source_vocab_sha256" not in manifest
-            earlier = _list_files(manifest["splits"], is_shared)
+            settings = manifest["made_from"].get("settings", {})
+            earlier = _list_files(
+                manifest["splits"],
+                is_shared="source_vocab_sha256" not in manifest,
+                has_links=token_links.SETTING in settings,
+            )
         _check_names(problem, earlier)
         with directories.replace_content(
             problem.directory, MANIFEST_FILE, owned=earlier
@@ -235,9 +239,11 @@ def write_manifest(manifest, directory):
     write_record(os.path.join(directory, MANIFEST_FILE), manifest)
 
 
-def _list_files(splits, is_shared):
-    """Returns the names of the files of some splits and their vocabularies."""
+def _list_files(splits, is_shared=False, has_links=True):
+    """Returns the names of all files of data, apart from the manifest."""
     names = set(vocabularies.FILES[: 1 if is_shared else 2])
+    if has_links:
+        names.update(token_links.FILES)
     for split, side in itertools.product(splits, token_arrays.SIDES):
         suffixes = set(token_arrays.SUFFIXES)
         if split == "train":  # its text is not written
@@ -251,7 +257,7 @@ def _check_names(problem, earlier):
 
     The `earlier` names belong to the data, as the manifest says.
     """
-    names = _list_files(problem.splits, is_shared=False) - earlier
+    names = _list_files(problem.splits) - earlier
     # A vocabulary that is given is written again as it is.
     given = os.path.realpath(problem.vocabulary_path or "")
     if given == os.path.realpath(problem.directory):

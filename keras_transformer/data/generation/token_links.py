@@ -17,6 +17,7 @@ from keras_transformer.files.reading import file_error
 from keras_transformer.token_ids import END_ID
 
 FILE = "train.links"  # without suffix
+FILES = (FILE + token_arrays.IDS_SUFFIX, FILE + token_arrays.OFFSETS_SUFFIX)
 SETTING = "train_alignments"  # of the manifest, if there are links
 _LINE = re.compile("(?:[0-9]{1,5}-[0-9]{1,5}(?: |$))*")
 _MOST_POSITIONS = 2**31

@@ -136,6 +136,18 @@ class WriteLinksTest:
 
 
 class TokenLinksTest:
+    @pytest.mark.parametrize("position", [-1, 9, 2**30])
+    def test_a_position_without_a_token_is_named_before_training(
+        self, files, tmp_path, position
+    ):
+        problem = generated(files, tmp_path / "d")
+        path = os.path.join(problem.directory, token_links.FILE + ".ids")
+        positions = np.fromfile(path, np.int32)
+        positions[3] = position
+        positions.tofile(path)
+        with pytest.raises(ValueError, match="train.links.ids, whose links"):
+            token_links.read_links(problem)
+
     def test_each_row_has_the_links_of_its_pair(self):
         links = TokenSequences(
             np.array([0, 1, 2, 0, 1, 1]), np.array([0, 4, 4, 6])

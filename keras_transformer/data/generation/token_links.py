@@ -21,6 +21,7 @@ FILES = (FILE + token_arrays.IDS_SUFFIX, FILE + token_arrays.OFFSETS_SUFFIX)
 SETTING = "train_alignments"  # of the manifest, if there are links
 _LINE = re.compile("(?:[0-9]{1,5}-[0-9]{1,5}(?: |$))*")
 _MOST_POSITIONS = 2**31
+_PAIRS_AT_ONCE = 2**16  # pairs whose links are checked together
 
 
 def read_alignments(path):
@@ -83,11 +84,25 @@ def read_links(problem):
             "--train_alignments, or leave guided_alignment out."
         )
     links = token_arrays.TokenArray(os.path.join(problem.directory, FILE))
-    num_pairs = problem.manifest["splits"]["train"]["pairs"]
-    if len(links) != num_pairs or (links.lengths % 2).any():
-        fault = f"whose links are not those of {num_pairs:,} pairs"
+    pairs = problem.token_pairs("train")
+    if not _are_between_tokens(links, pairs):
+        fault = f"whose links are not those of {len(pairs.inputs):,} pairs"
         raise file_error(links.path, fault, token_arrays.REMEDY)
     return TokenLinks(links)
+
+
+def _are_between_tokens(links, token_pairs):
+    lengths = np.stack([side.lengths for side in token_pairs], axis=1)
+    if len(links) != len(lengths) or (links.lengths % 2).any():
+        return False
+    for start in range(0, len(links), _PAIRS_AT_ONCE):
+        offsets = links.offsets[start : start + _PAIRS_AT_ONCE + 1]
+        positions = links.ids[offsets[0] : offsets[-1]].reshape(-1, 2)
+        limits = lengths[start : start + _PAIRS_AT_ONCE]  # (pairs, 2)
+        limits = limits.repeat(np.diff(offsets) // 2, axis=0)  # (links, 2)
+        if ((positions < 0) | (positions >= limits)).any():
+            return False
+    return True
 
 
 class TokenLinks:

@@ -33,6 +33,8 @@ class AttributesTest:
             ("vocabulary_temperature", 0.5),
             ("vocabulary_temperature", float("nan")),
             ("vocabulary_temperature", "5"),
+            ("character_coverage", 0),
+            ("character_coverage", "0.9"),
             ("splits", ("dev",)),
             ("splits", "train"),
             ("splits", ("train", "dev", "dev")),

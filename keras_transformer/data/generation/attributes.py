@@ -59,7 +59,9 @@ _RULES = {
         f"None, or {_TYPES}",
     ),
     "character_coverage": (
-        lambda value: value is None or 0 < value <= 1,
+        lambda value: (
+            value is None or (isinstance(value, int | float) and 0 < value <= 1)
+        ),
         "None, or a number above 0 and at most 1",
     ),
 }

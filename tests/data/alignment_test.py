@@ -2,6 +2,7 @@
 
 import random
 import tracemalloc
+import warnings
 
 import pytest
 
@@ -95,6 +96,12 @@ class AlignmentRuleTest:
             rule.learn(make_pairs(MIN_PAIRS - 1))
             bad = [pair[::-1] for pair in make_pairs(50, seed=1)]
             assert not any(rule.find_drops(bad))
+
+    def test_a_text_of_signs_alone_teaches_nothing(self):
+        rule = AlignmentRule()
+        with warnings.catch_warnings(action="error"):
+            rule.learn([("?!", "...")] * MIN_PAIRS)
+        assert not any(rule.find_drops(make_pairs(50, seed=1)))
 
 
 class WrongSideRuleTest:

@@ -167,7 +167,7 @@ class LexicalModel:
             [self._target_ids.get(w, 0) for side in targets for w in side],
             minlength=self._base,
         )
-        self._unigrams = counts / counts.sum()
+        self._unigrams = counts / max(1, counts.sum())
 
     def score(self, sources, targets):
         """Scores pairs; NaN where a side has too few known words."""

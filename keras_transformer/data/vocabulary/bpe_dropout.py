@@ -132,12 +132,7 @@ def _make_merges(ids, by_rank):
 
 
 def _read_model(vocabulary):
-    # Imported here because few training runs need protobuf.
-    from sentencepiece import sentencepiece_model_pb2
-
-    model = sentencepiece_model_pb2.ModelProto.FromString(
-        vocabulary.model_bytes
-    )
+    model = vocabulary.parse_model()
     spec = model.trainer_spec
     # The words of a sentence are segmented one by one.
     across_words = [

@@ -67,9 +67,6 @@ def write_symbols(symbols, model_path):
 
 def _model_without_symbols():
     """Returns a model of whole words with nothing but padding, end, unknown."""
-    # Imported here because nothing else needs protobuf.
-    from sentencepiece import sentencepiece_model_pb2
-
     with tempfile.TemporaryDirectory() as directory:
         encoding = {WORD_START: _STAND_IN}
         decoding = {_STAND_IN: WORD_START, JOINT: ""}
@@ -80,6 +77,6 @@ def _model_without_symbols():
             normalization_rule_tsv=write_rules(directory, "encode", encoding),
             denormalization_rule_tsv=write_rules(directory, "decode", decoding),
         )
-    model = sentencepiece_model_pb2.ModelProto.FromString(model_bytes)
+    model = subwords.Subwords.from_bytes(model_bytes).parse_model()
     del model.pieces[FIRST_SYMBOL_ID:]
     return model

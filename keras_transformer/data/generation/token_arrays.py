@@ -9,9 +9,7 @@ import typing
 import numpy as np
 
 from keras_transformer.files import array_files
-from keras_transformer.files.reading import check_file
-from keras_transformer.files.reading import file_error
-from keras_transformer.files.reading import read_text as read_text_file
+from keras_transformer.files import reading
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 
@@ -99,14 +97,14 @@ class TokenArray(TokenSequences):
     def __init__(self, path):
         self.path = path + IDS_SUFFIX
         offsets = _read_offsets(path + OFFSETS_SUFFIX)
-        check_file(self.path, REMEDY)
+        reading.check_file(self.path, REMEDY)
         num_ids = int(offsets[-1])
         num_bytes = os.path.getsize(self.path)
         # The size of the file tells how wide the ids are.
         dtypes = {2 * num_ids: np.uint16, 4 * num_ids: np.int32}
         if not num_ids or num_bytes not in dtypes:
             fault = f"with {num_bytes:,} bytes for {num_ids:,} ids"
-            raise file_error(self.path, fault, REMEDY)
+            raise reading.file_error(self.path, fault, REMEDY)
         ids = np.memmap(self.path, dtypes[num_bytes], mode="r")
         super().__init__(ids, offsets)
 
@@ -129,26 +127,26 @@ class TokenArray(TokenSequences):
                 if part.min() <= PAD_ID or part.max() >= vocab_size:
                     fault = f"where an id is not from 1 to {vocab_size - 1:,}"
         if fault:
-            raise file_error(self.path, fault, REMEDY)
+            raise reading.file_error(self.path, fault, REMEDY)
 
 
 def _read_offsets(path):
-    check_file(path, REMEDY)
+    reading.check_file(path, REMEDY)
     num_bytes = os.path.getsize(path)
     with open(path, "rb") as file:
         try:
             header = array_files.read_header(file)
         except ValueError as error:
-            raise file_error(path, error, REMEDY) from error
+            raise reading.file_error(path, error, REMEDY) from error
         kind = (header.dtype, len(header.shape), header.total_bytes)
         if kind != (np.int64, 1, num_bytes) or not header.shape[0]:
             fault = f"with {header.dtype} numbers of shape {header.shape}"
-            raise file_error(path, fault, REMEDY)
+            raise reading.file_error(path, fault, REMEDY)
         offsets = np.fromfile(file, np.int64)
     # Compared, because a difference of absurd numbers could overflow.
     if offsets[0] or (offsets[1:] < offsets[:-1]).any():
         fault = "where the offsets do not ascend from 0"
-        raise file_error(path, fault, REMEDY)
+        raise reading.file_error(path, fault, REMEDY)
     return offsets
 
 
@@ -270,10 +268,10 @@ def text_path(directory, split, side):
 def read_text(directory, split, side, num_lines):
     """Returns the lines of the raw text of a side, a list of strings."""
     path = text_path(directory, split, side)
-    text = read_text_file(path, REMEDY, max_bytes=math.inf)
+    text = reading.read_text(path, REMEDY, max_bytes=math.inf)
     # `splitlines` also splits at rarer characters, which a sentence may hold.
     lines = text.split("\n")[:-1]
     if len(lines) != num_lines:
         fault = f"with {len(lines):,} lines instead of {num_lines:,}"
-        raise file_error(path, fault, REMEDY)
+        raise reading.file_error(path, fault, REMEDY)
     return lines

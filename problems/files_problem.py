@@ -34,9 +34,8 @@ class FilesProblem(Problem):
 
         `files` is a dictionary of split to a tuple of paths, one for each of
         `sides`. A split without any path is left out. Half a split is an error,
-        and so is the lack of "train" or "dev". The other arguments are class
-        attributes, such as `shared_vocabulary`, which keep their values if they
-        are None.
+        and so is the lack of "train" or "dev". The other arguments set class
+        attributes such as `shared_vocabulary`, unless they are None.
         """
         files = {split: paths for split, paths in files.items() if any(paths)}
         for split in ("train", "dev", *files):

@@ -243,7 +243,6 @@ class ParsingWsj(ParsingProblem):
         ]
 
     def _paths(self, split, tmp_dir):
-        """Returns the list of paths of a split's trees."""
         sections = os.path.join(tmp_dir, "wsj")
         if os.path.isdir(sections):
             return [f"{sections}:{WSJ_SECTIONS[split]}"]
@@ -291,7 +290,6 @@ class ParsingWsjSemi(ParsingWsj):
         return [*super().fingerprints(tmp_dir), parsed]
 
     def _find_parsed_paths(self, tmp_dir):
-        """Returns the list of paths of the automatically parsed trees."""
         pattern = os.path.join(glob.escape(tmp_dir), "parsing_wsj_semi.*.trees")
         parsed = sorted(glob.glob(pattern) + glob.glob(pattern + ".gz"))
         if not parsed:

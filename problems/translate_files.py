@@ -35,8 +35,7 @@ class TranslateFiles(FilesProblem):
     Attributes:
         cleaning_report: The `Report` on the training pairs that cleaning
             dropped, or None if nothing was cleaned.
-        has_new_weights: Whether `generate` changed the weights of existing
-            corpora.
+        has_new_weights: Whether `generate` changed weights of existing corpora.
 
     Example:
 

@@ -125,7 +125,6 @@ class TranslateWmt(Problem):
         return prepare_tfds(self.tfds_name, tmp_dir, self._way_out(tmp_dir))
 
     def _all_paths(self, tmp_dir):
-        """Returns the paths of all files that the problem reads."""
         return [p for s in self.splits for p in self._paths(s, tmp_dir)]
 
     def _read_files(self, split, tmp_dir):
@@ -261,8 +260,7 @@ def prepare_tfds(name, tmp_dir, way_out):
 
     Existing data are used. tensorflow_datasets resumes file by file, checks the
     SHA-256 and the size of each file, and refuses archives that would write
-    outside their folder. Any failure raises a `UserError` that ends with the
-    sentence `way_out`.
+    outside their folder. The `UserError` of any failure ends with `way_out`.
     """
     # Imported here because it loads TensorFlow, which most problems do without.
     try:

@@ -76,11 +76,10 @@ def plan_batches(
     """Sorts the sentence pairs of an epoch into batches of similar lengths.
 
     Every kept pair occurs in exactly one batch. The batches have at most
-    `MAX_SHAPES` different shapes. The shapes follow from the distribution of
-    the lengths. They are the same in every epoch of the same pairs, so a
-    compiled step is compiled only a few times. The contents and the order of
-    the batches are a pure function of the arguments: training resumes from the
-    position `(epoch, batch)` alone.
+    `MAX_SHAPES` shapes, which follow from the distribution of the lengths. They
+    are the same in every epoch of the same pairs, so a step is compiled only a
+    few times. The contents and the order of the batches are a pure function of
+    the arguments: training resumes from the position `(epoch, batch)` alone.
 
     A shuffled epoch 0 begins with a batch of the shape that needs the most
     memory. If it does not fit, training fails at once instead of an hour later.
@@ -159,8 +158,7 @@ def make_reference(lengths, room, longest, pair_numbers=None):
     `lengths`, of shape `(pairs, 2)`, belong to the stored pairs, and `room` is
     the factor by which sentences get longer on average. Pairs above the length
     `longest` are left out. `pair_numbers` are the pairs of an epoch, or None
-    for all. The last row has the maximum length of a source and of a target in
-    any epoch.
+    for all. The last row has the maximum lengths of both sides in any epoch.
     """
     _, kept, _ = select_pairs(*lengths.T, longest, pair_numbers)
     grown = np.ceil(room * kept)
@@ -229,9 +227,7 @@ def select_pairs(input_lengths, target_lengths, max_length, pair_numbers=None):
     Returns their numbers, of shape `(kept,)`, their lengths, of shape `(kept,
     2)`, and the number of pairs left out.
     """
-    lengths = np.array(
-        [input_lengths, target_lengths], np.int64
-    ).T  # (pairs, 2)
+    lengths = np.stack([input_lengths, target_lengths], axis=1)  # (pairs, 2)
     kept = np.arange(len(lengths)) if pair_numbers is None else pair_numbers
     num_pairs = len(kept)
     if max_length is not None:
@@ -272,8 +268,6 @@ def lay_out(rows_of_pairs, max_rows, full_shape=False):
 
 
 def _move_biggest_first(batches, shapes):
-    """Moves a batch of the shape that needs the most memory to the front."""
-
     # Attention grows with the square of the length, so of two shapes with the
     # same number of positions the longer one needs more memory.
     def memory(shape):

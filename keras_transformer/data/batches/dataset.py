@@ -2,8 +2,7 @@
 
 The plan of an epoch is NumPy, so that TensorFlow and JAX see the same batches.
 A dataset begins with the numbers of planned batches and maps each to its padded
-arrays. Several such calls run at the same time, ahead of the updates, and their
-results keep the order of the plan.
+arrays. Several such calls run at once, ahead of the updates, in order.
 """
 
 import atexit

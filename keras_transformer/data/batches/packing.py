@@ -46,8 +46,7 @@ plan_packed = functools.partial(batch_plan.plan_batches, pack=_pack_pairs)
 def find_packed_positions(lengths, tokens):
     """Finds the `batch_tokens` of batches that hold `tokens` on average.
 
-    The mean counts the side that has more tokens, and comes as close to
-    `tokens` as whole rows allow.
+    The mean of the side with more tokens is as close as whole rows allow.
     """
     capacity = _choose_capacity(lengths, tokens)
     cells, _ = batch_plan.count_cells(lengths)

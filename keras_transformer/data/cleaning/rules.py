@@ -1,9 +1,8 @@
 """Rules that judge a pair of sentences by itself.
 
 The functions `is_...` and `has_...` of a side, or of both, return whether their
-rule drops the pair, and `drop_...` return such functions for given limits. A
-limit that a sentence of one or two words could break has a margin, so no good
-short pair is lost.
+rule drops the pair, and `drop_...` return such functions for given limits.
+Limits that a sentence of one or two words could break have a margin.
 """
 
 import dataclasses
@@ -83,14 +82,12 @@ def is_mostly_in(text, scripts):
 
 # Equal sides up to this length are often right: names, numbers, Spanish "No.".
 MAX_IDENTICAL_CHARACTERS = 30
-# A short sentence may be many times as long as its translation: "Help!" and
-# "¡Socorro! ¡Auxilio!".
+# A good short pair may be as uneven as "Help!" and "¡Socorro! ¡Auxilio!".
 RATIO_MARGIN = 20
 
 _CONTROLS = "\x00-\x08\x0a-\x1f\x7f-\x9f"  # without the tab
-# The bytes 0x80 to 0xbf of UTF-8 as Latin-1 and Windows-1252 show them. The
-# quotes, dashes and the ellipsis are missing, since they may follow a capital
-# letter: „Ä“.
+# The bytes 0x80 to 0xbf of UTF-8 as Latin-1 and Windows-1252 show them. Quotes,
+# dashes and the ellipsis are missing, since they may follow a capital: „Ä“.
 _REST = "\xa0-\xaa\xac-\xba\xbc-\xbf€ƒ†‡ˆ‰Š‹ŒŽ˜™š›œžŸ"
 _BROKEN = re.compile(
     "\ufffd"  # the sign for bytes that a program could not decode

@@ -50,10 +50,9 @@ def encode_chunk(vocabularies, chunk):
     ]
 
 
-# The number of pairs that are encoded together. It is fixed, so chunks do not
-# depend on the number of workers.
+# Pairs that are encoded together, on any number of workers.
 PAIRS_IN_CHUNK = 20_000
-PAIRS_IN_STREAM = 1_000  # that many are read and encoded at a time
+PAIRS_IN_STREAM = 1_000  # pairs that are read and encoded at a time
 
 _HALVES = re.compile("[\ud800-\udfff]")  # of characters; UTF-8 has none
 

@@ -110,7 +110,9 @@ class GeneratedData(vocabularies.HasVocabularies):
                 fault = f"where {name} must be {size} but is {manifest[name]}"
                 raise self._manifest_error(fault)
         # The files have the names of the forward direction.
-        return forward.swap_sides() if self.reverse else forward
+        if self.reverse:
+            return vocabularies.Vocabularies(*reversed(forward))
+        return forward
 
     def _manifest_error(self, fault):
         path = os.path.join(self.directory, generation.MANIFEST_FILE)
@@ -221,10 +223,9 @@ class GeneratedData(vocabularies.HasVocabularies):
         """Plans the batches of one epoch, a `BatchPlan`.
 
         `shuffle` defaults to True for "train" only. With `packed`, several
-        pairs share a row; see `plan_packed`. The other arguments are as in
-        `plan_batches`; `fixed_shapes` has no effect on packed batches, which
-        have one shape anyway. `token_pairs` are the pairs of the epoch, by
-        default `token_pairs(split)`.
+        pairs share a row, in batches of one shape; see `plan_packed`.
+        `token_pairs` are the pairs of the epoch, by default those of the split.
+        The other arguments are as in `plan_batches`.
         """
         pairs = token_pairs or self.token_pairs(split)
         make_plan = packing.plan_packed if packed else batch_plan.plan_batches
@@ -279,8 +280,7 @@ class GeneratedData(vocabularies.HasVocabularies):
     ) -> "tf.data.Dataset":
         """Returns the padded batches of a split as a `tf.data.Dataset`.
 
-        Each new iteration over it is the next epoch, in another order. The
-        arguments are as in `batches`.
+        Each iteration is the next epoch. The arguments are as in `batches`.
 
         Choose `fixed_shapes=True` to compile the model with
         `jit_compile=True` or to train on JAX. XLA compiles a training step
@@ -288,9 +288,8 @@ class GeneratedData(vocabularies.HasVocabularies):
         most eight shapes instead of 32. The additional padding changes no loss,
         because padded positions and empty rows are masked.
 
-        With `packed=True` there is a single shape and hardly any padding, but
-        the model has to keep the sentences of a row apart, as `Transformer`
-        does with `packed=True`.
+        With `packed=True` there is one shape and hardly any padding, but the
+        model has to keep sentences apart, as `Transformer(packed=True)` does.
 
         Returns:
             A dataset of known cardinality of `({"inputs": inputs, "targets":

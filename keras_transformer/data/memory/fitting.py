@@ -11,8 +11,7 @@ MIN_SIMILARITY = 0.6
 _NUM_CANDIDATES = 8
 # Languages write numbers in different ways: 3.5 is 3,5, and 3 pm 15 Uhr.
 _NUMBER = re.compile(r"\W*\d[\d\W]*")
-# Words that are copied in any language: they have digits, inner signs or two
-# capitals.
+# Words with digits, inner signs or two capitals, which any language copies.
 _CODE = re.compile(
     rf"(?!{_NUMBER.pattern}\Z)"
     r"(?:\W*|.*(?:[\d_]|\w\W+\w|[A-Z].*[A-Z]).*)"
@@ -91,8 +90,7 @@ def fit_target(
     sides = stored_source, stored_target
     exchanged = [pattern.sub(lambda match: names[match[0]], x) for x in sides]
     found = [sorted(pattern.findall(side)) for side in sides]
-    # The exchange must turn the stored source into the new one; otherwise it
-    # would also spoil the target.
+    # An exchange that misses the new source would also spoil the target.
     if found[0] != found[1] or store.split_words(exchanged[0]) != words[1]:
         return None
     return exchanged[1]

@@ -71,8 +71,7 @@ class TranslationMemory:
 
     Args:
         path: Path of the file.
-        must_exist: Whether a file that does not exist is an error. By default
-            it is made.
+        must_exist: Whether an absent file is an error. By default it is made.
 
     Example:
 

@@ -3,8 +3,7 @@
 Each is a pure function of a text and a `random.Random`, and is named like the
 function. Training applies some of them to its sources (see `source_noise`), and
 `kt-evaluate --stress` measures how much each one costs. Words that look like
-code, such as `%s`, `--option`, `<fr>` or `v2`, keep their case and their
-letters.
+code keep their case and letters, such as `%s`, `--option`, `<fr>` or `v2`.
 """
 
 import random
@@ -18,8 +17,7 @@ WORD = re.compile(r"\S+")
 CODE = re.compile(r"[\d<>\[\]{}@#$%&*=_/\\|~^+`]|^-")
 LETTER = re.compile(r"[^\W\d_]")
 _FINAL_PUNCTUATION = re.compile(r"(?<=\w)\s*[.!?…。！？।؟]+\s*$")
-# Marks on letters that have any in Latin and Greek. Elsewhere a mark can be a
-# vowel or make another letter.
+# Marks on Latin and Greek letters. Others can be vowels, or make new letters.
 _ACCENTED = re.compile("([A-Za-z\u00c0-\u03ff])[\u0300-\u036f]+")
 
 
@@ -114,8 +112,7 @@ ALL = (*OF_TRAINING, doubled_spaces, emoji)
 def disturb(text, generator):
     """Applies one disturbance of `OF_TRAINING` that changes the text.
 
-    Each such disturbance is equally likely. A text that none of them changes
-    stays as it is.
+    Each is equally likely. A text that none of them changes stays as it is.
     """
     for change in generator.sample(OF_TRAINING, len(OF_TRAINING)):
         if (disturbed := change(text, generator)) != text:

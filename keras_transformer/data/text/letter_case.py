@@ -47,9 +47,8 @@ def restore_case(texts, vocabulary):
     was, whichever takes the fewest subwords and, among these, the most frequent
     ones. This gives "the", "Tom" and "USA"; a vocabulary that was trained on
     capitals keeps them. A sentence begins with a capital if the vocabulary has
-    any. Words that look like code stay as they are; see `disturbances`.
-    `vocabulary` is the `Subwords` of the sources. Its more frequent subwords
-    have smaller ids.
+    any. Words that look like code stay as they are; see `disturbances`. In the
+    `vocabulary` of the sources, more frequent subwords have smaller ids.
     """
     has_capitals = vocabulary.has_capitals
     rows = [_find_words(text, has_capitals) for text in texts]
@@ -149,8 +148,7 @@ def _rank_spellings(rows, vocabulary):
 def _spell(word):
     """Returns a word as it is, in small letters, and with a first capital.
 
-    A spelling of another length is replaced by the word itself, so that no
-    place in the text moves.
+    The word itself replaces spellings that would move the text after it.
     """
     lower = word.lower()
     spellings = word, lower, capitalize(lower)

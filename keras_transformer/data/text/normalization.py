@@ -1,8 +1,7 @@
 """The normalisation of text: one space, no invisible marks, one spelling.
 
 It is a table of replacements, which SentencePiece stores in a vocabulary. So
-every reader of the vocabulary normalises alike: the generation of data, a run,
-a SavedModel and a CTranslate2 model.
+every reader normalises alike: a run, a SavedModel and a CTranslate2 model.
 """
 
 import functools
@@ -138,8 +137,7 @@ def _spell_syllables(texts):
     """Returns the letters of every syllable of Hangul, by syllable.
 
     There are 11,172 syllables of 67 letters, so that few words have most of the
-    letters but not most of the syllables. Returns an empty dictionary if no
-    text has a syllable.
+    letters but not most of the syllables. Without a syllable it is empty.
     """
     syllables = list(map(chr, range(0xAC00, 0xD7A4)))
     if set(syllables).isdisjoint(itertools.chain.from_iterable(texts)):

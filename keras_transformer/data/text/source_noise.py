@@ -27,9 +27,8 @@ def disturb_sources(token_pairs, vocabulary, share, seed, epoch, longest):
 
     The text of a source is read from its ids by the `Subwords` of the sources,
     disturbed, and encoded as it would be for decoding, where most capitals
-    become small letters again; see `letter_case`. Its target stays. The
-    result is a pure function of the arguments. A source stays as it is if it
-    would exceed `longest` tokens.
+    become small letters again; see `letter_case`. A source that would exceed
+    `longest` tokens stays. The result is a pure function of the arguments.
     """
     if not share:
         return token_pairs

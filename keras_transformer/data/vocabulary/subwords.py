@@ -285,9 +285,8 @@ def train_subwords(
     `vocab_size`. Each letter of a syllable of Hangul is a character; decoding
     joins them. Upper and lower case stay. With `normalize_text` the file holds
     the normalisation of `normalization.make_replacements`, which all readers
-    apply. The same texts give the same file.
-    `vocab_size` includes 3 ids for padding, end and unknown, and 256 for bytes.
-    Errors call it `size_name`.
+    apply. The same texts give the same file. `vocab_size`, which errors call
+    `size_name`, includes 3 ids for padding, end and unknown, and 256 for bytes.
 
     Characters beyond the share `character_coverage` of the text, the rarest
     ones, get no id. Subwords spell them in bytes, and their default is 0.9999;
@@ -295,9 +294,8 @@ def train_subwords(
 
     `symbols` are words that get one id each, however often they occur; a longer
     word that begins with one of them begins with its id. `user_symbols` are
-    that id wherever they occur, even inside a word; see `attributes`.
-    Raises a `UserError` if `vocab_size` needs more text, or is too small for
-    the characters.
+    that id wherever they occur, even inside a word; see `attributes`. Raises a
+    `UserError` if `vocab_size` needs more text or is too small for characters.
     """
     texts, has_bytes = tuple(texts), vocabulary_type == "subwords"
     usual_coverage = 0.9999 if has_bytes else 1.0

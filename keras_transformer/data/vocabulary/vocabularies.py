@@ -59,10 +59,6 @@ class Vocabularies(typing.NamedTuple):
             hashes["source_vocabulary_sha256"] = self.sources.sha256
         return hashes
 
-    def swap_sides(self):
-        """Returns the vocabularies of the opposite direction."""
-        return Vocabularies(self.targets, self.sources)
-
     def write(self, directory):
         """Writes the files into a directory, one or two."""
         for name, model_bytes in zip(FILES, self.model_bytes):

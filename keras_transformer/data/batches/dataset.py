@@ -112,12 +112,7 @@ def make_fit_dataset(token_pairs, plan_epoch):
 
 
 def make_streaming_dataset(
-    read_corpus,
-    num_corpora,
-    batch_tokens,
-    seed=None,
-    shuffle_buffer=1,
-    num_replicas=1,
+    read_corpus, num_corpora, batch_tokens, seed, shuffle_buffer, num_replicas
 ):
     """Returns padded batches of text that is read while a model trains.
 
@@ -127,16 +122,15 @@ def make_streaming_dataset(
     between the boundaries of Tensor2Tensor, until they fill `batch_tokens`
     positions on either side; a single longer pair makes a batch.
 
-    `read_corpus` takes the number of a corpus and yields chunks of its pairs: a
-    tuple of two lists of equal length, the int32 ids of each source and of each
-    target as bytes. Without a `seed` all pairs come once and in order; with one
-    the dataset is infinite. The rest is as in `Problem.streaming_dataset`.
+    `read_corpus` takes the number of a corpus and yields chunks of its pairs,
+    as `encoding.encode_stream` does. If `seed` is None, all pairs come once and
+    in order; otherwise the dataset is infinite. The rest is as in
+    `Problem.streaming_dataset`.
     """
     import tensorflow as tf
 
     # The ids of a sentence are one string, so that unbatching, shuffling and
-    # bucketing move two scalars for each pair, whatever its length. A whole
-    # batch of strings becomes an array of padded ids at once.
+    # bucketing move two scalars for each pair, whatever its length.
     ids = tf.TensorSpec((None,), tf.string)
     # Registered once, and after TensorFlow's exit functions, so it runs before.
     atexit.unregister(_close_iterators)

@@ -35,11 +35,10 @@ def _pack_pairs(pairs, lengths, batch_tokens, reference, shuffle_rows):
 # Packs the sentence pairs of an epoch into rows of one length. Several pairs
 # share a row, one after another on either side, so nearly every position holds
 # a token and all batches have one shape. Choose it where a compilation is
-# expensive, or where lengths differ so much that `plan_batches` pads a lot.
-# `indices` of the `BatchPlan` have shape `(rows, pairs_per_row)`. In every
-# epoch of the same pairs, the same lengths share a row, and the shape and the
-# number of the batches are the same. With a `reference` the shape follows from
-# it alone. `fixed_shapes` has no effect.
+# expensive, or where lengths differ so much that `plan_batches` pads a lot. In
+# every epoch of the same pairs, the same lengths share a row, and the shape and
+# the number of the batches are the same. With a `reference` the shape follows
+# from it alone. `fixed_shapes` has no effect.
 plan_packed = functools.partial(batch_plan.plan_batches, pack=_pack_pairs)
 
 

@@ -60,8 +60,7 @@ _HALVES = re.compile("[\ud800-\udfff]")  # of characters; UTF-8 has none
 def encode_split(problem, split, tmp_dir, vocabularies, directory, described):
     """Encodes a split and returns its entry in the manifest.
 
-    `described` holds the problem's description of each corpus of the split. It
-    is empty for a single unnamed corpus.
+    `described` describes each corpus, and is empty for a single unnamed one.
     """
     corpora = problem.text_corpora(split, tmp_dir)
     corpus_counts = [collections.Counter() for _ in corpora]

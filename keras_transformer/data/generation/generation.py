@@ -106,10 +106,7 @@ def generate(problem, tmp_dir):
 
 
 def read_manifest(directory):
-    """Returns the manifest in a directory, or None if there is none.
-
-    Raises a PermissionError if the directory may not be searched.
-    """
+    """Returns the manifest in a directory, or None if there is none."""
     path = os.path.join(directory, MANIFEST_FILE)
     check_reachable(path)
     # `exists` would overlook a link to nothing.

@@ -225,10 +225,7 @@ def fingerprints(paths):
 
 
 def check_exists(path):
-    """Raises a `UserError` unless a path names a file or a pipe.
-
-    A closed directory on the way raises a PermissionError.
-    """
+    """Raises a `UserError` unless a path names a file or a pipe."""
     check_reachable(path)
     if not os.path.exists(path) or os.path.isdir(path):
         state = "is a directory" if os.path.isdir(path) else "does not exist"

@@ -195,10 +195,9 @@ class LexicalModel:
         """
         links, words, pairs, num_sources = [], [], [], []
         for number, (source, target) in enumerate(zip(sources, targets)):
-            ids = [self._source_ids[w] for w in source if w in self._source_ids]
-            others = [
-                self._target_ids[w] for w in target if w in self._target_ids
-            ]
+            # No word has the number 0.
+            ids = list(filter(None, map(self._source_ids.get, source)))
+            others = list(filter(None, map(self._target_ids.get, target)))
             starts = np.array([0, *ids]) * self._base
             links.append(np.add.outer(np.array(others, int), starts).ravel())
             words += others
@@ -261,9 +260,6 @@ class HashSet:
 
     def __init__(self):
         self._arrays = []
-
-    def __len__(self):
-        return sum(map(len, self._arrays))
 
     def add(self, hashes):
         """Adds uint64 integers, and returns whether each occurred before."""

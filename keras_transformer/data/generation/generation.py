@@ -199,9 +199,8 @@ def _make_vocabularies(problem, tmp_dir, directory):
         encoding.select_complete_pairs(problem, corpus)
         for corpus in problem.text_corpora("train", tmp_dir)
     ]
-    temperature = problem.vocabulary_temperature
     pairs = vocabularies.sample_corpora(
-        corpora, MAX_VOCABULARY_PAIRS, temperature
+        corpora, MAX_VOCABULARY_PAIRS, problem.vocabulary_temperature
     )
     encoding.check_number(len(pairs), problem, "train")
     both = vocabularies.train(problem, pairs, tmp_dir, directory)

@@ -23,7 +23,6 @@ class BpeDropout:
     def __init__(self, vocabulary, dropout):
         self._dropout = dropout
         model = _read_model(vocabulary)
-        texts = [piece.piece for piece in model.pieces]
         # Merges make and split only normal pieces.
         ids = {
             piece.piece: id_
@@ -40,7 +39,7 @@ class BpeDropout:
                 [ids[character] for character in text]
                 if text in ids and all(character in ids for character in text)
                 else [id_]
-                for id_, text in enumerate(texts)
+                for id_, text in enumerate(vocabulary.all_pieces())
             ]
         )
         self.starts_word = vocabulary.starts_word.copy()

@@ -126,8 +126,7 @@ class ParsingProblem(Problem):
     def parsed_trees(self, tmp_dir):
         """Yields automatically parsed trees for training beside the treebank.
 
-        They may be many more than fit into memory, and are never augmented. The
-        default is none.
+        They may exceed the memory, and are never augmented. None by default.
         """
         return iter(())
 

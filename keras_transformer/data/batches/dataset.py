@@ -232,8 +232,7 @@ def _prepare_ahead(dataset, function):
     import tensorflow as tf
 
     options = tf.data.Options()
-    # The thread that tunes a dataset sleeps for longer and longer, and closing
-    # the dataset may wait for it.
+    # Closing a dataset may wait for its tuning thread, which sleeps for long.
     options.autotune.enabled = False
     return (
         dataset.map(

@@ -223,8 +223,7 @@ class DuplicateRule:
     """Drops a pair if an earlier pair has the same key.
 
     The key `str` finds pairs with the same text. The key `normal_form` also
-    finds pairs that differ only in case, punctuation, digits and spaces, such
-    as a statement and a question of the same words.
+    finds pairs that differ only in case, punctuation, digits and spaces.
 
     It keeps a hash of 8 bytes for each distinct pair and no text. The
     probability that any two of 100 million pairs share one is 0.03 %.

@@ -220,8 +220,7 @@ def drop_held_out(lines):
     return lambda text: normal_form(text) in forms
 
 
-# A short sentence often fits several languages. Below this confidence the
-# identifier's guess is not a reason to drop a pair.
+# A less confident guess drops no pair: a short one may fit several languages.
 MIN_CONFIDENCE = 0.8
 
 

@@ -40,8 +40,7 @@ class DistributedEncoder:
 
     The runner is one of `RUNNERS`, and the arguments are Beam's pipeline
     options, such as `["--project=mine", "--temp_location=gs://mine/tmp"]`.
-    Raises a `UserError` if Apache Beam is not installed, or if the runner
-    cannot start with these options.
+    Raises a `UserError` if the runner cannot start with these options.
     """
 
     def __init__(self, runner, arguments=()):

@@ -22,8 +22,7 @@ if typing.TYPE_CHECKING:
 
     from keras_transformer.hparam import HParams
 
-# Largest number of positions of a batch for evaluation. The logits of such a
-# batch are all in memory at once.
+# Most positions of a batch in evaluation, since memory holds all its logits.
 EVALUATION_TOKENS = 4096
 
 

@@ -72,8 +72,7 @@ def generate(problem, tmp_dir):
     complete data. The files of splits that a problem no longer has are removed.
     Other files in the folder stay, and are an error if they have the names of
     data. Processes that generate at the same time wait for each other. Returns
-    the manifest, a dictionary. It depends only on the text and the problem, so
-    the same text gives the same bytes.
+    the manifest, a dictionary.
     """
     directories.check_directory(problem.directory, "The folder of the data")
     check_attributes(problem, tmp_dir)

@@ -3,7 +3,7 @@
 Each is a pure function of a text and a `random.Random`, and is named like the
 function. Training applies some of them to its sources (see `source_noise`), and
 `kt-evaluate --stress` measures how much each one costs. Words that look like
-code keep their case and letters, such as `%s`, `--option`, `<fr>` or `v2`.
+code, such as `%s`, `--option`, `<fr>` or `v2`, keep their case and letters.
 """
 
 import random

@@ -46,8 +46,7 @@ def make_replacements(wide_punctuation):
     - full-width letters, half-width katakana, the ligatures of Latin letters
       and the two hyphens U+2010 and U+2011 become ordinary characters.
 
-    With `wide_punctuation`, full-width punctuation stays, because Chinese and
-    Japanese text has no other.
+    `wide_punctuation` keeps the full-width punctuation of Chinese and Japanese.
     """
     replacements = {}
     for character in map(chr, itertools.chain(*_CODES)):

@@ -44,9 +44,8 @@ class SubwordSampler:
         """Returns the pairs of an epoch, `TokenPairs`.
 
         The pairs depend only on these arguments and on the class's. A pair
-        keeps its stored segmentation if one of its sides has more than
-        `longest` tokens in the stored or in the sampled segmentation. Each side
-        may have its maximum, in an array of shape `(2,)`.
+        keeps its stored segmentation if either one has more than `longest`
+        tokens on a side. Each side may have its maximum, in an array `(2,)`.
         """
         if not self._samplers:
             return self._stored

@@ -16,12 +16,15 @@ The server has no access control, so by default it serves only this machine.
 On Control-C or SIGTERM it stops.
 """
 
+import atexit
 import os
+import signal
 import sys
 import threading
 
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import process
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.errors import UserError
@@ -69,9 +72,14 @@ def main(argv):
         # The page is up while the model loads.
         app.open_model(load_backend)
         threading.Event().wait()
-    finally:
+    except KeyboardInterrupt as error:
         server.stop(SECONDS_TO_FINISH)
-        app.close()
+        is_terminated = isinstance(error, process.Terminated)
+        number = signal.SIGTERM if is_terminated else signal.SIGINT
+        # The usual exit would wait until a thread has loaded its model, before
+        # it removes temporary directories.
+        atexit._run_exitfuncs()
+        os._exit(128 + number)
 
 
 run = command.make_script(main, FLAGS)

@@ -5,8 +5,12 @@ import contextlib
 import http.client
 import json
 import mimetypes
+import os
 import re
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -18,6 +22,21 @@ from keras_transformer.studio import app as studio_app
 from keras_transformer.studio.app import StudioApp
 
 JSON = {"Content-Type": "application/json"}
+# A studio whose model is never loaded.
+LOADING = """
+import sys
+import tempfile
+import threading
+from keras_transformer.bin import studio
+def load():
+    # As a model whose run is on a disk that cannot be written.
+    folder = tempfile.TemporaryDirectory()
+    print("Loading.", file=sys.stderr, flush=True)
+    threading.Event().wait()
+studio.load_backend = load
+sys.argv = ["kt-studio", "--output_dir", sys.argv[1], "--port=0"]
+studio.run()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +147,27 @@ class PageTest:
         for _ in range(8):
             draw()
         assert ask("GET", f"/frame/{name}", headers={})[0] == 404
+
+
+class SignalTest:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_it_ends_the_command_while_the_model_loads(
+        self, translation_runs, tmp_path, number
+    ):
+        program = [sys.executable, "-c", LOADING, translation_runs[0]]
+        environment = {**os.environ, "TMPDIR": str(tmp_path)}
+        with subprocess.Popen(
+            program, stderr=subprocess.PIPE, env=environment
+        ) as process:
+            try:
+                assert process.stderr.readline().startswith(b"Open http://")
+                assert process.stderr.readline() == b"Loading.\n"
+                process.send_signal(number)
+                assert process.wait(60) == 128 + number
+                assert not process.stderr.read()
+                assert not os.listdir(tmp_path)
+            finally:
+                process.kill()
 
 
 class RequestTest:

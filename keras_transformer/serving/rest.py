@@ -69,7 +69,7 @@ class RestApp:
             translator = TextTranslator(service, Pairs(routes), memories)
             self._endpoints |= LibreTranslate(translator, bool(keys)).endpoints
             self._endpoints |= openai.OpenAI(translator).endpoints
-        # Each request has a thread, which also waits for the model.
+        # Most requests have a thread, which also waits for the model.
         self._threads = concurrent.futures.ThreadPoolExecutor(
             limits.MAX_CONNECTIONS, "rest"
         )
@@ -116,20 +116,10 @@ class RestApp:
         status, body, error = 200, b"", None
         try:
             body = await asgi.read_body(scope, receive)
-            if len(self._running) == limits.MAX_CONNECTIONS:
-                raise RequestError(
-                    "UNAVAILABLE",
-                    "The server is busy with requests whose clients have left. "
-                    "Try again later.",
-                )
-            run = contextvars.copy_context().run  # with the current request
-            loop = asyncio.get_running_loop()
-            work = loop.run_in_executor(
-                self._threads, run, self._respond, endpoint, scope, body
-            )
-            self._running.add(work)
-            work.add_done_callback(self._running.discard)
-            content = await asgi.wait_for(work, receive)
+            if endpoint.face == "operator":  # takes no time, whatever runs
+                content = self._respond(endpoint, scope, body)
+            else:
+                content = await self._run(receive, endpoint, scope, body)
         except ConnectionAbortedError:
             return  # there is no client left to answer
         except asyncio.CancelledError:
@@ -157,8 +147,23 @@ class RestApp:
         await asgi.send_response(send, status, content, headers)
         request.status = status
 
+    async def _run(self, receive, *arguments):
+        """Returns the content of the response from a thread."""
+        if len(self._running) == limits.MAX_CONNECTIONS:
+            raise RequestError(
+                "UNAVAILABLE",
+                "The server is busy with requests whose clients have left. "
+                "Try again later.",
+            )
+        run = contextvars.copy_context().run  # with the current request
+        work = asyncio.get_running_loop().run_in_executor(
+            self._threads, run, self._respond, *arguments
+        )
+        self._running.add(work)
+        work.add_done_callback(self._running.discard)
+        return await asgi.wait_for(work, receive)
+
     def _respond(self, endpoint, scope, body):
-        """Returns the content of the response, in a thread of its own."""
         method = scope["method"]
         if method == "OPTIONS" and self._allowed_origin:
             return b""  # the headers tell a browser that it may ask

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from tool_client import ask
 from tool_client import translate
 from waiting import wait_until
 
@@ -105,5 +106,7 @@ class LeftClientsTest:
         ask_and_leave(server, "second")
         error = translate(address, "third")["error"]
         assert "busy with requests whose clients have left" in error
+        for path in ("/health", "/ready"):  # a full server lives and is ready
+            assert ask(address, path)[0] == 200
         gate.set()
         wait_until(lambda: "error" not in translate(address, "fourth"))

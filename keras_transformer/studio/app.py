@@ -100,11 +100,6 @@ class StudioApp:
         function = FUNCTIONS["parse" if self._studio.parses[0] else "translate"]
         self._threads["model"].submit(function, self._studio, "a")
 
-    def close(self):
-        """Drops the requests that still wait."""
-        for thread in self._threads.values():
-            thread.shutdown(wait=False, cancel_futures=True)
-
     async def __call__(self, scope, receive, send):
         status, headers = 200, {**HEADERS, "content-type": "application/json"}
         try:

@@ -43,13 +43,12 @@ def serve():
         app = StudioApp(Studio(paths, memory=memory))
         server = HttpServer(app, "localhost", 0, name="kt-studio")
         server.start()
-        servers.append((server, app))
+        servers.append(server)
         return f"http://localhost:{server.port}/"
 
     yield serve
-    for server, app in servers:
+    for server in servers:
         server.stop(5)
-        app.close()
 
 
 @pytest.fixture(scope="module")

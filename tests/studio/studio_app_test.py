@@ -41,12 +41,10 @@ studio.run()
 
 @pytest.fixture(scope="module")
 def server(studio):
-    app = StudioApp(studio)
-    server = HttpServer(app, "localhost", 0, name="kt-studio")
+    server = HttpServer(StudioApp(studio), "localhost", 0, name="kt-studio")
     server.start()
     yield server
     server.stop(5)
-    app.close()
 
 
 @pytest.fixture
@@ -332,8 +330,7 @@ class RequestTest:
             go.wait(30)
 
         monkeypatch.setitem(studio_app.FUNCTIONS, "block", block)
-        app = StudioApp(studio)
-        server = HttpServer(app, "localhost", 0)
+        server = HttpServer(StudioApp(studio), "localhost", 0)
         server.start()
         with contextlib.closing(
             http.client.HTTPConnection("localhost", server.port, 60)
@@ -344,7 +341,6 @@ class RequestTest:
             response = client.getresponse()
             error = json.loads(response.read())["error"]
         go.set()
-        app.close()
         assert (response.status, error) == (503, "The server is stopping.")
 
     def test_a_bug_is_one_line(self, ask, monkeypatch):

@@ -38,7 +38,6 @@ QUICK = {
     "texts": comparison_view.list_texts,
     "sentences": translation_view.divide,
     "correct": translation_view.correct,
-    "origins": translation_view.find_origins,
     "examples": translation_view.list_examples,
     "progress": training_view.show_progress,
 }
@@ -54,6 +53,13 @@ FUNCTIONS = {
     "decode": comparison_view.decode,
     "compare": comparison_view.compare_texts,
     "explain": explanation_view.explain_head,
+}
+# The functions of each thread. Training pairs are read at their first use, for
+# which only they wait.
+THREADS = {
+    "quick": QUICK,
+    "pairs": {"origins": translation_view.find_origins},
+    "model": FUNCTIONS,
 }
 SHARED_FILES = ("elements.js", "menu.js", "base.css", "menu.css")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -86,7 +92,7 @@ class StudioApp:
         self._is_local = is_local
         self._threads = {
             name: concurrent.futures.ThreadPoolExecutor(1, name)
-            for name in ("model", "quick")
+            for name in THREADS
         }
         self._num_waiting = collections.Counter()  # for each thread
         self._files = list_files()
@@ -166,13 +172,12 @@ class StudioApp:
             raise RequestError("NOT_FOUND", f"There is no {part}.") from error
 
     async def _call(self, name, body, receive):
-        function = FUNCTIONS.get(name) or QUICK.get(name)
-        if not function:
+        thread = next((one for one in THREADS if name in THREADS[one]), None)
+        if not thread:
             raise RequestError("NOT_FOUND", f"There is no function {name}.")
+        function = THREADS[thread][name]
         values = await self._run("quick", receive, read_values, function, body)
-
         job = Job()
-        thread = "quick" if name in QUICK else "model"
 
         def compute():
             if thread == "model":

@@ -16,6 +16,7 @@ import time
 
 import pytest
 
+from keras_transformer.errors import UserError
 from keras_transformer.serving import limits
 from keras_transformer.serving.http_server import HttpServer
 from keras_transformer.studio import app as studio_app
@@ -284,6 +285,28 @@ class RequestTest:
             assert first.result()[0] == 200
         assert ask("POST", "/api/block", {"text": "last"})[0] == 200
         assert calls == ["first", "last"]
+
+    def test_nothing_else_waits_for_the_training_pairs(
+        self, ask, studio, monkeypatch
+    ):
+        begun, go = threading.Event(), threading.Event()
+
+        def read_pairs(run):
+            begun.set()
+            go.wait(120)
+            raise UserError("There are none.")
+
+        monkeypatch.setattr(studio, "get_training_pairs", read_pairs)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            body = {"text": "a", "translation": "b"}
+            origins = pool.submit(ask, "POST", "/api/origins", body)
+            assert begun.wait(30)
+            try:
+                assert ask("POST", "/api/runs", {})[0] == 200
+                assert ask("POST", "/api/translate", {"text": "a"})[0] == 200
+            finally:
+                go.set()
+            assert error_of(origins.result()) == (400, "There are none.")
 
     def test_running_work_ends_when_its_client_leaves(
         self, server, ask, monkeypatch

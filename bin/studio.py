@@ -18,13 +18,11 @@ On Control-C or SIGTERM it stops.
 
 import atexit
 import os
-import signal
 import sys
 import threading
 
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
-from keras_transformer.bin.shared import process
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.errors import UserError
@@ -74,8 +72,7 @@ def main(argv):
         threading.Event().wait()
     except KeyboardInterrupt as error:
         server.stop(SECONDS_TO_FINISH)
-        is_terminated = isinstance(error, process.Terminated)
-        number = signal.SIGTERM if is_terminated else signal.SIGINT
+        (number,) = error.args
         # The usual exit would wait until a thread has loaded its model, before
         # it removes temporary directories.
         atexit._run_exitfuncs()

@@ -22,10 +22,13 @@ class Stop:
         self.number = None  # of the signal; None as long as none has arrived
 
     def receive(self, number, frame):
-        """Raises what Control-C does; a second signal ends the process."""
+        """Raises what Control-C does, with the number of the signal.
+
+        A second signal ends the process.
+        """
         self.number = number
         signal.signal(number, signal.SIG_DFL)
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(number)
 
     def receive_again(self, unraisable):
         """Repeats a signal whose exception was lost in a destructor."""

@@ -57,12 +57,9 @@ async def wait_for(future, receive):
     future.add_done_callback(lambda done: done.cancelled() or done.exception())
     left = asyncio.ensure_future(receive())
     seconds = limits.PREDICT_SECONDS
+    first = asyncio.FIRST_COMPLETED
     try:
-        await asyncio.wait(
-            [future, left],
-            timeout=seconds,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
+        await asyncio.wait([future, left], timeout=seconds, return_when=first)
         if future.done():
             return future.result()
         if left.done():
@@ -86,8 +83,7 @@ async def read_body(scope, receive, max_bytes=limits.MAX_BODY_BYTES):
     body, has_more = bytearray(), True
     while True:
         if num_bytes > max_bytes:
-            raise RequestError(
-                "INVALID_ARGUMENT",
+            raise InvalidRequest(
                 f"A request must have at most {max_bytes} bytes. Received: "
                 f"{num_bytes}. Send several smaller requests.",
                 413,
@@ -101,8 +97,7 @@ async def read_body(scope, receive, max_bytes=limits.MAX_BODY_BYTES):
         num_bytes, has_more = len(body), message["more_body"]
     encoding = get_header(scope, "content-encoding")
     if encoding.lower() not in ("", "identity"):
-        raise RequestError(
-            "INVALID_ARGUMENT",
+        raise InvalidRequest(
             "A body must not be compressed. Received: Content-Encoding: "
             f"{encoding}. Send the JSON as it is.",
             415,

@@ -95,13 +95,13 @@ class Batcher:
         A task that a thread has taken for its next batch is dropped there.
         """
         with self._changed:
-            ended = {task for task in tasks if task.future.cancel()}
+            ended = {task for task in tasks if task.cancel()}
             ended &= set(self._waiting)
             for task in ended:
                 self._waiting.remove(task)
                 self.num_waiting -= task.num_rows
                 # Wakes the caller. Allowed once, so not for tasks of a batch.
-                task.future.set_running_or_notify_cancel()
+                task.set_running_or_notify_cancel()
 
     def close(self):
         """Refuses new and waiting calls, and ends once no call runs."""
@@ -147,9 +147,7 @@ class Batcher:
         """Runs the next batch; returns False once the batcher is closed."""
         batch = self._next_batch()
         # Tasks whose caller has stopped waiting are dropped here.
-        needed = [
-            task for task in batch if task.future.set_running_or_notify_cancel()
-        ]
+        needed = [task for task in batch if task.set_running_or_notify_cancel()]
         if needed and not _run_together(needed):
             for task in needed:
                 task.run()
@@ -205,7 +203,6 @@ class Call:
     def __init__(self, batcher, tasks):
         self._batcher = batcher
         self._tasks = tasks
-        self.futures = [task.future for task in tasks]
 
     def cancel(self):
         """Drops the parts that do not run yet."""
@@ -218,47 +215,47 @@ class Call:
         not there after `timeout` seconds or the call has been cancelled.
         """
         concurrent.futures.wait(
-            self.futures, timeout, concurrent.futures.FIRST_EXCEPTION
+            self._tasks, timeout, concurrent.futures.FIRST_EXCEPTION
         )
-        done = [future for future in self.futures if future.done()]
-        is_late = len(done) < len(self.futures)
+        done = [task for task in self._tasks if task.done()]
+        is_late = len(done) < len(self._tasks)
         # The rest is not needed after a timeout or the first failure.
         self.cancel()
-        if any(future.cancelled() for future in done):
+        if any(task.cancelled() for task in done):
             if self._batcher.is_closed:
                 raise _make_stopping_error()
             raise RequestError(
                 "CANCELLED", "The caller has stopped waiting for the result."
             )
-        failures = [future for future in done if future.exception()]
+        failures = [task for task in done if task.exception()]
         if is_late and not failures:
             raise RequestError(
                 "DEADLINE_EXCEEDED",
                 f"No result within {timeout:g} s. Allow more time, or send "
                 "fewer sentences.",
             )
-        return _concatenate([future.result() for future in failures or done])
+        return _concatenate([task.result() for task in failures or done])
 
 
 @dataclasses.dataclass(eq=False)
-class _Task:
-    """The rows of one caller, and the future that it waits for."""
+class _Task(concurrent.futures.Future):
+    """Rows of one caller, who waits for their results."""
 
     key: object
     function: typing.Callable
     arrays: dict
     num_rows: int
     longest: float
-    future: concurrent.futures.Future = dataclasses.field(
-        default_factory=concurrent.futures.Future
-    )
-    arrived_at: float = dataclasses.field(default_factory=time.monotonic)
+
+    def __post_init__(self):
+        super().__init__()
+        self.arrived_at = time.monotonic()
 
     def run(self):
         try:
-            self.future.set_result(self.function(self.arrays))
+            self.set_result(self.function(self.arrays))
         except Exception as error:
-            self.future.set_exception(error)
+            self.set_exception(error)
 
 
 def _make_stopping_error():
@@ -281,7 +278,7 @@ def _run_together(tasks):
     begin = 0
     for task in tasks:
         end = begin + task.num_rows
-        task.future.set_result({n: a[begin:end] for n, a in outputs.items()})
+        task.set_result({n: a[begin:end] for n, a in outputs.items()})
         begin = end
     return True
 

@@ -1,7 +1,6 @@
 """Clients that ask a server for translations in TF Serving's protocol."""
 
 import re
-import typing
 import urllib.parse
 
 from keras_transformer.errors import UserError
@@ -10,18 +9,6 @@ from keras_transformer.serving.errors import format_address
 # The default ports of TF Serving.
 _PORTS = {"grpc": 8500, "rest": 8501}
 _HOST = re.compile(r"[\w.:%-]+")  # IPv6 has colons, and % before a zone
-
-
-class Address(typing.NamedTuple):
-    """The address of a server."""
-
-    scheme: str  # http, or https for an encrypted connection
-    hostname: str
-    port: int
-    path: str
-
-    def __str__(self):
-        return format_address(self.hostname, self.port)
 
 
 def connect(
@@ -51,15 +38,19 @@ def connect(
             f"protocol={protocol!r}. Choose one of them."
         )
     address = _parse_address(server, protocol)
+    options = address, model_name, model_version, timeout_secs, api_key
     # Imported here because each needs packages that the other does without.
     if protocol == "rest":
-        from keras_transformer.serving.rest_client import RestClient as Client
-    else:
-        from keras_transformer.serving.grpc_client import GrpcClient as Client
-    return Client(address, model_name, model_version, timeout_secs, api_key)
+        from keras_transformer.serving.rest_client import RestClient
+
+        return RestClient(*options)
+    from keras_transformer.serving.grpc_client import GrpcClient
+
+    return GrpcClient(*options)
 
 
 def _parse_address(server, protocol):
+    """Returns the parts of a URL, with a port and without names of users."""
     port = _PORTS[protocol]
     try:
         url = urllib.parse.urlsplit(
@@ -69,9 +60,8 @@ def _parse_address(server, protocol):
         has_path = protocol == "grpc" and url.path
         if is_url and _HOST.fullmatch(url.hostname or "") and not has_path:
             default = 443 if url.scheme == "https" else port
-            return Address(
-                url.scheme, url.hostname, url.port or default, url.path
-            )
+            place = format_address(url.hostname, url.port or default)
+            return url._replace(netloc=place)
     except ValueError:
         pass  # the port is not a number; the error below explains that
     raise UserError(

@@ -49,12 +49,14 @@ class RequestError(UserError):
 class InvalidRequest(RequestError):
     """A malformed request."""
 
-    def __init__(self, message):
-        super().__init__("INVALID_ARGUMENT", message)
+    def __init__(self, message, http_status=None):
+        super().__init__("INVALID_ARGUMENT", message, http_status)
 
 
-def report_internal(error):
-    """Writes a fault of the server to the log; returns what a client reads."""
+def explain(error):
+    """Returns the `RequestError` for an exception; logs it if it is a bug."""
+    if isinstance(error, RequestError):
+        return error
     _log.error("kt-serve failed to answer a request.", exc_info=error)
     return RequestError("INTERNAL", f"Internal: {error!r}")
 

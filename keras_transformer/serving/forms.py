@@ -47,23 +47,27 @@ def read_fields(content_type, body):
         return read_object(body, limits.MAX_TOOL_VALUES)
     try:
         if is_multipart:
-            return _read_parts(content_type, body)
-        fields = urllib.parse.parse_qs(
-            body.decode(),
-            keep_blank_values=True,
-            errors="strict",
-            max_num_fields=MAX_FIELDS,
-        )
+            fields = _read_parts(content_type, body)
+        else:
+            fields = urllib.parse.parse_qs(
+                body.decode(),
+                keep_blank_values=True,
+                errors="strict",
+                max_num_fields=MAX_FIELDS,
+            )
     except ValueError as error:
         raise InvalidRequest(
             "The body must be a form or JSON in UTF-8. Received: other bytes "
             f"({error}). Send q, source and target."
         ) from error
-    return _join_repeated(fields)
+    return {
+        name: values[0] if len(values) == 1 else values
+        for name, values in fields.items()
+    }
 
 
 def _read_parts(content_type, body):
-    """Returns the fields of a form with files."""
+    """Returns lists of the values of each field of a form with files."""
     form = email.message.Message()
     form["content-type"] = content_type
     mark = f"\r\n--{form.get_boundary()}".encode("latin-1")
@@ -87,14 +91,7 @@ def _read_parts(content_type, body):
         fields.setdefault(name, []).append(
             content.decode() if path is None else File(path, content)
         )
-    return _join_repeated(fields)
-
-
-def _join_repeated(fields):
-    return {
-        name: values[0] if len(values) == 1 else values
-        for name, values in fields.items()
-    }
+    return fields
 
 
 class Options(typing.NamedTuple):

@@ -12,6 +12,7 @@ from keras_transformer.serving import messages
 from keras_transformer.serving.responses import Client
 
 _PREDICT = "/tensorflow.serving.PredictionService/Predict"
+_encode = np.frompyfunc(str.encode, 1, 1)  # of an array of texts
 
 
 class GrpcClient(Client):
@@ -38,7 +39,7 @@ class GrpcClient(Client):
             model_spec={**self._model, "signature_name": signature_name}
         )
         for name, values in inputs.items():
-            array = np.array(_encode(values), object)
+            array = _encode(np.array(values, object))
             request.inputs[name].CopyFrom(messages.to_proto(array))
         try:
             content = self._predict(
@@ -78,19 +79,12 @@ def _open_channel(address):
     # gRPC's default of 4 MiB may be too little for translations of many texts.
     options = [("grpc.max_receive_message_length", limits.MAX_RESPONSE_BYTES)]
     if address.scheme == "http":
-        return grpc.insecure_channel(str(address), options)
+        return grpc.insecure_channel(address.netloc, options)
     # Python's `ssl`, and so the client of REST, reads this variable as well.
     path = os.environ.get("SSL_CERT_FILE")
     roots = pathlib.Path(path).read_bytes() if path else None
     credentials = grpc.ssl_channel_credentials(roots)
-    return grpc.secure_channel(str(address), credentials, options)
-
-
-def _encode(value):
-    """Returns nested lists of str as nested lists of bytes."""
-    if isinstance(value, str):
-        return value.encode()
-    return [_encode(item) for item in value]
+    return grpc.secure_channel(address.netloc, credentials, options)
 
 
 def _decode(value):

@@ -93,10 +93,8 @@ class _Responder(grpc.GenericRpcHandler):
                 response = self._respond(function, content, context)
                 request.status = "OK"
                 return response
-            except errors.RequestError as found:
-                error = found
             except Exception as found:
-                error = errors.report_internal(found)
+                error = errors.explain(found)
             request.status = error.code
             is_large = len(content) > limits.MAX_SMALL_BYTES
             if error.code == "INVALID_ARGUMENT" and is_large:
@@ -244,7 +242,6 @@ def _make_tensor(name, array):
 
 
 def _get_requested_model(spec):
-    """Returns name, version and label of the requested model."""
     version = spec.version.value if spec.HasField("version") else None
     return spec.name, version, spec.version_label
 

@@ -6,7 +6,6 @@ format and holds `predictions` or `outputs`.
 """
 
 import base64
-import itertools
 import json
 import math
 
@@ -92,9 +91,9 @@ def format_response(outputs, is_row):
         name: _to_json(array, name.endswith("_bytes"))
         for name, array in outputs.items()
     }
+    first, *others = columns.values()
     if not is_row:
-        only = next(iter(columns.values()))
-        return dump({"outputs": columns if len(columns) > 1 else only})
+        return dump({"outputs": columns if others else first})
     lengths = {array.shape[:1] for array in outputs.values()}
     if len(lengths) != 1 or () in lengths:
         shapes = {str(array.shape) for array in outputs.values()}
@@ -103,11 +102,9 @@ def format_response(outputs, is_row):
             f"Received: results of shapes {', '.join(sorted(shapes))}. Send "
             "'inputs' instead of 'instances'."
         )
-    if len(columns) == 1:
-        (rows,) = columns.values()
-    else:
-        rows = [dict(zip(columns, row)) for row in zip(*columns.values())]
-    return dump({"predictions": rows})
+    rows = zip(*columns.values())
+    named = [dict(zip(columns, row)) for row in rows] if others else first
+    return dump({"predictions": named})
 
 
 def dump(value):
@@ -132,24 +129,27 @@ def _is_binary(value):
 
 def _make_array(name, tensor, value):
     """Returns nested lists as an array; empty lists leave later axes empty."""
-    shape = tensor.shape
-    if shape is None:
-        shape = [None] * _count_axes(name, value)
-    sizes, values = [], [value]
-    for expected in shape:
-        if misfit := [one for one in values if not isinstance(one, list)]:
-            raise _make_shape_error(name, tensor, quote(misfit[0]))
-        lengths = set(map(len, values))
-        size = max(lengths, default=expected or 0)
-        if len(lengths) > 1 or expected not in (None, size):
-            raise _make_shape_error(name, tensor, f"a list of {size}")
-        sizes.append(size)
-        values = list(itertools.chain.from_iterable(values))
-    kind = tensor.dtype.kind
+    nested = np.array(value, object)
+    shape = nested.shape
+    if tensor.shape is None and len(shape) > limits.MAX_AXES:
+        raise InvalidRequest(
+            f"Input {name!r} must have at most {limits.MAX_AXES} axes. "
+            "Received: a list that is nested more deeply. Send fewer levels."
+        )
+    if tensor.shape and 0 in shape:
+        shape += tuple(size or 0 for size in tensor.shape[len(shape) :])
+    values = nested.ravel().tolist()
     # Not `isinstance`: in Python, true and false are integers too.
     types = set(map(type, values))
-    if list in types:
-        raise _make_shape_error(name, tensor, "a list that is nested deeper")
+    is_uneven = list in types  # which NumPy leaves as they are
+    if is_uneven or not tensor.accepts(shape):
+        received = "other lists" if is_uneven else f"shape {join_shape(shape)}"
+        raise InvalidRequest(
+            f"Input {name!r} must have shape {join_shape(tensor.shape)}, in "
+            "lists that are equally long and deep. Received: "
+            f"{received}."
+        )
+    kind = tensor.dtype.kind
     if kind == "O" and dict in types:
         values = [_read_base64(v) if _is_binary(v) else v for v in values]
     for misfit in _list_misfits(values, tensor.dtype):
@@ -163,28 +163,7 @@ def _make_array(name, tensor, value):
     # trailing zero bytes.
     array = np.empty(len(values), tensor.dtype)
     array[:] = values
-    return array.reshape(sizes)
-
-
-def _count_axes(name, value):
-    """Returns how many lists are nested at the first value."""
-    axes = 0
-    while isinstance(value, list):
-        axes += 1
-        value = value[0] if value else None
-    if axes > limits.MAX_AXES:
-        raise InvalidRequest(
-            f"Input {name!r} must have at most {limits.MAX_AXES} axes. "
-            "Received: a list that is nested more deeply. Send fewer levels."
-        )
-    return axes
-
-
-def _make_shape_error(name, tensor, received):
-    return InvalidRequest(
-        f"Input {name!r} must have shape {join_shape(tensor.shape)}, in lists "
-        f"that are equally long and deep. Received: {received}."
-    )
+    return array.reshape(shape)
 
 
 def _read_base64(value):

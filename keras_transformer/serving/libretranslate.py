@@ -98,17 +98,16 @@ class LibreTranslate:
         forms.check_texts(texts, format)
         sources, guesses, target = self._find_languages(request, texts)
         options = forms.read_options(request)
-        results, pivots = [None] * len(texts), set()
+        found, pivots = {}, set()
         for source in dict.fromkeys(sources):
             languages = self._pairs.find(source, target)
             pivots |= {*languages[1:-1]}
-            places = [n for n, one in enumerate(sources) if one == source]
-            group = [texts[place] for place in places]
-            found = self._translator.translate(
+            group = [text for text, one in zip(texts, sources) if one == source]
+            answers = self._translator.translate(
                 group, format, languages, 1 + number, options
             )
-            for place, one in zip(places, found):
-                results[place] = one
+            found[source] = iter(answers)
+        results = [next(found[source]) for source in sources]
         response = {"translatedText": [one.texts[0] for one in results]}
         if guesses:
             response["detectedLanguage"] = guesses

@@ -53,7 +53,9 @@ REQUEST_SECONDS = 30  # from the first byte of a request to its last one
 RESPONSE_SECONDS = 30  # for the client to take the response
 IDLE_SECONDS = 60  # between two requests on one connection
 LINGER_SECONDS = 2  # for the client to read why its connection is closed
-MAX_CONNECTIONS = 256
+MAX_RUNNING = 256  # requests, each with a thread; it may outlive its client
+# The rest is for what needs no thread, such as /health, and for refusals.
+MAX_CONNECTIONS = MAX_RUNNING + 16
 # A connection that has been idle for this time may be replaced by a new one.
 MIN_IDLE_SECONDS = 1
 MAX_PENDING_CONNECTIONS = 128  # a small number refuses bursts of clients
@@ -64,7 +66,7 @@ MAX_CALLS = 256  # each holds a thread
 # HTTP/2 recommends no fewer. Two stalled clients cannot take all of the places.
 MAX_CALLS_OF_CONNECTION = 100
 # gRPC has no thread for a connection, so this limits only file descriptors. A
-# process often has 1,024 of them, of which REST takes up to 512 for a moment.
+# process often has 1,024 of them, of which REST takes up to 544 for a moment.
 MAX_GRPC_CONNECTIONS = 384
 # gRPC limits neither the time for a request to arrive nor the time for the
 # client to take the response. A connection therefore takes no new calls after

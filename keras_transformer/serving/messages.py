@@ -200,14 +200,8 @@ def to_array(name, proto):
             f"Input {name!r} must have as many values as its shape says. "
             f"Received: shape {sizes}."
         )
-    if proto.dtype not in _NAMES:
-        raise InvalidRequest(
-            f"Input {name!r} is not a tensor: its type, {proto.dtype}, is not "
-            "one of numbers or strings."
-        )
     try:
-        values = _read_values(proto, _NAMES[proto.dtype], math.prod(sizes))
-        return values.reshape(sizes)
+        return _read_values(proto, math.prod(sizes)).reshape(sizes)
     # NumPy raises these for values that do not fit their type, their number or
     # a type that it does not know.
     except (OverflowError, TypeError, ValueError) as error:
@@ -216,8 +210,13 @@ def to_array(name, proto):
         ) from error
 
 
-def _read_values(proto, type_name, size):
+def _read_values(proto, size):
     """Returns the values of a `TensorProto`, `(size,)` if they fit."""
+    type_name = _NAMES.get(proto.dtype)
+    if not type_name:
+        raise ValueError(
+            f"its type, {proto.dtype}, is not one of numbers or strings"
+        )
     dtype = np.dtype(type_name)
     if proto.tensor_content:
         # A copy, because these bytes cannot be written to.

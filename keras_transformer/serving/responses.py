@@ -5,8 +5,6 @@ import typing
 
 from keras_transformer.errors import UserError
 
-# The signature of an export that takes the terms of a glossary.
-WITH_TERMS = "with_terms"
 _UNREACHABLE = (
     "No answer from {address} ({received}). Is kt-serve running there? "
 )
@@ -48,7 +46,7 @@ class Client(abc.ABC):
         """Returns the `Response` for texts, and for rows of their terms."""
         inputs, signature_name = {"text": list(texts)}, ""
         if terms is not None:
-            inputs["terms"], signature_name = terms, WITH_TERMS
+            inputs["terms"], signature_name = terms, "with_terms"
         try:
             outputs = self._ask(inputs, signature_name)
             return _check_response(*outputs, len(inputs["text"]))
@@ -71,7 +69,7 @@ class Client(abc.ABC):
             fault = "unreachable with TLS"
         return UserError(
             _FAULTS[fault].format(
-                address=self._address, received=_clean(received)
+                address=self._address.netloc, received=_clean(received)
             )
         )
 

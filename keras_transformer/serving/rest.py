@@ -20,7 +20,7 @@ from keras_transformer.serving import limits
 from keras_transformer.serving import openai
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
-from keras_transformer.serving.errors import report_internal
+from keras_transformer.serving.errors import explain
 from keras_transformer.serving.json_tensors import dump
 from keras_transformer.serving.libretranslate import DOWNLOAD
 from keras_transformer.serving.libretranslate import LibreTranslate
@@ -71,9 +71,9 @@ class RestApp:
             self._endpoints |= openai.OpenAI(translator).endpoints
         # Most requests have a thread, which also waits for the model.
         self._threads = concurrent.futures.ThreadPoolExecutor(
-            limits.MAX_CONNECTIONS, "rest"
+            limits.MAX_RUNNING, "rest"
         )
-        self._running = set()  # also for clients that have left
+        self._running = set()
         self._parsing = threading.Semaphore(limits.MAX_PARSED_AT_ONCE)
 
     async def __call__(self, scope, receive, send):
@@ -124,15 +124,13 @@ class RestApp:
             return  # there is no client left to answer
         except asyncio.CancelledError:
             error = RequestError("UNAVAILABLE", "The server is stopping.")
-        except RequestError as found:
-            error = found
-            is_large = len(body) > limits.MAX_SMALL_BYTES
-            if is_large and error.http_status in (400, 401, 403, 429):
-                await asyncio.sleep(limits.REFUSAL_SECONDS)
         except Exception as found:
-            error = report_internal(found)
+            error = explain(found)
         if error:
             status = error.http_status
+            is_large = len(body) > limits.MAX_SMALL_BYTES
+            if is_large and status in (400, 401, 403, 429):
+                await asyncio.sleep(limits.REFUSAL_SECONDS)
             is_openai = endpoint.face == "openai"
             write = openai.format_error if is_openai else asgi.format_error
             content = write(error)
@@ -149,11 +147,11 @@ class RestApp:
 
     async def _run(self, receive, *arguments):
         """Returns the content of the response from a thread."""
-        if len(self._running) == limits.MAX_CONNECTIONS:
+        if len(self._running) == limits.MAX_RUNNING:
             raise RequestError(
                 "UNAVAILABLE",
-                "The server is busy with requests whose clients have left. "
-                "Try again later.",
+                f"The server is busy with {limits.MAX_RUNNING} requests, of "
+                "which clients may have left. Try again later.",
             )
         run = contextvars.copy_context().run  # with the current request
         work = asyncio.get_running_loop().run_in_executor(
@@ -182,7 +180,6 @@ class RestApp:
         return content if isinstance(content, bytes) else dump(content)
 
     def _authorize(self, face, scope, kind, body):
-        """Checks the key of a request."""
         key = asgi.get_header(scope, "authorization")
         is_libretranslate = face == "libretranslate"
         if not key and is_libretranslate:
@@ -200,21 +197,15 @@ class RestApp:
 
     def _limit_parsing(self, body):
         """Returns a context in which few large bodies are read at a time."""
-        is_large = len(body) > limits.MAX_SMALL_BYTES
-        if not is_large:
+        if len(body) <= limits.MAX_SMALL_BYTES:
             return contextlib.nullcontext()
         return self._monitor.take_turn(self._parsing)
 
     def _check_ready(self):
-        try:
-            self._service.check_ready()
-        except RequestError as error:
-            error.http_status = 503
-            raise
+        self._service.check_ready()
         return {"status": "ok"}
 
     def _predict(self, method, requested_model, body):
-        """Returns the response to a request of TF Serving."""
         if method.lower() != "predict":
             raise RequestError(
                 "UNIMPLEMENTED",
@@ -245,10 +236,8 @@ class RestApp:
         return json.dumps(_to_dict(status), indent=1).encode()
 
     def _get_metadata(self, requested_model):
-        name, *requested_version = requested_model
-        version, signatures = self._service.get_metadata(
-            name, *requested_version
-        )
+        name = requested_model[0]
+        version, signatures = self._service.get_metadata(*requested_model)
         spec = {"name": name, "signature_name": "", "version": str(version)}
         metadata = {"signature_def": _to_dict(signatures)}
         response = {"model_spec": spec, "metadata": metadata}
@@ -256,7 +245,6 @@ class RestApp:
 
 
 def _make_method_error(endpoint, scope):
-    """Returns the error about a method or a path that is not served."""
     method, path = scope["method"], scope["raw_path"].decode()
     if endpoint.face in ("tf_serving", "unknown"):
         return InvalidRequest(
@@ -264,8 +252,7 @@ def _make_method_error(endpoint, scope):
             "GET /v1/models/NAME for the state of a model and POST "
             "/v1/models/NAME:predict for its outputs."
         )
-    return RequestError(
-        "INVALID_ARGUMENT",
+    return InvalidRequest(
         f"{path} must be asked by {endpoint.method}. Received: {method}. "
         f"Use {endpoint.method}.",
         405,

@@ -18,9 +18,7 @@ class RestClient(Client):
     def __init__(self, address, model_name, model_version, timeout_secs, key):
         super().__init__(address, timeout_secs)
         kinds = http.client.HTTPConnection, http.client.HTTPSConnection
-        self._connection = kinds[address.scheme == "https"](
-            address.hostname, address.port
-        )
+        self._connection = kinds[address.scheme == "https"](address.netloc)
         # A model's name may contain a slash, which must not split the path.
         name = urllib.parse.quote(model_name, safe="")
         version = "" if model_version is None else f"/versions/{model_version}"

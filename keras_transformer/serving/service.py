@@ -34,10 +34,13 @@ class Service:
         return self._batcher.max_waiting
 
     def check_ready(self):
-        """Raises a `RequestError` until the server can respond."""
+        """Raises an UNAVAILABLE `RequestError` until the server can respond."""
         for name, versions in self._models.items():
-            if not versions.loads_on_demand:
-                self.find(name)
+            if not versions.loads_on_demand and not versions.get():
+                raise RequestError(
+                    "UNAVAILABLE",
+                    f"Servable not found for request: Latest({name})",
+                )
 
     def find(self, name, version=None, label=None):
         """Returns the number of a version and its model.

@@ -49,10 +49,8 @@ class Pairs:
         if (source, target) in self._routes:
             return source, target
         for pivot in self.languages:
-            halves = (source, pivot), (pivot, target)
-            if source != target and all(
-                half in self._routes for half in halves
-            ):
+            halves = {(source, pivot), (pivot, target)}
+            if source != target and halves <= self._routes.keys():
                 return source, pivot, target
         return None
 
@@ -155,13 +153,11 @@ class TextTranslator:
             sentences = [one.texts[0] for one in answers[start : start + size]]
             texts = [(tag + one).encode() for one in sentences]
             arrays = {"text": np.array(texts, object)}
-            call = self._service.submit(model, name, arrays, options)
-            outputs = call.wait()
+            outputs = self._service.submit(model, name, arrays, options).wait()
             nothing = [None] * len(sentences)
-            columns = [outputs.get(name, nothing) for name in _OUTPUTS]
-            for sentence, row, warnings, quality, links in zip(
-                sentences, *columns
-            ):
+            columns = [outputs.get(one, nothing) for one in _OUTPUTS]
+            rows = zip(sentences, *columns)
+            for sentence, row, warnings, quality, links in rows:
                 best, *others = (one.decode(errors="replace") for one in row)
                 # A text without words may have an empty translation, and stays.
                 # So are the places of alternatives that do not exist.

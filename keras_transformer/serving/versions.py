@@ -59,8 +59,7 @@ class Versions:
         self._statuses = dict.fromkeys(paths, Status("START"))
         failed = []
         for number in sorted(paths, reverse=True):
-            self._load_version(number, paths[number])
-            if self._statuses[number].model:
+            if self._load_version(number, paths[number]):
                 break
             failed.append(number)
         else:
@@ -124,8 +123,7 @@ class Versions:
             status = self._statuses.get(number, Status("START"))
             if status.model or status.stamps == read_file_stamps(paths[number]):
                 continue
-            self._load_version(number, paths[number])
-            if self._statuses[number].model:
+            if self._load_version(number, paths[number]):
                 _log.info("Version %d is loaded.", number)
             else:
                 self._warn(number)
@@ -138,7 +136,7 @@ class Versions:
             self._stopping.wait(self._poll_seconds)
 
     def _load_version(self, number, path):
-        """Loads a version, and notes its model or the error."""
+        """Loads a version; returns its model, or None after an error."""
         # Read before loading, so that a change in the meantime is noticed.
         stamps = read_file_stamps(path)
         self._set_status(number, Status("LOADING"))
@@ -150,6 +148,7 @@ class Versions:
             message = " ".join(str(error).split()) or repr(error)
             status = Status("END", code, message, stamps=stamps)
         self._set_status(number, status)
+        return status.model
 
     def _set_status(self, number, status):
         self._statuses = {**self._statuses, number: status}
@@ -208,12 +207,12 @@ class LazyVersions:
     def get(self, number=None):
         """Returns a version as `Versions.get` does, after it is loaded."""
         with self._lock:
-            if self._versions is None and time.monotonic() >= self._retry_at:
+            versions = self._versions
+            if versions is None and time.monotonic() >= self._retry_at:
                 stamps = read_file_stamps(self.directory)
                 self._size = sum(size for _, _, size, _ in stamps)
                 self._memory.note_use(self, self._size)
-                self._versions = self._open()
-            versions = self._versions
+                versions = self._versions = self._open()
         if versions is None:
             raise RequestError(
                 "UNAVAILABLE",

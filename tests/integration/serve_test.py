@@ -108,7 +108,7 @@ class ServeTest:
                 status = served.get("/v1/models/translate")
                 assert list(status) == ["model_version_status"]
             # Threads of clients that lost their places end a little later.
-            most = threads_before + limits.MAX_CONNECTIONS
+            most = threads_before + limits.MAX_RUNNING
             deadline = time.monotonic() + 2
             while served.status("Threads") > most:
                 assert time.monotonic() < deadline

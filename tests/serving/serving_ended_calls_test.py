@@ -92,7 +92,7 @@ class QueueTest:
         assert waiting.exception(5).code == "CANCELLED"
         call.cancel()  # as gRPC does at the end of every call
         assert batcher.num_waiting == len(batcher._waiting) == 1
-        assert not any(future.done() for future in other.futures)
+        assert not any(task.done() for task in other._tasks)
 
     def test_closing_refuses_what_still_waits(self, batcher, blocked):
         waiting = blocked.submit(

@@ -1,5 +1,6 @@
 """What a server does for clients of REST that have left."""
 
+import concurrent.futures
 import json
 import socket
 import threading
@@ -98,15 +99,35 @@ class LeftClientsTest:
         assert gate.texts == ["first", "third"]
 
     def test_they_cannot_fill_the_memory(self, monkeypatch, request):
-        monkeypatch.setattr(limits, "MAX_CONNECTIONS", 2)
+        monkeypatch.setattr(limits, "MAX_RUNNING", 2)
         gate, server = map(request.getfixturevalue, ("gate", "server"))
         address = f"http://localhost:{server.rest_api_port}"
         ask_and_leave(server, "first")
         assert gate.entered.wait(60)
         ask_and_leave(server, "second")
         error = translate(address, "third")["error"]
-        assert "busy with requests whose clients have left" in error
+        assert "busy with 2 requests, of which clients may have left" in error
         for path in ("/health", "/ready"):  # a full server lives and is ready
             assert ask(address, path)[0] == 200
         gate.set()
         wait_until(lambda: "error" not in translate(address, "fourth"))
+
+
+class FullServerTest:
+    def test_it_lives_and_is_ready(self, monkeypatch, request):
+        monkeypatch.setattr(limits, "MAX_RUNNING", 2)
+        monkeypatch.setattr(limits, "MAX_CONNECTIONS", 4)
+        gate, server = map(request.getfixturevalue, ("gate", "server"))
+        address = f"http://localhost:{server.rest_api_port}"
+        running = server._rest._config.app._running
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            answers = [pool.submit(translate, address, "text") for _ in "ab"]
+            try:
+                wait_until(lambda: len(running) == 2)
+                assert "is busy" in translate(address, "more")["error"]
+                for path in ("/health", "/ready"):
+                    assert ask(address, path)[0] == 200
+            finally:
+                gate.set()
+            for answer in answers:
+                assert answer.result() == {"translatedText": "text"}

@@ -64,7 +64,7 @@ function explain(results) {
       + "and a value what it hands on. Section 3.2.2.",
       named("Q", vectors("queries")), named("K", vectors("keys")),
       named("V", vectors("values"))),
-    lesson("Scores", [scoresEquation()],
+    lesson("Scores", [equation(sub("S", i("i")), o("="), scores())],
       "The product of a query and a key is large where they point the same "
       + "way. The root keeps the softmax from saturating. Section 3.2.1.",
       matrix(names, names, results.scores)),
@@ -78,8 +78,6 @@ function explain(results) {
       vectors("output")),
   ];
 }
-
-const scoresEquation = () => equation(sub("S", i("i")), o("="), scores());
 
 const sinusoid = (name, ...index) => equation(sub("PE", row(i("pos"), o(","),
   math("mn", "2"), i("i"), ...index)), o("="), i(name), o("("),

@@ -190,8 +190,8 @@ export function open(context) {
   async function offer(sentence, prefix) {
     context.set({sentence: sentences.length > 1 ? sentence + 1 : null});
     show();
-    const results = await context.work(ask("alternatives",
-      {...context.model, text: sentences[sentence].text, prefix}));
+    const {text} = sentences[sentence];
+    const results = await context.ask("alternatives", {text, prefix});
     return results?.alternatives.map((one) => ({...one, choose() {
       isChoice = true;
       take({[`rank${sentence + 1}`]: null, [`fixed${sentence + 1}`]:

@@ -223,6 +223,8 @@ class TmxTest:
             "zlib",
             "unicode_escape",
             "Unicode-Escape",
+            "unicode--escape",
+            "raw unicode escape",
             "ascii",
         ],
     )

@@ -328,7 +328,8 @@ class _Utf8File:
             f"{path} cannot be read in its encoding, {encoding[:40]}. Correct "
             "the XML declaration, or convert the file to UTF-8."
         )
-        if encoding.replace("-", "_") in _NO_ENCODINGS:
+        # Python takes every run of other characters for one underscore.
+        if re.sub("[^a-z0-9.]+", "_", encoding).strip("_") in _NO_ENCODINGS:
             raise UserError(self._fault)
         try:
             self._text = io.TextIOWrapper(file, encoding, newline="\n")

@@ -52,14 +52,17 @@ def learn_links(token_pairs):
                 written = phones[start : start + length]
                 share = shares[letter, start, length]
                 counts[letters[letter]][written] += share
-        weights = {
-            letter: {written: n / row.total() for written, n in row.items()}
-            for letter, row in counts.items()
-        }
+        weights = {letter: _normalise(row) for letter, row in counts.items()}
     links = [_link(*pair, weights) for pair in pairs]
     seconds = time.monotonic() - begin
     print(f"Aligned {len(pairs):,} pairs in {seconds:.1f} s.", file=sys.stderr)
     return TokenSequences.from_lists(links)
+
+
+def _normalise(counts):
+    """Returns the counts of a `Counter` divided by their sum."""
+    total = counts.total()  # once, since a letter has many counts
+    return {written: count / total for written, count in counts.items()}
 
 
 def find_shares(letters, phones, weights=None):

@@ -183,7 +183,7 @@ def check_search(options, where, *more):
         if value := getattr(options, name):
             raise UserError(
                 f"`{name}` must be 0 {where}. Received: {name}={value}. Leave "
-                "it out."
+                f"it out, or say {name}=0 if the run has it."
             )
 
 

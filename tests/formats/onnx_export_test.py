@@ -122,7 +122,8 @@ class OnnxExportTest:
     ):
         run = make_run(tmp_path / "run", make_vocabulary(tmp_path / "a.model"))
         options = DecodeOptions(**{name: value})
-        with pytest.raises(UserError, match=f"{name}={value}. Leave"):
+        words = f"{name}={value}. Leave it out, or say {name}=0 if the run"
+        with pytest.raises(UserError, match=words):
             export_onnx(run, str(tmp_path / "export"), options)
 
 

@@ -67,10 +67,8 @@ class Window(typing.NamedTuple):
 
     def select(self, places: Sequence[int]) -> "Window":
         """Returns a window of the texts at some places."""
-        texts, prefixes = (
-            side and [side[place] for place in places]
-            for side in (self.texts, self.prefixes)
-        )
+        texts = [self.texts[place] for place in places]
+        prefixes = self.prefixes and [self.prefixes[place] for place in places]
         return self._replace(texts=texts, prefixes=prefixes)
 
     def draw_seeds(self, seed: int) -> np.ndarray:

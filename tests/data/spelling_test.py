@@ -1,6 +1,5 @@
 """The letters that write phones, against enumeration and a known spelling."""
 
-import collections
 import itertools
 import math
 import random
@@ -70,19 +69,3 @@ class LearnLinksTest:
         sides = [[2, END_ID], [3, END_ID]], [[5] * 5 + [END_ID], [6, END_ID]]
         pairs = TokenPairs(*map(TokenSequences.from_lists, sides))
         assert spelling.learn_links(pairs).lengths.tolist() == [0, 2]
-
-    def test_the_counts_of_a_letter_are_added_up_once_in_a_round(
-        self, monkeypatch
-    ):
-        calls = []
-
-        class Counter(collections.Counter):
-            def total(self):
-                calls.append(len(self))
-                return super().total()
-
-        monkeypatch.setattr(spelling.collections, "Counter", Counter)
-        words = list(itertools.product(WRITTEN, repeat=3))
-        spelling.learn_links(make_pairs(words))
-        assert len(calls) == spelling.NUM_ROUNDS * len(WRITTEN)
-        assert max(calls) > len(WRITTEN)

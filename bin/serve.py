@@ -155,9 +155,11 @@ def _check_flags():
     # Serving without keys or encryption would go unnoticed.
     flags.require_given(FLAGS, "api_keys", "access_log", "memory")
     if FLAGS.access_log != "-":
-        # Its lines would be added to the other file.
-        files = ["api_keys", "memory", "tls_certificate", "tls_key"]
-        text_io.check_outputs(FLAGS, ["access_log"], files)
+        for name in ("api_keys", "memory", "tls_certificate", "tls_key"):
+            # Its lines would be added to the other file. As no file replaces
+            # it, it may be a device or a pipe.
+            files = name, "access_log"
+            text_io.check_outputs(FLAGS, (), files, distinct_inputs=True)
     if FLAGS.port == FLAGS.rest_api_port:
         rule = "and `rest_api_port` must differ"
         if not FLAGS.port:

@@ -226,6 +226,11 @@ ROWS = [
         "--access_log={box}/a",
         says="must differ",
     ),
+    # Lines may be added to a device.
+    row(
+        "kt-serve --export_dir={box}/gone --access_log=/dev/null",
+        says="`export_dir` must be a directory",
+    ),
     row(
         "kt-serve --export_dir={saved_model} --api_keys={box}/gone",
         says="gone",

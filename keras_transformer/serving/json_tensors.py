@@ -152,7 +152,8 @@ def _make_array(name, tensor, value):
     kind = tensor.dtype.kind
     if kind == "O" and dict in types:
         values = [_read_base64(v) if _is_binary(v) else v for v in values]
-    for misfit in _list_misfits(values, tensor.dtype):
+        types = set(map(type, values))
+    for misfit in _list_misfits(values, types, tensor.dtype):
         raise InvalidRequest(
             f"JSON Value: {quote(misfit)} of input {name!r} is not of expected "
             f"type: {tensor.type_name}."
@@ -175,10 +176,10 @@ def _read_base64(value):
         ) from error
 
 
-def _list_misfits(values, dtype):
-    """Returns the values that an array of this type cannot hold."""
+def _list_misfits(values, types, dtype):
+    """Returns the values, of these types, that an array cannot hold."""
     accepted = _ACCEPTED.get(dtype.kind, set())
-    if not accepted.issuperset(map(type, values)):
+    if not types <= accepted:
         return [v for v in values if type(v) not in accepted]
     if dtype.kind in "iu":
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max

@@ -313,6 +313,8 @@ def show(values, name):
     value = values[name].value
     if isinstance(value, bool):
         return f"--{name}" if value else f"--no{name}"
+    if value and isinstance(values[name], _RepeatedFlag):
+        return " ".join(f"--{name}={one}" for one in value)
     if isinstance(value, list):
         value = ",".join(map(str, value))
     return f"--{name}={value}"

@@ -101,6 +101,13 @@ class DefineTest:
             "Flags of every command": ["registry_help"],
         }
 
+    def test_errors_show_a_repeated_flag_as_it_was_given(self):
+        kinds = {"corpus": flags.several(str, "a corpus")}
+        values = flags.define("  train (corpus): Files.", **kinds)
+        values(["command", "--train=a.en,a.de", "--train=b.tsv"])
+        shown = "--train=a.en,a.de --train=b.tsv"
+        assert flags.show(values, "train") == shown
+
 
 class KindsTest:
     @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ The server has no access control, so by default it serves only this machine.
 On Control-C or SIGTERM it stops.
 """
 
-import atexit
 import os
 import sys
 import threading
@@ -39,6 +38,8 @@ FLAGS = flags.define(
     directory=flags.several(os.path.expanduser, "the directory of a run"),
 )
 SECONDS_TO_FINISH = 5
+# After a signal. A usual end would wait for the thread that loads the model.
+ENDS_AT_ONCE = True
 
 
 def main(argv):
@@ -70,13 +71,8 @@ def main(argv):
         # The page is up while the model loads.
         app.open_model(load_backend)
         threading.Event().wait()
-    except KeyboardInterrupt as error:
+    finally:
         server.stop(SECONDS_TO_FINISH)
-        (number,) = error.args
-        # The usual exit would wait until a thread has loaded its model, before
-        # it removes temporary directories.
-        atexit._run_exitfuncs()
-        os._exit(128 + number)
 
 
 run = command.make_script(main, FLAGS)

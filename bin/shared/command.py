@@ -157,7 +157,10 @@ def _end(main, values, stop, error):
         # No traceback: the user asked for it. The notes say what was kept.
         if notes := _join_notes(error):
             print(f"{_command(main)}: stopped.{notes}", file=sys.stderr)
-        sys.exit(128 + (stop.number or signal.SIGINT))
+        status = 128 + (stop.number or signal.SIGINT)
+        if stop.is_process and hasattr(_module(main), "ENDS_AT_ONCE"):
+            process.end_at_once(status)
+        sys.exit(status)
     if isinstance(error, process.OutputError):
         sys.exit(1) if error.is_closed_pipe else _fail(main, error)
     if line := explain(error):

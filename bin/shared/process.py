@@ -1,5 +1,6 @@
 """The signals and the standard streams of a command's process."""
 
+import atexit
 import contextlib
 import errno
 import functools
@@ -18,17 +19,15 @@ NO_DIRECTORY = os.path.join(os.devnull, "temporary")
 class Stop:
     """The first signal that asks a command to end."""
 
-    def __init__(self):
+    def __init__(self, is_process):
+        self.is_process = is_process  # whether the process ends afterwards
         self.number = None  # of the signal; None as long as none has arrived
 
     def receive(self, number, frame):
-        """Raises what Control-C does, with the number of the signal.
-
-        A second signal ends the process.
-        """
+        """Raises what Control-C does; a second signal ends the process."""
         self.number = number
         signal.signal(number, signal.SIG_DFL)
-        raise KeyboardInterrupt(number)
+        raise KeyboardInterrupt
 
     def receive_again(self, unraisable):
         """Repeats a signal whose exception was lost in a destructor."""
@@ -63,7 +62,7 @@ def raise_signals(is_process):
     down, ends it at once. The `Stop` records a signal even if a library turns
     the exception into another one during its import.
     """
-    stop = Stop()
+    stop = Stop(is_process)
     # Only the main thread may set a handler.
     if threading.current_thread() is not threading.main_thread():
         yield stop
@@ -78,6 +77,14 @@ def raise_signals(is_process):
         for number, handler in handlers.items():
             signal.signal(number, signal.SIG_DFL if is_process else handler)
         sys.unraisablehook = hook
+
+
+def end_at_once(status):
+    """Ends the process without waiting for its threads, but tidies up."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    atexit._run_exitfuncs()  # they remove temporary directories
+    os._exit(status)
 
 
 class OutputError(Exception):

@@ -168,6 +168,28 @@ class SignalTest:
             finally:
                 process.kill()
 
+    def test_a_script_goes_on_after_it(self, translation_runs):
+        script = LOADING.replace(
+            "studio.run()",
+            "try:\n"
+            "    studio.run(sys.argv)\n"
+            "except SystemExit as error:\n"
+            "    print('It ended with', error.code, flush=True)\n"
+            "    studio.os._exit(0)  # its thread loads for ever\n",
+        )
+        program = [sys.executable, "-c", script, translation_runs[0]]
+        with subprocess.Popen(
+            program, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            try:
+                assert process.stderr.readline().startswith(b"Open http://")
+                assert process.stderr.readline() == b"Loading.\n"
+                process.terminate()
+                assert process.wait(60) == 0
+                assert process.stdout.read() == b"It ended with 143\n"
+            finally:
+                process.kill()
+
 
 class RequestTest:
     def test_a_function_is_called_with_the_fields(self, ask):

@@ -161,12 +161,12 @@ def _check_flags():
             files = name, "access_log"
             text_io.check_outputs(FLAGS, (), files, distinct_inputs=True)
     if FLAGS.port == FLAGS.rest_api_port:
-        rule = "and `rest_api_port` must differ"
+        rule, way_out = "and `rest_api_port` must differ", "Change one of them."
         if not FLAGS.port:
             rule = "or `rest_api_port` must be on"
+            way_out = "Add --rest_api_port=8501."
         raise UserError(
-            f"`port` {rule}. Received: {FLAGS.port} for both. Change one of "
-            "them."
+            f"`port` {rule}. Received: {FLAGS.port} for both. {way_out}"
         )
 
 

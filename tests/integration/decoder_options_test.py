@@ -208,7 +208,7 @@ class BadInputTest:
         prefixes.write_text("x\n")
         assert_fails(
             capsys,
-            [f"{prefixes} with 1 lines, for 2"],
+            ["each of 2 lines", "and has 1", str(prefixes)],
             decoder,
             f"--output_dir={trained_run}",
             f"--decode_from_file={source}",

@@ -44,9 +44,9 @@ class Replica:
         # The limits of the outputs are arrays, so one search serves them all.
         options = options.replace(extra_length=0)
         if options not in self._compiled:
-            sources, targets = vocabularies
+            sources, targets = vocabularies or (None, None)
             constraint = None
-            if options.constrained:
+            if targets and options.constrained:
                 constraint = make_constraint(options, targets, sources)
             self._compiled[options] = compile_search(
                 self.model, options, targets, constraint, self._device

@@ -390,6 +390,7 @@ def _compile(pattern, place):
     if compiled.match(""):
         raise errors.UserError(
             "A protected pattern must not match the empty text. Received: "
-            f"{place}, {pattern[:60]!r}. Write for example + instead of *."
+            f"{place}, {pattern[:60]!r}. Correct it, for example with + "
+            "instead of *."
         )
     return compiled

@@ -101,12 +101,20 @@ def main(argv):
     problem = registry.get_problem(FLAGS.problem, data_dir)
     seeds = range(FLAGS.random_seed, FLAGS.random_seed + FLAGS.seeds)
     if seeds[-1] > errors.LARGEST_SEED:
-        rule = f"must not lead from {flags.show(FLAGS, 'random_seed')} beyond "
-        rule += f"the seed {errors.LARGEST_SEED:,}"
+        first = flags.show(FLAGS, "random_seed")
+        rule = (
+            f"must not go beyond the seed {errors.LARGEST_SEED:,}, counted "
+            f"from {first}"
+        )
         flags.refuse(FLAGS, ["seeds"], rule, "Lower --random_seed.")
-    recipe = FLAGS.scale, FLAGS.hparams, FLAGS.train_steps
-    models = _make_models(problem)
-    all_rows = rows.make_rows(models, FLAGS.output_dir, *recipe, seeds)
+    all_rows = rows.make_rows(
+        _make_models(problem),
+        output_dir=FLAGS.output_dir,
+        scale=FLAGS.scale,
+        overrides=FLAGS.hparams,
+        train_steps=FLAGS.train_steps,
+        seeds=seeds,
+    )
     names = _select("rows", "rows of the sweep", [row.name for row in all_rows])
     text_splits = [name for name in rows.SPLITS if name in problem.splits]
     rule = "splits of the problem that kt-evaluate takes"
@@ -140,8 +148,8 @@ def _check_runs(all_rows, is_new):
     for rule in rules:
         flags.refuse(FLAGS, ["output_dir"], rule, "Name another directory.")
     for row in all_rows:
-        # A faulty row fails here, before the rows above it are trained. Its
-        # other seeds are as good.
+        # A faulty row fails here, before the rows above it are trained. What is
+        # checked does not depend on the seed.
         if row.seed == FLAGS.random_seed:
             start.check_data(row.problem, row.hparams)
 

@@ -156,8 +156,8 @@ def _check_flags():
     flags.require_given(FLAGS, "api_keys", "access_log", "memory")
     if FLAGS.access_log != "-":
         for name in ("api_keys", "memory", "tls_certificate", "tls_key"):
-            # Its lines would be added to the other file. As no file replaces
-            # it, it may be a device or a pipe.
+            # Its lines would be added to the other file. It is checked as an
+            # input is, because a device or a pipe will do, too.
             files = name, "access_log"
             text_io.check_outputs(FLAGS, (), files, distinct_inputs=True)
     if FLAGS.port == FLAGS.rest_api_port:

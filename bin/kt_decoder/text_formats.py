@@ -31,7 +31,8 @@ WARNINGS = {
 def open_text(checker, is_divided):
     """Checks the text and the prefixes of translations, and opens both.
 
-    Returns text, prefixes or None, and the number of sentences if it is known.
+    Returns the text, the prefixes, and the number of sentences. Each of the
+    last two is None where it is unknown.
     """
     if FLAGS.decode_interactive:
         return text_io.ask_for_lines(), None, None
@@ -49,8 +50,10 @@ def open_text(checker, is_divided):
         lines = text_io.open_text(prefix_path)
         num_prefixes = checker.check_lengths(lines, prefix_path)
     if None not in (num_lines, num_prefixes) and num_prefixes != num_lines:
-        lines = f"each of {num_lines:,} lines of the input"
-        rule = f"must have a line for {lines}, and has {num_prefixes:,}"
+        rule = (
+            f"must have a line for each of {num_lines:,} lines of the input, "
+            f"and has {num_prefixes:,}"
+        )
         way_out = "Leave a line empty if its translation may begin in any way."
         flags.refuse(FLAGS, ["prefix_file"], rule, way_out)
     # A text that is divided has an unknown number of sentences.

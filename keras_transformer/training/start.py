@@ -110,7 +110,6 @@ def check_data(problem, hparams, path=None):
             f"{min(tags)}. Use {problem.data_name}, or make data with the "
             "other side as the source."
         )
-    problem.make_guidance(hparams)
     if hparams.subword_dropout:
         BpeDropout(problem.vocabulary, hparams.subword_dropout)
         BpeDropout(problem.source_vocabulary, hparams.subword_dropout)
@@ -126,6 +125,8 @@ def check_data(problem, hparams, path=None):
     problem.text_split("dev")
     check_vocabularies(problem, hparams)
     _check_memory(hparams, problem.vocabularies.sizes, path)
+    # Last, because learning which letters write phones takes seconds.
+    problem.make_guidance(hparams)
 
 
 def check_metrics(problem, measure, early_stopping_metric):

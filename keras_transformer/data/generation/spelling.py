@@ -1,9 +1,9 @@
-"""Which letter of a word writes each phone, learned from pairs alone.
+"""Learns from pairs alone which letter of a word writes each phone.
 
-Each letter writes none or a few of the phones, in the order of the word. The
-probability of what a letter writes is learned by expectation maximisation, as
-in "Joint-sequence models for grapheme-to-phoneme conversion" of Bisani and Ney
-(2008), with one letter and up to four phones at a time.
+The letters write the phones in order, and each letter writes up to four of
+them. Expectation maximisation learns how probable each sequence of phones is
+for a letter, as in "Joint-sequence models for grapheme-to-phoneme conversion"
+(Bisani and Ney, 2008), there with several letters at a time.
 """
 
 import collections
@@ -17,10 +17,11 @@ from keras_transformer.token_ids import END_ID
 
 NUM_ROUNDS = 6  # of expectation maximisation
 MAX_PAIRS = 10_000  # to learn from, spread evenly over the data
-# The first weights of a letter that writes 0, 1, ... phones.
+# Weights of a letter that writes 0, 1, ... phones, before anything is learned.
 FIRST_WEIGHTS = (0.1, 1.0, 0.1, 0.02, 0.005)
-MOST = len(FIRST_WEIGHTS) - 1  # phones of one letter
+MAX_PHONES = len(FIRST_WEIGHTS) - 1  # of one letter
 UNSEEN = 1e-8  # weight of phones that a letter has not written yet
+SMALLEST_SHARE = 1e-8  # a smaller share in a pair is not counted
 
 
 def learn_links(token_pairs):
@@ -28,7 +29,8 @@ def learn_links(token_pairs):
 
     A letter is any token of a source, and a phone any token of a target; the
     end has no link. Every phone is linked to the letter that most probably
-    writes it. A pair with more than four phones for each letter has no links.
+    writes it. A pair has no links if it has more than four phones for each
+    letter, or some 300 letters, for which the probabilities become 0.
 
     Args:
         token_pairs: A `TokenPairs`.
@@ -48,7 +50,7 @@ def learn_links(token_pairs):
         counts = collections.defaultdict(collections.Counter)
         for letters, phones in examples:
             shares = find_shares(letters, phones, weights)
-            for letter, start, length in np.argwhere(shares > UNSEEN):
+            for letter, start, length in np.argwhere(shares > SMALLEST_SHARE):
                 written = phones[start : start + length]
                 share = shares[letter, start, length]
                 counts[letters[letter]][written] += share
@@ -75,13 +77,13 @@ def find_shares(letters, phones, weights=None):
             phones. Defaults to None, for `FIRST_WEIGHTS`.
 
     Returns:
-        Array of shape `(letters, phones + 1, 5)`: the probability that a letter
-        writes that many phones from that one on. It is 0 everywhere if no way
-        of writing leads to the phones.
+        Array of shape `(letters, phones + 1, 5)`. The value at `[i, start, n]`
+        is the probability that letter i writes the n phones from `start` on.
+        All values are 0 if the letters cannot write the phones.
     """
     scores = _score(letters, phones, weights)
     # How many phones a letter can write, and from which places.
-    moves = [(n, slice(len(phones) + 1 - n)) for n in range(MOST + 1)]
+    moves = [(n, slice(len(phones) + 1 - n)) for n in range(MAX_PHONES + 1)]
     moves = moves[: len(phones) + 1]
     # The total weight of all ways to write the phones before a place with the
     # letters before another, and of all ways to write the rest.
@@ -103,9 +105,9 @@ def find_shares(letters, phones, weights=None):
 
 
 def _score(letters, phones, weights):
-    """Returns the weights of what each letter may write, as `find_shares`."""
-    scores = np.zeros((len(letters), len(phones) + 1, MOST + 1))
-    for length in range(min(MOST, len(phones)) + 1):
+    """Returns the weight of each place in the result of `find_shares`."""
+    scores = np.zeros((len(letters), len(phones) + 1, MAX_PHONES + 1))
+    for length in range(min(MAX_PHONES, len(phones)) + 1):
         starts = range(len(phones) + 1 - length)
         parts = [phones[start : start + length] for start in starts]
         for number, letter in enumerate(letters):
@@ -121,7 +123,7 @@ def _link(letters, phones, weights):
     """Returns the positions of the letter and the phone of each link."""
     shares = find_shares(letters, phones, weights)
     writes = np.zeros((len(letters), len(phones)))
-    for length in range(1, MOST + 1):
+    for length in range(1, MAX_PHONES + 1):
         for offset in range(min(length, len(phones))):
             # The phone is the one with this offset in what the letter writes.
             starts = len(phones) - offset

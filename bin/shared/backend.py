@@ -34,6 +34,16 @@ def load_backend(module="keras"):
         os.environ.setdefault(
             "TF_XLA_FLAGS", f"--tf_xla_persistent_cache_directory={cache}/xla"
         )
+    if module not in sys.modules:
+        _import(module)
+    # Without KERAS_BACKEND, the file ~/.keras/keras.json decides.
+    if module == "keras":
+        return _check_backend(sys.modules["keras"].config.backend())
+    return None
+
+
+def _import(module):
+    """Imports a module that takes seconds, and lasts as long as the process."""
     try:
         # TensorFlow 2.21 ignores `TF_CPP_MIN_LOG_LEVEL` until its log is set
         # up. Keras imports Matplotlib for pictures that no command draws. The
@@ -52,10 +62,6 @@ def load_backend(module="keras"):
     finally:
         gc.freeze()
         gc.enable()
-    # Without KERAS_BACKEND, the file ~/.keras/keras.json decides.
-    if module == "keras":
-        return _check_backend(sys.modules["keras"].config.backend())
-    return None
 
 
 def read_backend():

@@ -1,9 +1,25 @@
-"""Compiled programs are kept where they can be, apart for each hardware."""
+"""A backend is imported once; compiled programs are kept by hardware."""
 
+import gc
 import importlib.metadata
 import os
+import types
+import weakref
 
 from keras_transformer.bin.shared import backend
+
+
+class LoadBackendTest:
+    def test_garbage_is_not_kept_if_nothing_is_imported(self, monkeypatch):
+        for name in ("JAX_COMPILATION_CACHE_DIR", "TF_XLA_FLAGS"):
+            monkeypatch.setenv(name, "")
+        garbage = types.ModuleType("garbage")
+        garbage.itself = garbage
+        reference = weakref.ref(garbage)
+        del garbage
+        backend.load_backend("json")  # stands for a backend that is there
+        gc.collect()
+        assert reference() is None
 
 
 class CacheDirectoryTest:

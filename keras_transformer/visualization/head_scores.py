@@ -191,12 +191,11 @@ def write_head_picture(scores, path):
     figure, axes = picture.make_axes(size, 1, columns, layout="constrained")
     for axis, (name, values) in zip(axes.flat, scores.values.items()):
         axis.imshow(values, "Blues", vmin=0, vmax=1)
-        axis.set(title=name, xlabel="head", ylabel="layer")
+        axis.set(title=name, xlabel="head", ylabel="layer", frame_on=False)
         axis.set_xticks(range(num_heads), range(1, num_heads + 1))
         axis.set_yticks(range(num_layers), range(1, num_layers + 1))
         axis.tick_params(length=0)
         axis.grid(False)
-        axis.spines[:].set_visible(False)
         for (layer, head), value in np.ndenumerate(values):
             colour = "white" if value > 0.5 else "0.2"
             options = {"ha": "center", "va": "center", "fontsize": 7}

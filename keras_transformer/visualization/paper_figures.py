@@ -6,7 +6,6 @@ full, and one word in two heads. Figure 5 shows two heads in full.
 """
 
 import collections
-import typing
 
 import numpy as np
 
@@ -23,12 +22,7 @@ PALETTE = (
     "#dbdb8d #9edae5"
 ).split()
 DISTANT = 4  # words apart, from "making" to "more difficult" in figure 3
-# All lengths are in pixels of the page.
-PITCH = 27  # from one word to the next
-CHARACTER = 9.5  # length of a character of a word
-SPACE = 6  # between words and lines
-INCH = 120  # of a picture, so that words of Matplotlib's size fit
-HEADING = 56  # height of the line of a picture that names the heads
+HEADING = 0.47  # inches of a picture that the names of the heads take
 CAPTIONS = {
     "3": "Encoder{place}, shown only for the word “{word}”. Different colours "
     "represent different heads.",
@@ -38,20 +32,16 @@ CAPTIONS = {
     "5": "Two heads of encoder{place}. Top: head {first}. Bottom: head "
     "{second}.",
 }
+# The choices of a user: the figure "3", "4" or "5", a layer and a list of heads
+# from 1 on, and a word. None stands for a default.
+View = collections.namedtuple(
+    "View", "figure layer heads word", defaults=(None, None, None)
+)
 # The attention of one word to one word, from `start` below the upper words to
-# `end` above the lower ones.
+# `end` above the lower ones. Both count words from the left.
 Line = collections.namedtuple("Line", "query key colour weight start end")
 # The panels of a figure stand one below the other.
 PaperFigure = collections.namedtuple("PaperFigure", "number caption panels")
-
-
-class View(typing.NamedTuple):
-    """The choices of a user, where None stands for a default."""
-
-    figure: str  # "3", "4" or "5"
-    layer: int | None = None  # from 1
-    heads: list | None = None  # of int, from 1
-    word: str | None = None
 
 
 class Panel:
@@ -65,24 +55,17 @@ class Panel:
     """
 
     def __init__(self, words, heads, weights, query=None):
-        texts = [picture.shorten_label(word) for word in words]
+        self.labels = [picture.shorten_label(word) for word in words]
+        self.num_columns = max(map(picture.num_columns, self.labels))
         self.heads, self.query = heads, query
         self.colours = [PALETTE[head % len(PALETTE)] for head in heads]
-        self.labels = [(PITCH * (n + 0.5), t) for n, t in enumerate(texts)]
-        self.stripe = PITCH / len(heads)  # each head has a slot below a word
-        self.room = CHARACTER * max(map(picture.num_columns, texts)) + SPACE
-        self.width = PITCH * len(words)
-        fan = min(300, max(130, 0.32 * self.width))
-        self.lower = round(self.room + fan, 2)  # top of the lower words
-        self.height = self.lower + self.room
         self.lines = []
         for place, word, key in np.argwhere(weights >= MIN_WEIGHT).tolist():
             if query in (None, word):
                 weight = min(1.0, float(weights[place, word, key]))
-                slot = self.stripe * (place + 0.5)
-                ends = (round(PITCH * n + slot, 2) for n in (word, key))
-                line = Line(word, key, self.colours[place], weight, *ends)
-                self.lines.append(line)
+                slot = (place + 0.5) / len(heads)  # of the head, in a word
+                line = word, key, self.colours[place], weight
+                self.lines.append(Line(*line, word + slot, key + slot))
 
 
 def check_view(view, words, num_layers, num_heads):
@@ -171,44 +154,45 @@ def write_paper_picture(figure, path):
     word attends, stripes behind the words below repeat the weights.
     """
     panels = figure.panels
-    width, height = panels[0].width, HEADING + panels[0].height
-    size = width / INCH, len(panels) * height / INCH
+    # In inches, as words of Matplotlib's size fit.
+    width = 0.225 * len(panels[0].labels)
+    room = 0.08 * panels[0].num_columns + 0.05
+    fan = np.clip(0.32 * width, 1.1, 2.5)
+    gap = 2 * room + HEADING
+    size = width, len(panels) * (fan + gap) - gap
     drawn, axes = picture.make_axes(size, len(panels), dpi=200, layout=None)
-    drawn.subplots_adjust(left=0, right=1, bottom=0, top=1, hspace=0)
+    drawn.subplots_adjust(left=0, right=1, bottom=0, top=1, hspace=gap / fan)
     for axis, panel in zip(axes.flat, panels):
-        axis.set(xlim=(0, width), ylim=(panel.height, -HEADING))
-        axis.set_axis_off()
-        _draw(axis, panel)
-    # Names of many heads are wider than a short sentence.
+        _draw(axis, panel, fan, room)
+    # The words and the names of the heads are outside the axes.
     picture.write_picture(drawn, path, bbox_inches="tight")
 
 
-def _draw(axis, panel):
+def _draw(axis, panel, fan, room):
     # Imported here so that importing this module does not load matplotlib.
     from matplotlib.collections import LineCollection
 
-    y = 32 - HEADING
+    num_words = len(panel.labels)
+    axis.set(xlim=(0, num_words), ylim=(0, fan), yticks=[], frame_on=False)
+    axis.grid(False)
+    places = np.arange(num_words) + 0.5
+    # Otherwise "$" in a word would start a formula.
+    axis.set_xticks(places, panel.labels, rotation=90, parse_math=False)
+    axis.tick_params(length=0, labeltop=True)
+    y = fan + room + 0.2
     axis.text(0, y, "heads" if panel.heads[1:] else "head", color="0.35")
     for place, head in enumerate(panel.heads):
         style = {"color": panel.colours[place], "fontweight": "bold"}
-        axis.text(60 + 26 * place, y, head + 1, **style)
+        axis.text(2.2 + place, y, head + 1, **style)
     colours = [(line.colour, line.weight) for line in panel.lines]
+    segments = [[(line.start, fan), (line.end, 0)] for line in panel.lines]
+    axis.add_collection(LineCollection(segments, colors=colours, linewidth=1.5))
     if panel.query is not None:
         # The word that attends, and the weights of the others.
-        middle, _ = panel.labels[panel.query]
-        axis.bar(middle, panel.room, PITCH, color="0.5", alpha=0.3)
-        x = [line.end for line in panel.lines]
-        axis.bar(x, panel.room, panel.stripe, panel.lower, color=colours)
-    segments = [
-        [(line.start, panel.room), (line.end, panel.lower)]
-        for line in panel.lines
-    ]
-    axis.add_collection(LineCollection(segments, colors=colours, linewidth=1.5))
-    # Otherwise "$" in a word would start a formula.
-    options = {"rotation": 90, "ha": "center", "parse_math": False}
-    for x, label in panel.labels:
-        axis.text(x, panel.room - SPACE, label, va="bottom", **options)
-        axis.text(x, panel.lower + SPACE, label, va="top", **options)
+        style = {"color": "0.5", "alpha": 0.3, "clip_on": False}
+        axis.bar(panel.query + 0.5, room, width=1, bottom=fan, **style)
+        x, width = [line.end for line in panel.lines], 1 / len(panel.heads)
+        axis.bar(x, -room, width, color=colours, clip_on=False)
 
 
 def _find_strongest(weights, distance):

@@ -3,7 +3,6 @@ import pytest
 from attention_examples import Page
 
 from keras_transformer.visualization.paper_figures import HEADING
-from keras_transformer.visualization.paper_figures import INCH
 from keras_transformer.visualization.paper_figures import View
 from keras_transformer.visualization.paper_figures import check_view
 from keras_transformer.visualization.paper_figures import paper_figure
@@ -167,7 +166,7 @@ class WritePaperPictureTest:
         )
         write_paper_picture(figure, str(path))
         (colours,) = (panel.colours for panel in figure.panels)
-        heading = imread(path)[: int(200 * HEADING / INCH), :, :3]
+        heading = imread(path)[: int(200 * HEADING), :, :3]
         for head in range(16):
             colour = to_rgb(colours[head])
             assert np.isclose(heading, colour, atol=0.01).all(-1).any(), head

@@ -83,9 +83,10 @@ def shorten_label(text):
 
 
 def num_columns(text):
-    """Returns the width of a text in Latin characters."""
-    # Chinese characters and others are twice as wide.
-    return sum(1 + (unicodedata.east_asian_width(c) in "FW") for c in text)
+    """Returns the width of a text in small Latin letters."""
+    # Chinese characters and others are twice as wide, capitals not so much.
+    wide = sum(unicodedata.east_asian_width(c) in "FW" for c in text)
+    return len(text) + wide + 0.25 * sum(map(str.isupper, text))
 
 
 def _format(path):

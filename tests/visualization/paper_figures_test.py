@@ -156,6 +156,18 @@ class WritePaperPictureTest:
         write_paper_picture(figure, str(tmp_path / "figure.svg"))
         write_paper_page(figure, str(tmp_path / "figure.html"))
 
+    def test_long_words_in_capitals_leave_a_gap_between_panels(self, tmp_path):
+        from matplotlib.image import imread
+
+        path = tmp_path / "figure.png"
+        words = ["a", "b", "c", "WIGGLESWORTHSHIRE", "(end)"]
+        figure = paper_figure(View("5"), words, np.full((1, 2, 5, 5), 0.2))
+        write_paper_picture(figure, str(path))
+        column = imread(path)[:, 155:200, :3]  # the fourth word
+        (rows,) = np.nonzero((column < 0.5).all(axis=-1).any(axis=-1))
+        # Two in the panels themselves, and one between them.
+        assert np.count_nonzero(np.diff(rows) > 20) == 3
+
     def test_it_has_room_for_the_names_of_all_heads(self, tmp_path):
         from matplotlib.colors import to_rgb
         from matplotlib.image import imread

@@ -102,10 +102,7 @@ def main(argv):
     seeds = range(FLAGS.random_seed, FLAGS.random_seed + FLAGS.seeds)
     if seeds[-1] > errors.LARGEST_SEED:
         first = flags.show(FLAGS, "random_seed")
-        rule = (
-            f"must not go beyond the seed {errors.LARGEST_SEED:,}, counted "
-            f"from {first}"
-        )
+        rule = f"must not exceed seed {errors.LARGEST_SEED:,} from {first} on"
         flags.refuse(FLAGS, ["seeds"], rule, "Lower --random_seed.")
     all_rows = rows.make_rows(
         _make_models(problem),
@@ -134,19 +131,17 @@ def _check_runs(all_rows, is_new):
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.training import start
 
-    rules = []
-    if RunDirectory.exists(FLAGS.output_dir):
-        rules.append("must hold a run for each row, but is a run itself")
-    if is_new and os.path.lexists(os.path.join(FLAGS.output_dir, TABLE_FILE)):
-        rules.append(f"must not hold a {TABLE_FILE} that no sweep wrote")
-    # A new sweep would train such a run further, and delete checkpoints of it.
-    rules += [
-        f"must not hold a run of yours, which {row.path} is"
-        for row in all_rows
-        if is_new and RunDirectory.exists(row.path)
-    ]
-    for rule in rules:
+    def refuse(rule):
         flags.refuse(FLAGS, ["output_dir"], rule, "Name another directory.")
+
+    if RunDirectory.exists(FLAGS.output_dir):
+        refuse("must hold a run for each row, but is a run itself")
+    if is_new and os.path.lexists(os.path.join(FLAGS.output_dir, TABLE_FILE)):
+        refuse(f"must not hold a {TABLE_FILE} that no sweep wrote")
+    for row in all_rows:
+        # It would be trained further, and checkpoints of it deleted.
+        if is_new and RunDirectory.exists(row.path):
+            refuse(f"must not hold a run of yours, which {row.path} is")
     for row in all_rows:
         # A faulty row fails here, before the rows above it are trained. What is
         # checked does not depend on the seed.

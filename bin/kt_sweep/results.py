@@ -100,10 +100,10 @@ def make_lines(results):
         dataclasses.asdict(row.hparams) | row.hparams.architecture
         for row, _ in results
     ]
-    # The other hyper-parameters that are not the same in all rows. They include
-    # the depth of the decoder unless it is N in all rows.
-    is_unequal = any(v[DEPTH] != v["num_layers"] for v in all_values)
-    columns = MODEL | ({DEPTH: DEPTH} if is_unequal else {})
+    columns = MODEL | {DEPTH: DEPTH}
+    if all(values[DEPTH] == values["num_layers"] for values in all_values):
+        del columns[DEPTH]
+    # The other hyper-parameters that are not the same in all rows.
     for name in dict.fromkeys(itertools.chain(*all_values)):
         is_constant = len({values.get(name) for values in all_values}) == 1
         if not is_constant and name not in (DEPTH, "train_steps"):
@@ -126,10 +126,8 @@ def format_lines(lines):
     columns = sorted(columns, key=lambda column: column.startswith("paper "))
     cells = [[_make_cell(line, column) for column in columns] for line in lines]
     yield markdown.table(columns, cells, numbers=True)
-    by_row = {}
-    for line in lines:
-        by_row.setdefault(line["row"], []).append(line)
-    for name, seeds in by_row.items():
+    for name, group in itertools.groupby(lines, lambda line: line["row"]):
+        seeds = list(group)
         if len(seeds) > 1:
             spreads = [
                 f"{column} {min(values):.2f} to {max(values):.2f}, mean "

@@ -15,7 +15,7 @@ from keras_transformer.hparams import table3
 
 SPLITS = ("dev", "test")  # those that kt-evaluate takes
 MAX_POINTS = 10_000  # of a grid; --random has the same limit
-MAX_NAME = 255  # of the directory of a row, in characters
+MAX_NAME = 255  # of the directory of a row, in bytes
 _DIVISORS = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v", "warmup_steps"), 4)
 _DIVISORS |= {"effective_batch_tokens": 40, "learning_rate": 2}
 # F1 of the paper's Table 4 on section 23 of the Wall Street Journal.
@@ -69,11 +69,12 @@ def make_rows(models, output_dir, scale, overrides, train_steps, seeds):
         model = dataclasses.replace(model, changes=changes, hparams=hparams)
         for seed in seeds:
             name = model.name + (f"_seed{seed}" if seed != seeds[0] else "")
-            if len(name) > MAX_NAME:
+            num_bytes = len(os.fsencode(name))
+            if num_bytes > MAX_NAME:
                 raise UserError(
-                    f"The name of a row must have at most {MAX_NAME} "
-                    f"characters. Received: {len(name)}, in {name[:60]}... Set "
-                    "what is the same in all rows with --hparams."
+                    f"The name of a row must have at most {MAX_NAME} bytes. "
+                    f"Received: {num_bytes} bytes, in {name[:60]}... Set what "
+                    "is the same in all rows with --hparams."
                 )
             path = os.path.join(output_dir, name)
             row = dataclasses.replace(model, seed=seed, path=path)

@@ -87,6 +87,8 @@ class RowsTest:
     def test_a_name_that_no_directory_may_have_is_refused(self):
         with pytest.raises(ValueError, match="at most 255 .*with --hparams"):
             rows_of([tiny(249 * "x")], seeds=(0, 12))
+        with pytest.raises(ValueError, match="300 bytes, in 集"):
+            rows_of([tiny(100 * "集")])
 
     def test_two_equal_rows_are_refused(self):
         with pytest.raises(ValueError, match="base and d_dropout0"):

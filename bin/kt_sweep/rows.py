@@ -56,7 +56,7 @@ def make_rows(models, output_dir, scale, overrides, train_steps, seeds):
     The runs are in `output_dir`. The `overrides` come after the scale and
     before the changes of a model. `train_steps` may be None for each model's.
     """
-    rows = {}
+    rows, paths = {}, set()
     for model in models:
         of_set = registry.get_hparams(model.hparams_set)
         changes = scale_down(of_set) if scale == "tiny" else {}
@@ -86,6 +86,13 @@ def make_rows(models, output_dir, scale, overrides, train_steps, seeds):
                     "data, hyper-parameters and seed. Name each row once, and "
                     "leave what the rows vary out of --hparams."
                 )
+            if path in paths:
+                raise UserError(
+                    "Each row of a sweep must have a directory of its own. "
+                    f"Received: two rows with the directory {name}. Rename an "
+                    "hparams set, or train them in two sweeps."
+                )
+            paths.add(path)
     return list(rows.values())
 
 

@@ -90,6 +90,12 @@ class RowsTest:
         with pytest.raises(ValueError, match="300 bytes, in 集"):
             rows_of([tiny(100 * "集")])
 
+    def test_two_rows_in_one_directory_are_refused(self):
+        models = [tiny("tiny"), tiny("tiny_seed1", dropout=0.2)]
+        assert len(rows_of(models)) == 2
+        with pytest.raises(ValueError, match="two rows .* tiny_seed1"):
+            rows_of(models, seeds=(0, 1))
+
     def test_two_equal_rows_are_refused(self):
         with pytest.raises(ValueError, match="base and d_dropout0"):
             rows_of(make_table3(COPY), overrides="dropout=0.2")

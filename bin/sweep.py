@@ -279,14 +279,15 @@ def _make_models(problem):
 
 def _select(flag, rule, known):
     """Returns the names that a flag lists, or by default the known ones."""
-    names = FLAGS[flag].value.split(",") if FLAGS[flag].value else known
+    known, value = dict.fromkeys(known), FLAGS[flag].value
+    names = dict.fromkeys(value.split(",")) if value else known
     for name in names:
         if name not in known:
             raise UserError(
                 f"`--{flag}` must name {rule}. Received: {errors.quote(name)}. "
-                f"Use {' or '.join(dict.fromkeys(known))}."
+                f"Use {' or '.join(known)}."
             )
-    return list(dict.fromkeys(names))
+    return names.keys()
 
 
 def _show_changed(*names):

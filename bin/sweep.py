@@ -93,6 +93,7 @@ TABLE_FILE = "table.md"
 LOG_FILE = "log.txt"  # what the commands of a row print, in its directory
 # The flags that define the rows of a sweep, of which it needs exactly one.
 KINDS = ("table", "hparams_sets", "grid", "random")
+MAX_SHOWN = 20  # names in an error, as many as Table 3 has rows
 
 
 def main(argv):
@@ -283,9 +284,10 @@ def _select(flag, rule, known):
     names = dict.fromkeys(value.split(",")) if value else known
     for name in names:
         if name not in known:
+            example = ", for example" if len(known) > MAX_SHOWN else ""
             raise UserError(
                 f"`--{flag}` must name {rule}. Received: {errors.quote(name)}. "
-                f"Use {' or '.join(known)}."
+                f"Use {' or '.join(list(known)[:MAX_SHOWN])}{example}."
             )
     return names.keys()
 

@@ -122,6 +122,15 @@ class RowsTest:
         assert_fails(capsys, words, sweep, *arguments, "--splits=dev,dev2")
         assert not os.path.exists(tmp_path / "sweep")
 
+    def test_an_error_names_twenty_of_the_rows(
+        self, copy_data, tmp_path, capsys
+    ):
+        grid = ",".join(str(number) for number in range(1, 31))
+        arguments = flags(copy_data, tmp_path / "sweep", 3)
+        arguments += [f"--grid=warmup_steps={grid}", "--rows=warmup_steps=0"]
+        words = ["must name rows", "or warmup_steps=20, for example."]
+        assert_fails(capsys, words, sweep, *arguments)
+
     def test_a_run_that_no_sweep_made_is_left_alone(
         self, copy_data, tmp_path, capsys
     ):

@@ -139,6 +139,41 @@ class WarningTest:
         characters.generate(None)
         assert "by heart" not in caplog.text
 
+    @pytest.mark.parametrize("kind", ["characters", "words"])
+    def test_only_subwords_are_learnt_by_heart(self, tmp_path, caplog, kind):
+        problem = Rote(str(tmp_path))
+        problem.vocabulary_type = kind
+        # Dev has shorter words, and so more pieces for each character.
+        problem.words = {"train": ["a b", "calendar"], "dev": ["a b", "a"]}
+        problem.generate(None)
+        assert "by heart" not in caplog.text
+
+    def test_text_without_ids_is_named(self, tmp_path, caplog):
+        problem = Rote(str(tmp_path))
+        problem.vocabulary_type = "characters"
+        problem.splits = ("train", "dev", "test")
+        problem.words = {"test": ["bläde", "bläda"], **Rote.words}
+        problem.generate(None)
+        (source, target) = [
+            r.message for r in caplog.records if "no id" in r.message
+        ]
+        assert source == (
+            "20.0% of the source text of test has no id in the vocabulary of "
+            "20, such as ä. Check that the columns, the language and the "
+            "spelling are those of train."
+        )
+        assert target.startswith("20.0% of the target text of test")
+
+    def test_a_given_vocabulary_may_lack_text(self, tmp_path, caplog):
+        first, second = (Rote(str(tmp_path / name)) for name in "ab")
+        first.vocabulary_type = "words"
+        first.generate(None)
+        caplog.clear()
+        second.vocabulary_path = f"{first.directory}/vocab.model"
+        second.words = {"train": ["calendar"], "dev": ["elephant"]}
+        second.generate(None)
+        assert "100.0% of the source text of dev has no id" in caplog.text
+
     def test_characters_that_fall_out_are_named(self, tmp_path, caplog):
         problem = Rote(str(tmp_path))
         problem.words = {s: [*w, "ø"] for s, w in Rote.words.items()}

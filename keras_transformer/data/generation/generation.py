@@ -50,6 +50,8 @@ _MANIFEST = {
 # Largest number of training pairs that the vocabulary is trained on. They are
 # spread evenly over the text; more of them change the vocabulary little.
 MAX_VOCABULARY_PAIRS = 500_000
+# Pairs of a split that tell whether the vocabulary suits it.
+SAMPLE_SIZE = 1000
 
 # Attributes of a problem that the manifest names if they are unusual.
 _VOCABULARY_SETTINGS = {
@@ -187,6 +189,7 @@ def _make_vocabularies(problem, tmp_dir, directory):
         if not existing.is_shared:
             vocabularies.check_one_direction(problem)
         _check_symbols(existing.sources, problem, tmp_dir)
+        _warn_of_unknown(existing, problem, tmp_dir)
         existing.write(directory)
         return existing
     symbols = problem.shared_vocabulary and problem.bpe_symbols(tmp_dir)
@@ -204,14 +207,29 @@ def _make_vocabularies(problem, tmp_dir, directory):
     encoding.check_number(len(pairs), problem, "train")
     both = vocabularies.train(problem, pairs, tmp_dir, directory)
     if "dev" in problem.splits:
-        dev = itertools.chain(*problem.text_corpora("dev", tmp_dir))
-        dev = encoding.select_complete_pairs(problem, dev)
-        samples = [
-            [(source, problem.target_text(target)) for source, target in some]
-            for some in (pairs[:1000], itertools.islice(dev, 1000))
-        ]
-        vocabularies.warn_of_rote(both, *samples)
+        dev = _sample(problem, "dev", tmp_dir)
+        train = [(s, problem.target_text(t)) for s, t in pairs[:SAMPLE_SIZE]]
+        vocabularies.warn_of_rote(both, train, dev)
+    _warn_of_unknown(both, problem, tmp_dir)
     return both
+
+
+def _warn_of_unknown(both, problem, tmp_dir):
+    for split in problem.splits:
+        # A vocabulary was trained on train, and says what it leaves out.
+        if split != "train":
+            pairs = _sample(problem, split, tmp_dir)
+            vocabularies.warn_of_unknown(both, split, pairs)
+
+
+def _sample(problem, split, tmp_dir):
+    """Returns the first pairs of a split, as they are encoded."""
+    pairs = itertools.chain(*problem.text_corpora(split, tmp_dir))
+    pairs = encoding.select_complete_pairs(problem, pairs)
+    return [
+        (source, problem.target_text(target))
+        for source, target in itertools.islice(pairs, SAMPLE_SIZE)
+    ]
 
 
 def _check_symbols(vocabulary, problem, tmp_dir):

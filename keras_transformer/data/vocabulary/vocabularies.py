@@ -15,6 +15,8 @@ from keras_transformer.files.writing import write_file
 
 # Dev with this many times train's pieces per character causes a warning.
 ROTE = 1.25
+# A larger share of a split's characters without an id causes a warning.
+UNKNOWN_SHARE = 0.01
 FILES = (VOCABULARY_FILE, SOURCE_VOCABULARY_FILE)
 
 _logger = logging.getLogger(__name__)
@@ -146,10 +148,13 @@ def warn_of_rote(both, train_pairs, dev_pairs):
     """Warns if the vocabularies spell dev with far more pieces than train.
 
     They then have learnt the words of a small training text by heart, and the
-    model sees few of the pieces that it needs for other words.
+    model sees few of the pieces that it needs for other words. Only subwords
+    depend on the training text like this.
     """
     sides = zip(both, zip(*train_pairs), zip(*dev_pairs))
     for vocabulary, *texts in sides:
+        if not vocabulary.has_bytes:
+            continue
         train, dev = (
             sum(len(ids) - 1 for ids in vocabulary.encode(each))
             / sum(map(len, each))
@@ -161,6 +166,31 @@ def warn_of_rote(both, train_pairs, dev_pairs):
                 f"training words by heart: a character takes {dev:.2f} pieces "
                 f"in dev and {train:.2f} in train. Use a smaller vocab_size, "
                 "or vocabulary_type=characters."
+            )
+
+
+def warn_of_unknown(both, split, pairs):
+    """Warns if the vocabularies lack more of a split's text than usual.
+
+    That happens if its columns are swapped, if it is in another language, or
+    if it writes the same letters in another way.
+    """
+    for side, vocabulary, texts in zip(("source", "target"), both, zip(*pairs)):
+        if vocabulary.has_bytes or vocabulary.is_imported:
+            continue
+        parts = [
+            text[start:end]
+            for text in texts
+            for start, end in vocabulary.find_unknown(text)
+        ]
+        share = sum(map(len, parts)) / sum(map(len, texts))
+        if share > UNKNOWN_SHARE:
+            examples = dict.fromkeys(" ".join(parts).split())
+            _logger.warning(
+                f"{share:.1%} of the {side} text of {split} has no id in the "
+                f"vocabulary of {vocabulary.vocab_size:,}, such as "
+                f"{' '.join(itertools.islice(examples, 3))}. Check that the "
+                "columns, the language and the spelling are those of train."
             )
 
 

@@ -118,6 +118,12 @@ class CleanTest:
             "encoding",
         }
 
+    def test_cleaning_that_leaves_nothing_is_an_error(self, data_dir, files):
+        problem = TranslateFiles(data_dir)
+        problem.use_files({**files, "train": files["dev"]}, 300, clean=True)
+        with pytest.raises(ValueError, match="Left out were: .* by 'cleaning'"):
+            problem.generate(None)
+
     def test_data_that_were_not_cleaned_are_another_set(self, data_dir, files):
         manifest = generate(data_dir, files)
         assert "settings" not in manifest["made_from"]

@@ -180,8 +180,18 @@ def select_complete_pairs(problem, pairs):
 
 def check_number(num_pairs, problem, split):
     """Raises a `UserError` for a split without pairs."""
-    if not num_pairs:
+    if num_pairs:
+        return
+    name = problem.data_name
+    left_out = {r: n for r, n in problem.num_left_out(split).items() if n}
+    if left_out:
+        counts = ", ".join(f"{n:,} by {r!r}" for r, n in left_out.items())
         raise UserError(
-            f"The split {split} of problem {problem.data_name} has no pairs of "
-            "non-empty sentences. Check its raw text."
+            f"The split {split} of problem {name} has no pairs of non-empty "
+            f"sentences left. Left out were: {counts}. Keep some of them, for "
+            "example without --clean, or check its raw text."
         )
+    raise UserError(
+        f"The split {split} of problem {name} has no pairs of non-empty "
+        "sentences. Check its raw text."
+    )

@@ -181,6 +181,15 @@ class WarningTest:
         problem.generate(None)
         assert "spelled in bytes, such as ø." in caplog.text
 
+    def test_a_small_vocabulary_of_characters_asks_for_room(
+        self, tmp_path, caplog
+    ):
+        problem = Rote(str(tmp_path))
+        problem.vocabulary_type, problem.vocab_size = "characters", 10
+        problem.generate(None)
+        assert "Only 10 ids fit: raise vocab_size." in caplog.text
+        assert "character_coverage" not in caplog.text
+
     def test_a_type_that_does_not_exist_is_an_error(self, tmp_path):
         problem = Rote(str(tmp_path))
         problem.vocabulary_type = "letters"

@@ -123,10 +123,13 @@ def train(problem, pairs, tmp_dir, directory):
         )
         if missing := result.find_missing(texts):
             way = "spelled in bytes" if result.has_bytes else "unknown"
+            way_out = "--character_coverage=1 keeps them"
+            if not result.has_bytes and problem.character_coverage in (None, 1):
+                way_out = f"Only {vocab_size:,} ids fit: raise {size_name}"
             _logger.warning(
                 f"{len(missing):,} rare characters of the training text have "
                 f"no id and are {way}, such as {' '.join(missing[:10])}. "
-                "--character_coverage=1 keeps them."
+                f"{way_out}."
             )
         return result
 

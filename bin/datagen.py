@@ -12,8 +12,9 @@ The command writes to the problem's folder in --data_dir. If the same data
 exist already, it does nothing, or changes the weights of the corpora. A problem
 shares its data with its directions _rev and _both.
 
-Only translate_files and parsing_files take files and a vocabulary. The other
-problems bring their text or download it to --tmp_dir.
+Only translate_files, g2p_files and parsing_files take files and a vocabulary.
+g2p_files has the flags of translate_files. The other problems bring their text
+or download it to --tmp_dir.
 
 --runner=flink, for example, encodes the training text on many machines. It
 needs `pip install '.[beam]'`. The data are the same, byte for byte.

@@ -53,7 +53,9 @@ class TranslateFiles(FilesProblem):
     targets_language = "target"
     sides = ("source", "target")
     way_of_files = "a source and a target file"
-    other_way = ", or both files as --{split}=SOURCE,TARGET"
+    other_way = (
+        ", or both files as --{split}=SOURCE,TARGET, or --{split}=FILE.tsv"
+    )
 
     def __init__(self, data_dir=None, reverse=False):
         super().__init__(data_dir, reverse)

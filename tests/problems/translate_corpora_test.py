@@ -315,6 +315,8 @@ class BadInputTest:
         del corpora["dev"]
         with pytest.raises(ValueError, match="or both files as --dev=SOURCE,"):
             TranslateFiles("data").use_files({}, corpora=corpora)
+        with pytest.raises(ValueError, match=r"or --dev=FILE\.tsv\.$"):
+            TranslateFiles("data").use_files({}, corpora=corpora)
 
     def test_a_fault_leaves_no_data(self, tmp_path, corpora):
         (tmp_path / "dev.tmx").write_text("<tmx>")

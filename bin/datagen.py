@@ -242,6 +242,7 @@ def find_vocabulary(path):
         newest,
         os.path.join(newest, EXTRA),
         os.path.join(path, "translate_files"),
+        os.path.join(path, "g2p_files"),
         os.path.join(path, "parsing_files"),
     ):
         model, source_model = (os.path.join(folder, name) for name in FILES)

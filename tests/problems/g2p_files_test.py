@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import registry
+from keras_transformer.bin.datagen import find_vocabulary
 from keras_transformer.data.generation.corpora import Corpus
 
 WORDS = {
@@ -61,6 +62,24 @@ class G2pFilesTest:
         problem.use_files({}, corpora=corpora, vocabulary_type="characters")
         with pytest.raises(ValueError, match="vocabulary_type=characters"):
             problem.generate(None)
+
+    @pytest.mark.parametrize("folder", ["data", "data/g2p_files"])
+    def test_the_vocabularies_of_other_data_serve(
+        self, tmp_path, problem, corpora, folder
+    ):
+        vocabulary = find_vocabulary(str(tmp_path / folder))
+        other = registry.get_problem("g2p_files", str(tmp_path / "other"))
+        turned = {"train": corpora["dev"], "dev": corpora["train"]}
+        other.use_files({}, corpora=turned, vocabulary=vocabulary)
+        other.generate(None)
+        assert other.vocabularies.hashes == problem.vocabularies.hashes
+
+    def test_one_vocabulary_does_not_serve(self, tmp_path, problem, corpora):
+        path = f"{problem.directory}/vocab.model"
+        other = registry.get_problem("g2p_files", str(tmp_path / "other"))
+        other.use_files({}, corpora=corpora, vocabulary=path)
+        with pytest.raises(ValueError, match="or name a directory with a voc"):
+            other.generate(None)
 
     def test_training_links_each_phone_to_a_letter(self, problem):
         hparams = registry.get_hparams("transformer_g2p")

@@ -213,11 +213,12 @@ def check_problem(problem):
                 )
         return
     check_one_direction(problem)
-    if problem.vocabulary_path:
+    path = problem.vocabulary_path
+    if path and not os.path.isdir(path):
         raise UserError(
             "A vocabulary file must serve both sides. Received: "
-            f"vocabulary_path={problem.vocabulary_path!r} and "
-            "shared_vocabulary=False. Leave one of them out."
+            f"vocabulary_path={path!r} and shared_vocabulary=False. Leave one "
+            "of them out, or name a directory with a vocabulary of each side."
         )
 
 

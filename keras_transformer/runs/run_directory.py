@@ -83,11 +83,14 @@ class RunDirectory(vocabularies.HasVocabularies):
 
     def __init__(self, path: str | os.PathLike[str]):
         if not self.exists(path):
+            fault = f"holds no {RUN_FILE}"
+            if not os.path.lexists(path):
+                fault = "does not exist"
             raise UserError(
                 "`output_dir` must be the directory of a training run. "
-                f"Received: output_dir={path!r}, which holds no {RUN_FILE}. "
-                "Name a directory that kt-trainer, kt-avg-checkpoints or "
-                "kt-import wrote."
+                f"Received: output_dir={path!r}, which {fault}. Name a "
+                "directory that kt-trainer, kt-avg-checkpoints or kt-import "
+                "wrote."
             )
         self.path = path
         self.record = read_record(self.file(RUN_FILE), _RECORD)

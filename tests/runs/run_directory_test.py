@@ -45,6 +45,8 @@ class RunDirectoryTest:
     def test_another_directory_is_an_error(self, tmp_path):
         with pytest.raises(ValueError, match="holds no run.json"):
             RunDirectory(str(tmp_path))
+        with pytest.raises(ValueError, match="gone', which does not exist"):
+            RunDirectory(str(tmp_path / "gone"))
 
     @pytest.mark.parametrize("name", ["checkpoints/ckpt-9.npz", "vocab.model"])
     def test_files_of_a_run_without_its_record_stay(

@@ -75,7 +75,6 @@ def main(argv):
 def _decode_lines(plan, call):
     """Translates lines of text or JSON, and returns the number of warnings."""
     from keras_transformer.bin.kt_decoder import text_formats
-    from keras_transformer.bin.kt_decoder.unknown_text import UnknownText
     from keras_transformer.decoding.passages import Passages
     from keras_transformer.decoding.training_pairs import TrainingPairs
 
@@ -95,7 +94,7 @@ def _decode_lines(plan, call):
         translator = decoder_model.load_model(plan)
         decoder_model.report_settings(plan)
         extras = text_formats.make_extras(translator, quality)
-        unknown = UnknownText(plan.checker)
+        unknown = text_formats.UnknownText(plan.checker)
         with _show_progress(num_lines, output) as progress:
             for window in _read_windows(lines, prefixes, output):
                 texts = text_formats.read_texts(window)

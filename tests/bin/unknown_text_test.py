@@ -5,7 +5,7 @@ import types
 import pytest
 from small_translators import TEXTS
 
-from keras_transformer.bin.kt_decoder import unknown_text
+from keras_transformer.bin.kt_decoder import text_formats
 from keras_transformer.data.vocabulary.subwords import train_subwords
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.decoding.engines.engine import Codec
@@ -41,8 +41,8 @@ def read(monkeypatch, capsys):
 
     def read(checker, texts, **flags):
         values = types.SimpleNamespace(**{**UNSET, **flags})
-        monkeypatch.setattr(unknown_text, "FLAGS", values)
-        unknown = unknown_text.UnknownText(checker)
+        monkeypatch.setattr(text_formats, "FLAGS", values)
+        unknown = text_formats.UnknownText(checker)
         for start, text in enumerate(texts, 10):
             unknown.read(Window([text], start))
         unknown.report()

@@ -105,6 +105,9 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         weights = token_weights(sample_weight)
+        # A copy lacks the mask that Keras may have attached to the logits. It
+        # would divide by the share of real tokens a second time.
+        y_pred = ops.copy(y_pred)
         return super().__call__(y_true, y_pred, sample_weight=weights)
 
     def call(self, y_true, y_pred):

@@ -148,6 +148,13 @@ class SmoothedCrossEntropyTest:
         loss = SmoothedCrossEntropy()(np.zeros_like(TARGETS), LOGITS)
         assert float(to_numpy(loss)) == 0.0
 
+    def test_masks_of_keras_do_not_count_padding_again(self):
+        embedding = keras.layers.Embedding(VOCAB_SIZE, 4, mask_zero=True)
+        logits = keras.layers.Dense(VOCAB_SIZE)(embedding(TARGETS))
+        expected = explicit_loss(to_numpy(logits), 0.1)[REAL].mean()
+        loss = to_numpy(SmoothedCrossEntropy(0.1)(TARGETS, logits))
+        np.testing.assert_allclose(loss, expected, rtol=1e-5)
+
     def test_weights_of_sentences_and_of_tokens(self):
         loss = SmoothedCrossEntropy(0.1)
         losses = explicit_loss(LOGITS, 0.1) * REAL

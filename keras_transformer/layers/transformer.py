@@ -25,7 +25,7 @@ EMBEDDING_OPTIONS = ("tied_embeddings", "input_vocab_size")
 EMBEDDING_OPTIONS += ("scale_embeddings", "output_bias")
 # The options that the model itself keeps.
 OWN_OPTIONS = ("vocab_size", "positional_encoding", "max_length", "packed")
-OWN_OPTIONS += ("decoder_start",)
+OWN_OPTIONS += ("decoder_start", "lora_rank", "lora_alpha")
 PARTS = ("embedding", "encoder", "decoder")  # each may be frozen
 
 
@@ -192,11 +192,17 @@ class Transformer(Quantizable, keras.Model):
             weight.trainable = False
         self.lora_rank, self.lora_alpha = rank, lora_alpha
 
-    def quantize(self, mode=None, config=None, **kwargs):
+    def quantize(self, mode=None, config=None, filters=None, type_check=True):
         """Quantises all matrices to int8; see `layers.sequence_layer`.
 
-        The model must be built. `keras.Model.quantize` has the arguments.
+        The model must be built. The arguments are those of
+        `keras.Model.quantize`, but `filters` must be None.
         """
+        if filters is not None:
+            raise ValueError(
+                "A Transformer is quantised as a whole. Received: "
+                f"filters={filters!r}. Leave `filters` out."
+            )
         for part in (self.embedding, self.encoder, self.decoder):
             part.quantize(mode, config=config)
         self.lora_rank = None
@@ -356,7 +362,6 @@ class Transformer(Quantizable, keras.Model):
         super().export(filepath, format, verbose, input_signature, **kwargs)
 
     def get_config(self):
-        lora = {"lora_rank": self.lora_rank, "lora_alpha": self.lora_alpha}
         policy = keras.dtype_policies.serialize(self.embedding.dtype_policy)
         return {
             **super().get_config(),
@@ -366,7 +371,6 @@ class Transformer(Quantizable, keras.Model):
             **{name: getattr(self, name) for name in OWN_OPTIONS},
             **{n: getattr(self.embedding, n) for n in EMBEDDING_OPTIONS},
             "frozen": [p for p in PARTS if not getattr(self, p).trainable],
-            **(lora if self.lora_rank else {}),
             "dtype": policy,
         }
 

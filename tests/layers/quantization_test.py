@@ -107,6 +107,12 @@ class QuantizeTest:
         assert [w.path for w in model.trainable_weights] == trainable
         assert not model.encoder.lora_enabled
 
+    def test_a_transformer_is_not_quantised_in_part(self):
+        model = make_transformer()
+        with pytest.raises(ValueError, match="as a whole.*filters='decoder'"):
+            model.quantize("int8", filters="decoder")
+        assert count_bytes(model) == count_bytes(make_transformer())
+
     def test_no_other_mode_is_accepted(self):
         with pytest.raises(NotImplementedError, match="with mode 'int8'"):
             make_transformer().quantize("float8")

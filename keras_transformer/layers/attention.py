@@ -200,7 +200,7 @@ class MultiHeadAttention(SequenceLayer):
             positions = ops.expand_dims(ops.arange(ops.shape(query)[1]), 0)
         else:
             projected = (
-                self._project_query(query, training),
+                *self._project(query, "query", training=training),
                 *self.project_memory(memory, training),
             )
         masks = padding_mask, segments, causal
@@ -308,7 +308,7 @@ class MultiHeadAttention(SequenceLayer):
         Query and result are `(batch, query_len, d_model)`. The mask is as in
         the call.
         """
-        queries = self._project_query(query)
+        (queries,) = self._project(query, "query")
         heads, _ = self.compute_attention(queries, keys, values, attention_mask)
         return self._project_heads(heads)
 
@@ -349,8 +349,9 @@ class MultiHeadAttention(SequenceLayer):
             values in it.
         """
         # Three products, since joining the kernels copies them at each step.
-        queries = self._project_query(query)
-        keys, values = (self._project(query, n)[0] for n in ("key", "value"))
+        queries, keys, values = (
+            self._project(query, name)[0] for name in ("query", "key", "value")
+        )
         limit = count_remembered(self.neighbourhood_size)
         cache = tuple(
             slots.write(newest, position, limit)
@@ -363,10 +364,6 @@ class MultiHeadAttention(SequenceLayer):
             key_positions=key_positions,
         )
         return self._project_heads(heads), cache
-
-    def _project_query(self, query, training=None):
-        (queries,) = self._project(query, "query", training=training)
-        return queries
 
     def _project_all(self, query, training=None):
         # A subclass of the benchmark leaves out these matrices.

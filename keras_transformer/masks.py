@@ -177,13 +177,12 @@ def self_attention_mask(
     booleans that broadcast to `(batch, length, length)`, or None if everything
     is visible.
     """
-    return combine_masks(
-        visible_mask(padding_mask, segments, segments),
-        causal_mask(length) if causal else None,
-        neighbourhood_mask(length, neighbourhood_size)
-        if neighbourhood_size
-        else None,
-    )
+    masks = [visible_mask(padding_mask, segments, segments)]
+    if causal:
+        masks.append(causal_mask(length))
+    if neighbourhood_size:
+        masks.append(neighbourhood_mask(length, neighbourhood_size))
+    return combine_masks(*masks)
 
 
 def ancestor_mask(ancestors, beam_size):

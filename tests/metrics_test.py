@@ -59,7 +59,8 @@ class MetricsTest:
     def test_weights_choose_rows(self, metric):
         metric = metric()
         targets, logits = BATCHES[0]
-        metric.update_state(targets, logits, sample_weight=np.array([0, 0.5]))
+        for weights in ([0, 0.5], np.array([0, 0.5])):
+            metric.update_state(targets, logits, sample_weight=weights)
         expected = result_of(type(metric)(), [(targets[1:], logits[1:])])
         result = float(to_numpy(metric.result()))
         np.testing.assert_allclose(result, expected, rtol=1e-5)

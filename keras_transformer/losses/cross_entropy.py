@@ -126,6 +126,6 @@ def token_weights(sample_weight):
 
     A `sample_weight` of shape `(batch,)` weighs sentences.
     """
-    if sample_weight is None or len(sample_weight.shape) != 1:
+    if sample_weight is None or ops.ndim(sample_weight) != 1:
         return sample_weight
     return ops.expand_dims(sample_weight, -1)

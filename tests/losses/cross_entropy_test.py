@@ -164,8 +164,9 @@ class SmoothedCrossEntropyTest:
         ):
             expected = (losses * weights).sum() / REAL.sum()
             given = weights[:, 0] if weights.shape[1] == 1 else weights
-            result = to_numpy(loss(TARGETS, LOGITS, sample_weight=given))
-            np.testing.assert_allclose(result, expected, rtol=1e-5)
+            for same in (given, given.tolist()):
+                result = to_numpy(loss(TARGETS, LOGITS, sample_weight=same))
+                np.testing.assert_allclose(result, expected, rtol=1e-5)
 
     def test_ids_are_exact_where_keras_is_not(self):
         logits = random_array(1, 2, 3000, seed=1)

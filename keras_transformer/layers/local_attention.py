@@ -112,6 +112,8 @@ class _Blocks:
         return slice_axis(heads, 2, 0, self.length)
 
     def _cut(self, x, axis, blocks_before, num_blocks):
+        if x.shape[axis] == 1:  # a mask may have one value for all positions
+            x = ops.repeat(x, self.length, axis=axis)
         start = blocks_before * self.block_len
         end = num_blocks * self.block_len - start - self.length
         shape = ops.shape(x)

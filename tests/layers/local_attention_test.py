@@ -95,6 +95,11 @@ class BlocksTest:
         used = masks.get("padding_mask", np.ones_like(REAL))
         check_same(layer, LONG, used, {"causal": causal, **masks})
 
+    @pytest.mark.parametrize("name", ["padding_mask", "segments"])
+    def test_a_mask_may_have_one_value_for_all_positions(self, name):
+        used = np.ones_like(REAL)
+        check_same(make(40), LONG, used, {name: used[:, :1]})
+
     @pytest.mark.parametrize("length", [1, 31, 32, 65])
     def test_any_length_will_do(self, length):
         used = np.ones((3, length), bool)

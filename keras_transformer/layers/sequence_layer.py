@@ -279,11 +279,30 @@ class SequenceLayer(Quantizable, keras.layers.Layer):
             config["lora_rank"] = self.lora_rank
             config["lora_alpha"] = self.lora_alpha
         # The parts of a loaded layer take its policy.
-        for layer in self._flatten_layers(include_self=False):
-            if layer.quantization_mode:
-                policy = layer.dtype_policy
-                config["dtype"] = keras.dtype_policies.serialize(policy)
+        if policy := find_quantized_policy(self):
+            config["dtype"] = keras.dtype_policies.serialize(policy)
         return config
+
+
+def find_quantized_policy(layer):
+    """Returns the policy of the quantised matrices in a layer, or None.
+
+    Raises a `ValueError` if only some of the matrices are quantised, since a
+    saved layer has one policy, and its file could not be loaded.
+    """
+    parts = [
+        part
+        for part in layer._flatten_layers()
+        if isinstance(part, SequenceLayer) and part._matrices
+    ]
+    policies = {part.quantization_mode: part.dtype_policy for part in parts}
+    if len(policies) > 1:
+        raise ValueError(
+            "A layer cannot be saved while only some of its parts are "
+            f"quantised. Received: {layer.name}, quantised in part. Quantise "
+            f'all of it, as in {layer.name}.quantize("int8").'
+        )
+    return policies.get("int8")
 
 
 def check_choice(name, value, choices, paper_choice):

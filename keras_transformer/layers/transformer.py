@@ -13,6 +13,7 @@ from keras_transformer.layers import TokenEmbeddings
 from keras_transformer.layers.positional_encoding import make_positions
 from keras_transformer.layers.sequence_layer import Quantizable
 from keras_transformer.layers.sequence_layer import check_choice
+from keras_transformer.layers.sequence_layer import find_quantized_policy
 from keras_transformer.layers.transformer_layer import check_options
 from keras_transformer.layers.transformer_layer import take_options
 from keras_transformer.masks import padding_mask
@@ -195,8 +196,7 @@ class Transformer(Quantizable, keras.Model):
     def quantize(self, mode=None, config=None, filters=None, type_check=True):
         """Quantises all matrices to int8; see `layers.sequence_layer`.
 
-        The model must be built. The arguments are those of
-        `keras.Model.quantize`, but `filters` must be None.
+        The model must be built. `keras.Model.quantize` has the arguments.
         """
         if filters is not None:
             raise ValueError(
@@ -362,7 +362,7 @@ class Transformer(Quantizable, keras.Model):
         super().export(filepath, format, verbose, input_signature, **kwargs)
 
     def get_config(self):
-        policy = keras.dtype_policies.serialize(self.embedding.dtype_policy)
+        policy = find_quantized_policy(self) or self.embedding.dtype_policy
         return {
             **super().get_config(),
             **dataclasses.asdict(self.decoder.options),
@@ -371,7 +371,7 @@ class Transformer(Quantizable, keras.Model):
             **{name: getattr(self, name) for name in OWN_OPTIONS},
             **{n: getattr(self.embedding, n) for n in EMBEDDING_OPTIONS},
             "frozen": [p for p in PARTS if not getattr(self, p).trainable],
-            "dtype": policy,
+            "dtype": keras.dtype_policies.serialize(policy),
         }
 
 

@@ -113,6 +113,17 @@ class QuantizeTest:
             model.quantize("int8", filters="decoder")
         assert count_bytes(model) == count_bytes(make_transformer())
 
+    @pytest.mark.parametrize("part", ["embedding", "encoder", "decoder"])
+    def test_what_is_quantised_in_part_is_not_saved(self, part, tmp_path):
+        model = make_transformer()
+        getattr(model, part).quantize("int8")
+        with pytest.raises(ValueError, match="transformer, quantised in part"):
+            model.save(tmp_path / "model.keras")
+        model.quantize("int8")
+        model.save(tmp_path / "model.keras")
+        loaded = keras.models.load_model(tmp_path / "model.keras")
+        np.testing.assert_array_equal(loaded(FEATURES), model(FEATURES))
+
     def test_no_other_mode_is_accepted(self):
         with pytest.raises(NotImplementedError, match="with mode 'int8'"):
             make_transformer().quantize("float8")

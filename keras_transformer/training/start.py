@@ -96,6 +96,21 @@ def check_recorded_paths(options):
             ) from error
 
 
+def check_separate(path, problem):
+    """Checks that data can be generated while the directory of a run is locked.
+
+    The generation locks its own directories and would wait for ever.
+    """
+    for directory in (problem.data_dir, problem.directory):
+        if os.path.realpath(directory) == os.path.realpath(path):
+            raise UserError(
+                "`output_dir` must not be a directory that data are generated "
+                f"in. Received: output_dir={path!r}, data_dir="
+                f"{problem.data_dir!r}. Name another directory, or make the "
+                "data with kt-datagen first."
+            )
+
+
 def check_data(problem, hparams, path=None):
     """Checks that a run can make its model, its batches and its evaluations.
 

@@ -97,7 +97,9 @@ def train(
         chosen = dataclasses.replace(chosen, warm_start_from=origin)
         hparams = _make_hparams(hparams, settings, chosen, run, is_new)
         train_steps = hparam.find_train_steps(hparams, chosen.train_steps)
-        problem = _open_problem(problem, settings, chosen.tmp_dir, is_new)
+        problem = _open_problem(
+            problem, settings, chosen.tmp_dir, is_new, output_dir
+        )
         measure = settings["measure"] or problem.measure
         start.check_data(problem, hparams, output_dir if is_chief else None)
         start.check_metrics(problem, measure, chosen.early_stopping_metric)
@@ -123,7 +125,7 @@ def train(
     return trainer
 
 
-def _open_problem(problem, settings, tmp_dir, is_new):
+def _open_problem(problem, settings, tmp_dir, is_new, output_dir):
     """Returns the problem; generates its data first if there is a `tmp_dir`."""
     if isinstance(problem, str | None):
         name, data_dir = settings["problem"], settings["data_dir"]
@@ -131,6 +133,7 @@ def _open_problem(problem, settings, tmp_dir, is_new):
     # A run that resumes needs its data as they are, even if the text changed.
     has_data = not is_new and generation.read_manifest(problem.directory)
     if tmp_dir is not None and not has_data:
+        start.check_separate(output_dir, problem)
         problem.generate(tmp_dir)
     return problem
 

@@ -66,6 +66,16 @@ class RefusalTest:
         assert_fails(capsys, [expected], trainer, *flags)
         assert os.listdir(tmp_path) == []
 
+    @pytest.mark.parametrize("folder", ["", "copy"])
+    def test_data_are_not_generated_in_the_directory_of_the_run(
+        self, tmp_path, capsys, folder
+    ):
+        """The lock of the run would keep the generation waiting for ever."""
+        flags = flags_of(tmp_path / folder, tmp_path, "--generate_data")
+        words = ["must not be a directory that data are generated in"]
+        assert_fails(capsys, words, trainer, *flags)
+        assert os.listdir(tmp_path) == []
+
     def test_a_manifest_with_another_size_of_the_vocabulary_is_refused(
         self, copy_data, tmp_path, capsys
     ):

@@ -93,6 +93,7 @@ class RunDirectory(vocabularies.HasVocabularies):
                 "wrote."
             )
         self.path = path
+        self._status = os.stat(path)
         self.record = read_record(self.file(RUN_FILE), _RECORD)
         self.hparams: HParams = _read_hparams(self.file(HPARAMS_FILE))
         self.problem_name = self.record["problem"]
@@ -140,8 +141,10 @@ class RunDirectory(vocabularies.HasVocabularies):
         return os.path.isfile(os.path.join(path, RUN_FILE))
 
     def check_in_place(self) -> None:
-        """Checks that the directory is still there."""
-        if not self.exists(self.path):
+        """Checks that the directory is still there, and no other run."""
+        if not self.exists(self.path) or not os.path.samestat(
+            self._status, os.stat(self.path)
+        ):
             raise UserError(
                 f"{self.path} was moved or removed during the training, so "
                 "nothing more is written there. Resume the run from where it "

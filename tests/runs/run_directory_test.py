@@ -74,6 +74,14 @@ class RunDirectoryTest:
         RunDirectory.create(*arguments)
         assert "vocab.source.model" not in os.listdir(run.path)
 
+    def test_another_run_in_its_place_is_noticed(self, run, model_bytes):
+        """Two runs would otherwise write their checkpoints side by side."""
+        run.check_in_place()
+        os.rename(run.path, f"{run.path}_moved")
+        RunDirectory.create(run.path, RECORD, HPARAMS, model_bytes)
+        with pytest.raises(ValueError, match="was moved or removed"):
+            run.check_in_place()
+
     def test_resumed_run_may_have_more_updates(self, run):
         run.check_same(RECORD, dataclasses.replace(HPARAMS, train_steps=9))
 

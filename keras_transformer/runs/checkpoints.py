@@ -303,7 +303,9 @@ class CheckpointWriter:
         by_step = {e.step: e for e in self.checkpoints.evaluations}
         # NaN is not valid JSON, and would compare as neither better nor worse.
         score = float(score) if math.isfinite(score) else None
-        self.checkpoints.add_evaluations(by_step[step]._replace(score=score))
+        # The user may have deleted the checkpoint during the evaluation.
+        evaluation = by_step.get(step, Evaluation(step))
+        self.checkpoints.add_evaluations(evaluation._replace(score=score))
         self._remove_outdated()
 
     def wait(self):

@@ -118,6 +118,18 @@ class CheckpointWriterTest:
             writer.score(step, score)
         assert checkpoints.best_step == 1
 
+    def test_a_checkpoint_may_be_deleted_during_its_evaluation(
+        self, checkpoints
+    ):
+        writer = CheckpointWriter(checkpoints)
+        writer.save(1, ARRAYS, is_evaluated=True)
+        writer.wait()
+        os.remove(checkpoints.path(1))
+        writer.score(1, 5.0)
+        writer.save(2, ARRAYS, is_evaluated=True)
+        writer.score(2, 4.0)
+        assert checkpoints.best_step == 2
+
     def test_checkpoints_of_an_older_version_count_as_evaluated(
         self, checkpoints
     ):

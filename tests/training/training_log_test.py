@@ -157,6 +157,19 @@ class TrainingLogTest:
         assert "loss 2.5000  lr 1.00e-03  8 tokens/s" in text
         assert "step 200  dev_loss 2  dev_bleu 31.4\n" in text
 
+    def test_terminal_shows_a_bar_again_when_training_goes_on(
+        self, run, monkeypatch
+    ):
+        terminal = Terminal()
+        monkeypatch.setattr("sys.stderr", terminal)
+        log = TrainingLog(run, 0)
+        fill(log)
+        log.close()
+        shown = len(terminal.getvalue())
+        fill(log)
+        log.close()
+        assert "200/1000" in terminal.getvalue()[shown:]
+
     def test_description_names_model_data_devices_and_rate(self, run, capsys):
         model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(5)])
         engine = types.SimpleNamespace(

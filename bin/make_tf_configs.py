@@ -14,6 +14,7 @@ import json
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.errors import UserError
+from keras_transformer.training.backends.cluster import ADDRESS
 
 FLAGS = flags.define(
     """
@@ -34,11 +35,13 @@ def main(argv):
     ]
     index = FLAGS.index or 0
     is_unique = len(set(workers)) == len(workers)
-    if "" in hosts or not is_unique or index >= len(hosts):
+    have_ports = all(map(ADDRESS.fullmatch, workers))
+    if "" in hosts or not (is_unique and have_ports) or index >= len(hosts):
         raise UserError(
-            "`--hosts` must name each machine once, and `--index` must be the "
-            f"number of one. Received: --hosts={FLAGS.hosts}, --index={index}. "
-            "Separate the machines by commas, and count from 0."
+            "`--hosts` must name each machine once, as HOST or HOST:PORT, and "
+            "`--index` must be the number of one. Received: --hosts="
+            f"{FLAGS.hosts}, --index={index}. Separate the machines by commas, "
+            "and count from 0."
         )
     for index in range(len(workers)) if FLAGS.index is None else [FLAGS.index]:
         task = {"type": "worker", "index": index}

@@ -61,6 +61,7 @@ class ReadClusterTest:
                 "where `cluster.worker[1]` mu",
             ),
             ({"cluster": {"worker": ["a"]}}, "where worker is not a list"),
+            ({"cluster": {"worker": ["a:x"]}}, "where worker is not a list"),
             ({"cluster": {"ps": ["a:1"]}}, "with the job 'ps'"),
             ({"cluster": {"chief": ["a:1", "b:1"]}}, "with 2 chiefs"),
             ({"cluster": TWO}, "where task.type is null"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import typing
 
 from keras_transformer.errors import UserError
@@ -13,6 +14,7 @@ _SHAPE = {
     "cluster?": {"chief?": [str], "worker?": [str]},
     "task?": {"type?": str, "index?": WHOLE},
 }
+ADDRESS = re.compile(".+:[0-9]{1,5}")
 _EXAMPLE = (
     '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, '
     '"task": {"type": "worker", "index": 0}}'
@@ -59,7 +61,7 @@ def _find_fault(config):
     for job, addresses in cluster.items():
         if job not in ("chief", "worker"):
             return f"with the job {job[:20]!r}, which is not chief or worker"
-        if not all(":" in address for address in addresses):
+        if not all(map(ADDRESS.fullmatch, addresses)):
             return f"where {job} is not a list of HOST:PORT"
     if len(cluster.get("chief", [])) > 1:
         return f"with {len(cluster['chief'])} chiefs"

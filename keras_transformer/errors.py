@@ -87,12 +87,12 @@ def parse_number(text):
     return number
 
 
-def check_seed(seed):
+def check_seed(seed, name="seed"):
     """Raises a `UserError` for a seed that is not a natural number."""
     if not isinstance(seed, numbers.Integral) or seed < 0:
         raise UserError(
-            "`seed` must be an integer of at least 0. Received: "
-            f"seed={quote(seed)}. Use a seed such as 0."
+            f"`{name}` must be an integer of at least 0. Received: "
+            f"{name}={quote(seed)}. Use a seed such as 0."
         )
 
 

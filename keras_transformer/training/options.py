@@ -62,6 +62,13 @@ class StartOptions(TrainingOptions):
     worker_gpu: int = 0  # number of devices; 0 = all
     xla: str = "auto"  # or "on", "off"
 
+    def __post_init__(self):
+        if self.random_seed is not None:
+            errors.check_seed(self.random_seed, "random_seed")
+            # `run.json` takes no number of NumPy.
+            object.__setattr__(self, "random_seed", int(self.random_seed))
+        super().__post_init__()
+
 
 def parse_profile_steps(text):
     """Returns the first and the last update in a text such as "10,20".

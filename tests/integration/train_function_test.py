@@ -93,7 +93,7 @@ class TrainTest:
             ({"problem": "copy"}, "`data_dir` must be given"),
             ({"data_dir": "data"}, "data_dir='data' and a Problem. Leave"),
             ({"eval_frequency": 0}, "`eval_frequency` must be from 1"),
-            ({"random_seed": -1}, "`random_seed` must be from 0"),
+            ({"random_seed": -1}, "`random_seed` must be an integer"),
             ({"xla": "yes"}, "`xla` must be 'auto', 'on' or 'off'"),
             ({"overrides": "d_modell=8"}, "Did you mean: d_model"),
             ({"measure": "f1"}, "`measure` must be a metric"),

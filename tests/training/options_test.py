@@ -1,0 +1,15 @@
+import numpy as np
+import pytest
+
+from keras_transformer.training.options import StartOptions
+
+
+class StartOptionsTest:
+    def test_a_number_of_numpy_is_a_seed_that_a_run_can_record(self):
+        assert type(StartOptions(random_seed=np.int64(3)).random_seed) is int
+
+    @pytest.mark.parametrize("seed", [1.5, "3", -1])
+    def test_another_seed_is_refused(self, seed):
+        """A run would be made that no command could read."""
+        with pytest.raises(ValueError, match="`random_seed` must be"):
+            StartOptions(random_seed=seed)

@@ -260,7 +260,8 @@ def find_train_steps(
             raise UserError(
                 "`train_steps` must not be set with `train_minutes`. Received: "
                 f"train_steps={train_steps}, train_minutes="
-                f"{hparams.train_minutes}. Leave one of them out."
+                f"{hparams.train_minutes}. Leave one of them out; "
+                "--hparams=train_minutes=0 drops the minutes of a warm start."
             )
         return math.inf
     train_steps = train_steps or hparams.train_steps

@@ -112,6 +112,20 @@ class TrainTest:
             )
         assert os.listdir(tmp_path) == []
 
+    def test_the_minutes_of_a_warm_start_give_way_to_updates(
+        self, problem, make_run, tmp_path
+    ):
+        """The user gave none that could be left out."""
+        start = make_run(train_minutes=1.0).path
+        options = {"warm_start_from": start, "train_steps": 9}
+        arguments = problem, None, str(tmp_path / "another")
+        with pytest.raises(UserError, match="; --hparams=train_minutes=0"):
+            keras_transformer.train(*arguments, **options)
+        # The next fault is that the other run has no checkpoint.
+        options["overrides"] = "train_minutes=0"
+        with pytest.raises(UserError, match="holds no checkpoint"):
+            keras_transformer.train(*arguments, **options)
+
     def test_an_unknown_option_is_an_error_of_python(self, problem, tmp_path):
         with pytest.raises(TypeError, match="eval_frequence"):
             keras_transformer.train(

@@ -76,6 +76,7 @@ def _decode_lines(plan, call):
     """Translates lines of text or JSON, and returns the number of warnings."""
     from keras_transformer.bin.kt_decoder import text_formats
     from keras_transformer.decoding.passages import Passages
+    from keras_transformer.decoding.preparation import read_windows
     from keras_transformer.decoding.training_pairs import TrainingPairs
 
     is_json = FLAGS.format == "jsonl"
@@ -94,9 +95,11 @@ def _decode_lines(plan, call):
         translator = decoder_model.load_model(plan)
         decoder_model.report_settings(plan)
         extras = text_formats.make_extras(translator, quality)
-        unknown = text_formats.UnknownText(plan.checker)
+        size = 1 if FLAGS.decode_interactive else None
         with _show_progress(num_lines, output) as progress:
-            for window in _read_windows(lines, prefixes, output):
+            for window in read_windows(
+                lines, prefixes, output.num_lines, size, "--prefix_file"
+            ):
                 texts = text_formats.read_texts(window)
                 passages = is_divided and Passages(texts, language)
                 translations = translator.translate_window(
@@ -111,7 +114,6 @@ def _decode_lines(plan, call):
                 output.num_alarms += text_formats.report_warnings(
                     texts, translations, translator, extras
                 )
-                unknown.read(texts)
                 written = text_formats.write_lines(
                     window.texts, translations, num_hypotheses, pairs
                 )
@@ -120,16 +122,7 @@ def _decode_lines(plan, call):
                     decode_from_file=window.texts,
                     prefix_file=window.prefixes or (),
                 )
-        unknown.report()
     return output.num_alarms
-
-
-def _read_windows(lines, prefixes, output):
-    from keras_transformer.decoding.preparation import read_windows
-
-    size = 1 if FLAGS.decode_interactive else None
-    start = output.num_lines
-    return read_windows(lines, prefixes, start, size, "--prefix_file")
 
 
 def _show_progress(num_lines, output):

@@ -148,6 +148,7 @@ def plan_decoding():
     from keras_transformer.decoding.engines.engine import check_capabilities
     from keras_transformer.decoding.plan import plan_model
     from keras_transformer.decoding.preparation import Call
+    from keras_transformer.runs.run_directory import RunDirectory
 
     changes = model_flags.decode_changes(FLAGS)
     constraints = _read_constraints()
@@ -171,8 +172,14 @@ def plan_decoding():
     )
     check_capabilities(plan.capabilities, changed_flags, "--")
     if FLAGS.rerank_by:
+        paths = model_flags.directories(FLAGS.rerank_by)
+        if not all(map(RunDirectory.exists, paths)):
+            rule = "must be the directory of a run that exists, not an export"
+            flags.refuse(FLAGS, ["rerank_by"], rule, "Name the run.")
         plan = dataclasses.replace(
-            plan, reverse=_plan_reverse(), rerank_weight=FLAGS.rerank_weight
+            plan,
+            reverse=plan_model(paths, engine="keras"),
+            rerank_weight=FLAGS.rerank_weight,
         )
     if plan.linearization:
         rule = "needs a model that translates, not a parsing run"
@@ -185,20 +192,6 @@ def plan_decoding():
     if plan.checker:
         plan.checker.check_call(Call(options, **constraints))
     return plan, {"seed": FLAGS.random_seed, **constraints, **changes}
-
-
-def _plan_reverse():
-    """Returns the `Plan` of the model of --rerank_by."""
-    from keras_transformer.decoding.plan import plan_model
-    from keras_transformer.runs.run_directory import RunDirectory
-
-    paths = model_flags.directories(FLAGS.rerank_by)
-    if not all(map(RunDirectory.exists, paths)):
-        rule = "must be the directory of a run, not an exported model"
-        if not all(map(os.path.exists, paths)):
-            rule = "must be the directory of a run that exists"
-        flags.refuse(FLAGS, ["rerank_by"], rule, "Name the run.")
-    return plan_model(paths, engine="keras")
 
 
 def _read_constraints():

@@ -142,6 +142,11 @@ class TranslationModel(Preparation):
             texts = [masked.text for masked in all_masked]
             for names, masked in zip(alarm_names, all_masked):
                 names += ["message"] if masked.has_message else []
+        elif self.codec.may_lack_text:
+            for names, text in zip(alarm_names, self.prepare(texts)):
+                spans = self.codec.find_unknown(text)
+                unknown = "".join(text[start:end] for start, end in spans)
+                names += ["unknown"] if unknown.strip() else []
         if "word_links" not in self.capabilities.supports:
             return alarm_names
         # The texts as the model read and wrote them, before steps changed them.
@@ -152,7 +157,7 @@ class TranslationModel(Preparation):
             (text, one, names)
             for text, one, names, *pair in rows
             # The translation of a text in parts has no ids.
-            if one.ids and not names and alarms.is_short(*pair)
+            if one.ids and names in ([], ["unknown"]) and alarms.is_short(*pair)
         ]
         links = self.word_links(
             [text for text, *_ in short],

@@ -16,6 +16,7 @@ REASONS = {
     "much_shorter": "has a translation that is far too short",
     "uncovered": "has a translation that leaves out a part of it",
     "message": "has a plural or select of ICU, which is kept untranslated",
+    "unknown": "has text that the vocabulary lacks and the model cannot read",
     "low_score": "has a translation with an unusually low score",
     "repaired": "is translated by another search, since the first translation "
     "was doubtful",
@@ -55,8 +56,9 @@ def find_alarms(source, translation):
     """Returns the names of the `REASONS` to doubt a translation, a list.
 
     It never returns "uncovered", which needs attention (see `leaves_out`),
-    "message", which needs placeholders, "low_score", which needs the
-    `scoring.quality` of a run, nor what `decoding.repair` has done.
+    "message", which needs placeholders, "unknown", which needs the vocabulary,
+    "low_score", which needs the `scoring.quality` of a run, nor what
+    `decoding.repair` has done.
 
     >>> find_alarms("fragmentation", "frammenti di frammenti di frammenti")
     ['loop']

@@ -44,6 +44,18 @@ class UnknownSymbolsTest:
         pattern = "<b>|</b>|漢"
         assert re.findall(pattern, copied) == re.findall(pattern, text)
 
+    def test_they_raise_an_alarm_unless_they_are_copied(self, translator):
+        # Capitals, emoji and white space have ways of their own.
+        texts = ["a dog", "a d\u0336og", "a 漢字 dog", "A DOG 😀", "a\tdog", ""]
+        hypotheses = list(translator.hypotheses(texts))
+        alarms = translator.find_alarms(texts, hypotheses)
+        raised = ["unknown" in each for each in alarms]
+        assert raised == [False, True, True, False, False, False]
+        protect = Placeholders(None, unknown="copy")
+        hypotheses = list(translator.hypotheses(texts, protect=protect))
+        alarms = translator.find_alarms(texts, hypotheses, protect)
+        assert not any("unknown" in each for each in alarms)
+
     def test_a_copied_symbol_is_a_word_among_words(self):
         masked = Placeholders(None, unknown="copy").mask(
             "a-b", find_unknown=lambda text: [(1, 2)], separate=True

@@ -115,6 +115,12 @@ class Codec:
             return normalization.normalize(text)
         return text
 
+    @property
+    def may_lack_text(self):
+        """Whether `find_unknown` may find something."""
+        vocabulary = self.source_vocabulary
+        return not (vocabulary.has_bytes or vocabulary.is_imported)
+
     def find_unknown(self, text):
         """Returns the spans of a text that the vocabulary of sources lacks."""
         # The usual case of a text has the same places.

@@ -118,6 +118,8 @@ class SavedModelCodec:
     hypotheses come with their texts. `record` is the content of `export.json`.
     """
 
+    may_lack_text = False  # the graph tells no text without ids
+
     def __init__(self, signatures, record):
         self._signatures = signatures
         self.max_tokens = record["max_tokens"]

@@ -118,7 +118,8 @@ test: lint
 	$(BIN)/python $(PYTEST) tests/decoding/[d-p]*_test.py
 	$(BIN)/python $(PYTEST) tests/decoding/[q-z]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/[a-l]*_test.py
-	$(BIN)/python $(PYTEST) tests/integration/[m-t]*_test.py
+	$(BIN)/python $(PYTEST) tests/integration/[m-s]*_test.py
+	$(BIN)/python $(PYTEST) tests/integration/t*_test.py
 	$(BIN)/python $(PYTEST) tests/training
 	$(BIN)/python $(PYTEST) $(addprefix tests/,layers losses parsing)
 	$(BIN)/python $(PYTEST) $(addprefix tests/,benchmark formats scoring serving \

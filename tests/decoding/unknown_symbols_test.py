@@ -45,8 +45,8 @@ class UnknownSymbolsTest:
         assert re.findall(pattern, copied) == re.findall(pattern, text)
 
     def test_they_raise_an_alarm_unless_they_are_copied(self, translator):
-        # Capitals, emoji and white space have ways of their own.
-        texts = ["a dog", "a d\u0336og", "a 漢字 dog", "A DOG 😀", "a\tdog", ""]
+        # Capitals and white space have ways of their own.
+        texts = ["a dog", "a d\u0336og", "a 漢字 dog", "A DOG", "a\tdog", ""]
         hypotheses = list(translator.hypotheses(texts))
         alarms = translator.find_alarms(texts, hypotheses)
         raised = ["unknown" in each for each in alarms]

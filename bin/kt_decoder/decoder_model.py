@@ -174,7 +174,7 @@ def plan_decoding():
     if FLAGS.rerank_by:
         paths = model_flags.directories(FLAGS.rerank_by)
         if not all(map(RunDirectory.exists, paths)):
-            rule = "must be the directory of a run that exists, not an export"
+            rule = "must be an existing run, not an exported model"
             flags.refuse(FLAGS, ["rerank_by"], rule, "Name the run.")
         plan = dataclasses.replace(
             plan,

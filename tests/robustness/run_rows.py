@@ -65,7 +65,7 @@ ROWS = [
         "kt-attention --output_dir={run},{averaged} --text=a --picture=a.png",
         says="one run to look into",
     ),
-    row(RUN + " --rerank_by={box}/gone", says=("of a run that exists", "gone")),
+    row(RUN + " --rerank_by={box}/gone", says=("an existing run", "gone")),
     row(RUN + " --target_language=fr", says="<fr> has no id"),
     row(RUN + " --target_language=f/r", says="must be at most 32 letters"),
     row(

@@ -139,7 +139,10 @@ class CommandTest:
             ("--mode=decode --batch_size=99999999999", "from 1 to"),
             ("--mode=decode --target_length=-1", "--target_length=-1"),
             ("--mode=train --num_passes=0", "--num_passes=0"),
-            ("--mode=decode --output_dir=no --decode_from_file=a", "does not exist"),
+            (
+                "--mode=decode --output_dir=no --decode_from_file=a",
+                "does not exist",
+            ),
         ],
     )
     def test_senseless_flags_are_one_line(self, capsys, flags, words):

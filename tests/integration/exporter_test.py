@@ -95,7 +95,9 @@ class ExporterTest:
 
 class BadInputTest:
     def test_a_missing_run_is_one_line(self, tmp_path, capsys):
-        assert_fails(capsys, ["does not exist"], f"--output_dir={tmp_path / 'none'}")
+        assert_fails(
+            capsys, ["does not exist"], f"--output_dir={tmp_path / 'none'}"
+        )
         assert os.listdir(tmp_path) == []
 
     @pytest.mark.parametrize("name", ["thesis", "file"])

@@ -215,6 +215,8 @@ def _make_vocabularies(problem, tmp_dir, directory):
 
 
 def _warn_of_unknown(both, problem, tmp_dir):
+    if all(vocabulary.has_bytes for vocabulary in both):
+        return  # bytes spell all text
     for split in problem.splits:
         # A vocabulary was trained on train, and says what it leaves out.
         if split != "train":

@@ -160,6 +160,7 @@ def make_trainings():
                 **(LONG if function == "addition" else SHORT),
             },
             minutes=15 if function == "addition" else 3,
+            seeds=FIVE,
             group=tables_data.find_lengths,
             num_lines=1000,
             beam_size=1,

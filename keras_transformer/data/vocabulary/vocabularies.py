@@ -17,8 +17,6 @@ from keras_transformer.files.writing import write_file
 ROTE = 1.25
 # A larger share of a split's characters without an id causes a warning.
 UNKNOWN_SHARE = 0.01
-# What a vocabulary of words may have to become.
-OTHER_TYPES = " Subwords spell words that train lacks."
 FILES = (VOCABULARY_FILE, SOURCE_VOCABULARY_FILE)
 
 _logger = logging.getLogger(__name__)
@@ -191,13 +189,11 @@ def warn_of_unknown(both, split, pairs):
         share = sum(map(len, parts)) / sum(map(len, texts))
         if share > UNKNOWN_SHARE:
             examples = dict.fromkeys(" ".join(parts).split())
-            others = "" if vocabulary.has_characters else OTHER_TYPES
             _logger.warning(
                 f"{share:.1%} of the {side} text of {split} has no id in the "
                 f"vocabulary of {vocabulary.vocab_size:,}, such as "
                 f"{' '.join(itertools.islice(examples, 3))}. Check that the "
                 "columns, the language and the spelling are those of train."
-                + others
             )
 
 

@@ -142,15 +142,15 @@ class TranslationModel(Preparation):
             texts = [masked.text for masked in all_masked]
             for names, masked in zip(alarm_names, all_masked):
                 names += ["message"] if masked.has_message else []
-        elif self.codec.may_lack_text:
-            for names, text in zip(alarm_names, self.prepare(texts)):
+        # The texts as the steps give them to the model.
+        sources = self.prepare(texts)
+        if self.codec.may_lack_text and not protect:
+            for names, text in zip(alarm_names, sources):
                 spans = self.codec.find_unknown(text)
                 unknown = "".join(text[start:end] for start, end in spans)
                 names += ["unknown"] if unknown.strip() else []
         if "word_links" not in self.capabilities.supports:
             return alarm_names
-        # The texts as the model read and wrote them, before steps changed them.
-        sources = self.prepare(texts)
         written = self.codec.vocabulary.decode([one.ids for one in best])
         rows = zip(texts, best, alarm_names, sources, written)
         short = [

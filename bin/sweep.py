@@ -103,7 +103,10 @@ def main(argv):
     seeds = range(FLAGS.random_seed, FLAGS.random_seed + FLAGS.seeds)
     if seeds[-1] > errors.LARGEST_SEED:
         first = flags.show(FLAGS, "random_seed")
-        rule = f"must not exceed seed {errors.LARGEST_SEED:,} from {first} on"
+        rule = (
+            f"must not go beyond the seed {errors.LARGEST_SEED:,}, counted "
+            f"from {first}"
+        )
         flags.refuse(FLAGS, ["seeds"], rule, "Lower --random_seed.")
     all_rows = rows.make_rows(
         _make_models(problem),

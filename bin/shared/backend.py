@@ -43,7 +43,7 @@ def load_backend(module="keras"):
 
 
 def _import(module):
-    """Imports a module that takes seconds, and lasts as long as the process."""
+    """Imports a module quietly, and spares its objects garbage collections."""
     try:
         # TensorFlow 2.21 ignores `TF_CPP_MIN_LOG_LEVEL` until its log is set
         # up. Keras imports Matplotlib for pictures that no command draws. The

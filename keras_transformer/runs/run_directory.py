@@ -141,7 +141,7 @@ class RunDirectory(vocabularies.HasVocabularies):
         return os.path.isfile(os.path.join(path, RUN_FILE))
 
     def check_in_place(self) -> None:
-        """Checks that the directory is still there, and no other run."""
+        """Checks that the directory is still there and holds the same run."""
         if not self.exists(self.path) or not os.path.samestat(
             self._status, os.stat(self.path)
         ):

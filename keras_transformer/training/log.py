@@ -182,7 +182,7 @@ class TrainingLog:
         """Closes the progress bar."""
         if self._bar is not None:
             self._bar.close()
-            self._bar = None  # a further call of `train` makes another
+            self._bar = None  # the next call of `train` makes a new one
 
     def _reset(self):
         self.counts = dict.fromkeys(COUNTS, 0.0)

@@ -65,7 +65,7 @@ class StartOptions(TrainingOptions):
     def __post_init__(self):
         if self.random_seed is not None:
             errors.check_seed(self.random_seed, "random_seed")
-            # `run.json` takes no number of NumPy.
+            # JSON cannot hold an integer of NumPy.
             object.__setattr__(self, "random_seed", int(self.random_seed))
         super().__post_init__()
 

@@ -225,7 +225,7 @@ def _warn_of_unknown(both, problem, tmp_dir):
 
 
 def _sample(problem, split, tmp_dir):
-    """Returns the first pairs of a split, as they are encoded."""
+    """Returns the first pairs of a split, in the form that is encoded."""
     pairs = itertools.chain(*problem.text_corpora(split, tmp_dir))
     pairs = encoding.select_complete_pairs(problem, pairs)
     return [

@@ -118,7 +118,7 @@ class SavedModelCodec:
     hypotheses come with their texts. `record` is the content of `export.json`.
     """
 
-    may_lack_text = False  # the graph tells no text without ids
+    may_lack_text = False  # a SavedModel cannot tell which text it lacks
 
     def __init__(self, signatures, record):
         self._signatures = signatures

@@ -127,7 +127,9 @@ def train(parser, sentences, minutes):
     while spent < 1:
         for batch in epoch_batches(lengths, chooser):
             spent = (time.process_time() - start) / 60 / minutes
-            rate = min(num_updates / WARMUP_UPDATES, max(1 - spent, 0))
+            if spent >= 1:
+                break
+            rate = min(num_updates / WARMUP_UPDATES, 1 - spent)
             optimizer.param_groups[0]["lr"] = LEARNING_RATE * rate
             inputs = parser.pad_encoded([encoded[i] for i in batch])
             loss = loss_of(parser, inputs)

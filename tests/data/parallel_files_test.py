@@ -53,7 +53,15 @@ class KindTest:
         assert parallel_files.detect_kind(paths) == kind
 
     @pytest.mark.parametrize(
-        "paths", [("a.en",), ("a", "b", "c"), ("a", ""), ("tsv",), ("",)]
+        "paths",
+        [
+            ("a.en",),
+            ("a", "b", "c"),
+            ("a", ""),
+            ("tsv",),
+            ("",),
+            ("a.tsv", "a.tsv"),
+        ],
     )
     def test_anything_else_is_an_error(self, paths):
         with pytest.raises(ValueError, match="with a comma in between"):

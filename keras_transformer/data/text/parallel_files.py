@@ -28,14 +28,14 @@ def detect_kind(paths):
     >>> detect_kind(("news.en", "news.de")), detect_kind(("news.tmx.gz",))
     ('text', 'tmx')
     """
-    if len(paths) == 2 and all(paths):
+    if len(paths) == len(set(paths)) == 2 and all(paths):
         return "text"
     ending = paths[0].lower().removesuffix(".gz")[-4:]
     if len(paths) == 1 and ending in (".tsv", ".tmx"):
         return ending[1:]
     raise UserError(
-        "A corpus must be two files with a comma in between, or one file that "
-        "ends in .tsv or .tmx; .gz may follow each name. Received: "
+        "A corpus must be two different files with a comma in between, or one "
+        "file that ends in .tsv or .tmx; .gz may follow each name. Received: "
         f"{','.join(paths)}. Name it like news.en,news.de or like news.tsv."
     )
 

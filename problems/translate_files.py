@@ -10,6 +10,7 @@ from keras_transformer.data.generation import token_links
 from keras_transformer.data.generation.attributes import check_user_symbols
 from keras_transformer.data.generation.corpora import Corpus
 from keras_transformer.data.generation.corpora import check_distinct
+from keras_transformer.data.generation.corpora import check_tags
 from keras_transformer.data.generation.spelling import learn_links
 from keras_transformer.data.text import parallel_files
 from keras_transformer.data.text import text_files
@@ -99,7 +100,8 @@ class TranslateFiles(FilesProblem):
 
         Raises:
             UserError: If text is missing or given twice, if a corpus has no
-                known format, or if the vocabulary or a symbol cannot be used.
+                known format, if train lacks a tag of another split, or if the
+                vocabulary or a symbol cannot be used.
         """
         if vocabulary:
             sources = read_path(vocabulary).sources
@@ -113,6 +115,9 @@ class TranslateFiles(FilesProblem):
             for corpus in parts:
                 parallel_files.detect_kind(corpus.paths)
             merged[split] = tuple(p for corpus in parts for p in corpus.paths)
+        # A vocabulary may come from a model that knows further tags.
+        if not vocabulary:
+            check_tags(corpora)
         # Fingerprints have the order of the splits, "train" first.
         order = sorted(merged, key=lambda split: split != "train")
         super().use_files(

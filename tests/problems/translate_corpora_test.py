@@ -278,11 +278,20 @@ class TagTest:
 
     def test_another_tag_needs_other_data(self, tmp_path, tagged):
         generate(tmp_path / "data", tagged)
-        first, *others = tagged["train"]
-        changed = Corpus(first.paths, tag="fr")
+        for corpora in tagged.values():
+            corpora[0] = Corpus(corpora[0].paths, tag="fr")
         names = "web.de@fr --train=own.tsv.gz@own"
         with pytest.raises(ValueError, match=names):
-            generate(tmp_path / "data", {**tagged, "train": [changed, *others]})
+            generate(tmp_path / "data", tagged)
+
+    def test_a_tag_that_train_lacks_is_an_error(self, tagged):
+        tagged["dev"] = [Corpus(tagged["dev"][1].paths, tag="fr")]
+        problem = TranslateFiles("data")
+        with pytest.raises(ValueError, match="dev.tmx@fr, .* has de and own."):
+            problem.use_files({}, corpora=tagged)
+        tagged["train"] = tagged["train"][2:]
+        with pytest.raises(ValueError, match="dev.tmx@fr, .* has no tag. Cor"):
+            problem.use_files({}, corpora=tagged)
 
     @pytest.mark.parametrize("suffix", ["_rev", "_both"])
     def test_tags_in_the_targets_are_refused(self, tmp_path, tagged, suffix):

@@ -90,6 +90,24 @@ def check_distinct(corpora):
         seen.add(files)
 
 
+def check_tags(splits):
+    """Raises a `UserError` if a split has a tag that "train" lacks.
+
+    `splits` is a dictionary of split to a list of `Corpus`. Such a tag would
+    have an id that is never trained.
+    """
+    tags = {corpus.tag for corpus in splits.get("train", ())} - {None}
+    for split, corpora in splits.items():
+        for corpus in corpora:
+            if corpus.tag not in {None, *tags}:
+                raise UserError(
+                    f"Each tag must be one of train. Received: --{split}="
+                    f"{corpus.tagged_name}, while train has "
+                    f"{' and '.join(sorted(tags)) or 'no tag'}. Correct the "
+                    "tag, or give it to a corpus of train."
+                )
+
+
 def choose_pairs(corpora, seed, epoch):
     """Returns the numbers of the pairs that an epoch has, in an array.
 

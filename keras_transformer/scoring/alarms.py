@@ -16,7 +16,8 @@ REASONS = {
     "much_shorter": "has a translation that is far too short",
     "uncovered": "has a translation that leaves out a part of it",
     "message": "has a plural or select of ICU, which is kept untranslated",
-    "unknown": "has text that the vocabulary lacks and the model cannot read",
+    "unknown": "has text that the vocabulary lacks and the model cannot read; "
+    "--unknown copies or omits it",
     "low_score": "has a translation with an unusually low score",
     "repaired": "is translated by another search, since the first translation "
     "was doubtful",

@@ -74,8 +74,10 @@ class Certificate:
             return
         raise UserError(
             f"The export does not translate as the run does: {self} {rule}. "
-            "Nothing was written. Report the fault, or export without this "
-            "check by --verify=."
+            "Nothing was written. Rounding and the end of a search decide what "
+            "an under-trained model writes: train it further, or export "
+            "without this check by --verify=. Report the fault if the model is "
+            "trained well."
         )
 
     def __str__(self):

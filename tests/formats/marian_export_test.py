@@ -61,6 +61,17 @@ class ExportMarianTest:
             export_marian(run, str(tmp_path / "export"), options)
         assert not (tmp_path / "export").exists()
 
+    def test_the_number_of_hypotheses_is_kept(self, tmp_path, caplog):
+        write_tiny_marian(tmp_path / "marian")
+        run = import_marian(str(tmp_path / "marian"), str(tmp_path / "run"))
+        options = DecodeOptions(num_hypotheses=3, extra_length=7)
+        path = export_marian(run, str(tmp_path / "export"), options)
+        # The other option has no place in the files.
+        assert "cannot state extra_length=7" in caplog.text
+        with open(f"{path}/generation_config.json") as file:
+            assert json.load(file)["num_return_sequences"] == 3
+        import_marian(path, str(tmp_path / "again"))
+
     def test_a_vocabulary_that_spells_text_is_refused(self, tmp_path):
         write_subtokens(tmp_path / "vocab.subwords")
         vocabulary = read_tensor2tensor_vocabulary(tmp_path / "vocab.subwords")

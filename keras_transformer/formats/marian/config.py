@@ -1,5 +1,6 @@
 """The files config.json and generation_config.json of Marian models."""
 
+import logging
 import os
 
 from keras_transformer.errors import UserError
@@ -7,6 +8,7 @@ from keras_transformer.files.reading import WHOLE
 from keras_transformer.files.reading import read_record
 from keras_transformer.formats.imported_run import unsupported
 from keras_transformer.hparam import HParams
+from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 
@@ -15,6 +17,7 @@ GENERATION_FILE = "generation_config.json"
 NORM_EPSILON = 1e-5  # PyTorch's; no config states it
 MAX_LENGTH = 512  # tokens of an output, as in the models of OPUS-MT
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu", "silu": "silu"}
+_log = logging.getLogger(__name__)
 _REMEDY = "Get the files of the model again."
 
 _RATES = ("dropout", "attention_dropout", "activation_dropout")
@@ -63,7 +66,6 @@ _SEARCH = {
 _REQUIRED: dict[str, object] = {
     "is_encoder_decoder": True,
     "static_position_embeddings": True,
-    "num_return_sequences": 1,
     "num_beam_groups": 1,
     "repetition_penalty": 1.0,
     "encoder_repetition_penalty": 1.0,
@@ -197,6 +199,13 @@ def make_configs(hparams, vocabularies, options, imported):
     The `DecodeOptions` are those of the search. `imported` is what a run
     records about the model that it was imported from.
     """
+    if options.extra_length != DecodeOptions.extra_length:
+        _log.warning(
+            "The files cannot state extra_length=%d. There, every translation "
+            "may have up to %d tokens.",
+            options.extra_length,
+            MAX_LENGTH,
+        )
     names = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
     names["silu"] = "swish"  # the older name, which every version knows
     sources, targets = (side.original_ids.tolist() for side in vocabularies)
@@ -233,6 +242,7 @@ def make_configs(hparams, vocabularies, options, imported):
     search |= {
         "bad_words_ids": [[start]],
         "num_beams": options.beam_size,
+        "num_return_sequences": options.num_hypotheses,
         "max_length": MAX_LENGTH,
         "length_penalty": options.alpha,
     }

@@ -29,7 +29,7 @@ def main(argv):
     flags.require(FLAGS, "hosts")
     hosts = [host.strip() for host in FLAGS.hosts.split(",")]
     workers = [
-        # An address of IPv6 has further colons, in brackets.
+        # An IPv6 address has further colons, in brackets.
         host if ":" in host.rpartition("]")[2] else f"{host}:2222"
         for host in hosts
     ]
@@ -41,7 +41,7 @@ def main(argv):
             "`--hosts` must name each machine once, as HOST or HOST:PORT, and "
             "`--index` must be the number of one. Received: --hosts="
             f"{FLAGS.hosts}, --index={index}. Separate the machines by commas, "
-            "and count from 0."
+            "put an IPv6 address in brackets, and count from 0."
         )
     for index in range(len(workers)) if FLAGS.index is None else [FLAGS.index]:
         task = {"type": "worker", "index": index}

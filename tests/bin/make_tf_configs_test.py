@@ -30,6 +30,7 @@ class MakeTfConfigsTest:
             (["--hosts=a,"], "--hosts=a,"),
             (["--hosts=a,b,a:2222"], "each machine once"),
             (["--hosts=a,b:"], "as HOST or HOST:PORT"),
+            (["--hosts=a,::1"], "put an IPv6 address in brackets"),
             (["--hosts=a,b:x"], "Received: --hosts=a,b:x,"),
             (["--hosts=a,b", "--index=2"], "--index=2"),
             ([], "`--hosts` must be given"),

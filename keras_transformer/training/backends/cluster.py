@@ -14,7 +14,8 @@ _SHAPE = {
     "cluster?": {"chief?": [str], "worker?": [str]},
     "task?": {"type?": str, "index?": WHOLE},
 }
-ADDRESS = re.compile(".+:[0-9]{1,5}")
+# The colons of an IPv6 address are in brackets.
+ADDRESS = re.compile(r"(\[.+\]|[^:]+):[0-9]{1,5}")
 _EXAMPLE = (
     '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, '
     '"task": {"type": "worker", "index": 0}}'

@@ -23,6 +23,10 @@ def draw(folder, path):
     results = tables.read_results(pathlib.Path(folder), trainings)
     tasks = {task: read_scores(results, task) for task in TASKS}
     tasks = {task: scores for task, scores in tasks.items() if scores}
+    if not tasks:
+        fault = f"{folder} has no results of tables.py for the lengths."
+        print(f"draw_lengths.py: error: {fault}", file=sys.stderr)
+        sys.exit(2)
     size = (3.6 * len(tasks), 3)
     figure, (axes,) = picture.make_axes(size, 1, len(tasks), sharey=True)
     for axis, (task, scores) in zip(axes, tasks.items()):

@@ -46,6 +46,7 @@ G2P = {
     "hparams": {},
     "minutes": 8,
     "seeds": TEN,
+    "needs": "g2p_2021",
 }
 # Test WER by language, and exact match by split: what others printed.
 PRINTED = {
@@ -66,6 +67,7 @@ class Training:
     seeds: tuple = (0,)
     # Writes files below a folder, and returns the flags of kt-datagen.
     make_data: object = lambda data_dir, folder: []
+    needs: str = ""  # folder in `data_dir`
     group: object = None  # of a source, for a row of its own; else the name
     measure: str = "exact match"
     source: str = ""  # of the printed figures
@@ -144,6 +146,7 @@ def make_trainings():
                 minutes=12,
                 seeds=FIVE,
                 make_data=tables_data.write_scan_files(split, cutoff),
+                needs="scan",
                 source=CSORDAS if cutoff else "",
                 differs="5,000 updates",
                 beam_size=1,
@@ -337,7 +340,6 @@ def main(arguments, trainings=None):
     options = parser.parse_args(arguments)
     trainings = trainings or list(make_trainings())
     results_dir = options.results or options.work / "results"
-    results_dir.mkdir(parents=True, exist_ok=True)
     results = read_results(results_dir, trainings)
     missing = [
         (training, lacks)
@@ -346,6 +348,10 @@ def main(arguments, trainings=None):
         and training.name.startswith(options.only)
         and (lacks := count_missing(training, results[training.name]))
     ]
+    for training, _ in missing:
+        folder = pathlib.Path(options.data_dir, training.needs)
+        if not folder.is_dir():
+            parser.exit(2, f"tables.py: error: {folder} is not a folder.\n")
     if missing:
         minutes = sum(training.minutes * lacks for training, lacks in missing)
         print(
@@ -353,6 +359,7 @@ def main(arguments, trainings=None):
             f" {minutes / 60:.1f} hours on one core.",
             file=sys.stderr,
         )
+    results_dir.mkdir(parents=True, exist_ok=True)
     for training, _ in missing:
         result = results[training.name]
         for _ in train(training, options.data_dir, options.work, result):

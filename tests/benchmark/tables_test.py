@@ -2,6 +2,7 @@ import gzip
 import json
 import pathlib
 
+import draw_lengths
 import pytest
 import tables
 import tables_data
@@ -88,6 +89,19 @@ class TablesTest:
         results = tables.read_results(folder / "tables_results", trainings)
         page = (folder / "tables.md").read_text(encoding="utf-8")
         assert page.endswith(tables.make_table(trainings, results) + "\n")
+
+    def test_a_wrong_folder_is_an_error_of_one_line(self, tmp_path, capsys):
+        wrong, work = tmp_path / "wrong", tmp_path / "work"
+        for call, words in (
+            (lambda: tables.main([str(wrong), str(work)]), "is not a folder"),
+            (lambda: draw_lengths.draw(wrong, work), "has no results of"),
+        ):
+            with pytest.raises(SystemExit, match="2"):
+                call()
+            last = capsys.readouterr().err
+            assert f"error: {wrong}" in last and words in last
+            assert last.count("\n") == 1
+        assert not work.exists()
 
     def test_no_two_trainings_have_one_name(self):
         names = [training.name for training in tables.make_trainings()]

@@ -172,8 +172,11 @@ def is_kind(value, kind):
 
 def between(low, high, *names):
     """Returns the rule for `check` that fields are from `low` to `high`."""
-    rule = f"from {low:,} to {high:,}"
-    return rule, lambda value: low <= value <= high, names
+
+    def accepts(value):
+        return isinstance(value, numbers.Real) and low <= value <= high
+
+    return f"from {low:,} to {high:,}", accepts, names
 
 
 def one_of(choices, *names):

@@ -111,4 +111,9 @@ _RULES = (
     errors.between(0, errors.LARGEST_SEED, "random_seed"),
     errors.between(0, 1_000, "worker_gpu"),
     errors.one_of(("auto", "on", "off"), "xla"),
+    (
+        "two numbers of updates, such as (10, 20)",
+        lambda value: len(value) in (0, 2) and not isinstance(value, str),
+        ("profile_steps",),
+    ),
 )

@@ -13,3 +13,14 @@ class StartOptionsTest:
         """A run would be made that no command could read."""
         with pytest.raises(ValueError, match="`random_seed` must be"):
             StartOptions(random_seed=seed)
+
+    @pytest.mark.parametrize(
+        "name", ["train_steps", "eval_frequency", "train_minutes"]
+    )
+    def test_a_text_is_not_a_number(self, name):
+        with pytest.raises(ValueError, match=f"Received: {name}='100'. Use"):
+            StartOptions(**{name: "100"})
+
+    def test_a_text_is_not_two_updates(self):
+        with pytest.raises(ValueError, match=r"such as \(10, 20\). Received"):
+            StartOptions(profile_steps="10,20")

@@ -69,6 +69,8 @@ def make_rows(models, output_dir, scale, overrides, train_steps, seeds):
         model = dataclasses.replace(model, changes=changes, hparams=hparams)
         for seed in seeds:
             name = model.name + (f"_seed{seed}" if seed != seeds[0] else "")
+            # The value of a user's hyper-parameter may be a path.
+            name = name.replace(os.sep, "_")
             num_bytes = len(os.fsencode(name))
             if num_bytes > MAX_NAME:
                 raise UserError(

@@ -84,6 +84,13 @@ class RowsTest:
         paths = [os.path.join("sweep", name) for name in ("tiny", "tiny_seed4")]
         assert [row.path for row in rows] == paths
 
+    def test_a_slash_does_not_nest_a_directory(self):
+        (row,) = rows_of([tiny("text=a/b")])
+        assert row.name == "text=a/b"
+        assert row.path == os.path.join("sweep", "text=a_b")
+        with pytest.raises(ValueError, match="two rows .* text=a_b"):
+            rows_of([tiny("text=a/b"), tiny("text=a_b", dropout=0.2)])
+
     def test_a_name_that_no_directory_may_have_is_refused(self):
         with pytest.raises(ValueError, match="at most 255 .*with --hparams"):
             rows_of([tiny(249 * "x")], seeds=(0, 12))

@@ -10,6 +10,7 @@ from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.passages import Passages
 from keras_transformer.decoding.preparation import Window
 from keras_transformer.decoding.translation import Extras
+from keras_transformer.decoding.translation import Translation
 from keras_transformer.decoding.translator import Translator
 
 
@@ -36,3 +37,8 @@ class WarningsTest:
         error = capsys.readouterr().err
         assert "warning: line 1 has" in error
         assert f"more than 10. {words} --split_long translates it" in error
+
+    def test_a_warning_of_unknown_text_names_the_flag(self, capsys):
+        translations = [Translation([], warnings=["unknown"])]
+        assert report_warnings(Window(["漢"]), translations, None, None) == 1
+        assert "--unknown copies or omits it" in capsys.readouterr().err

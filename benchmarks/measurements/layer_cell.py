@@ -75,8 +75,8 @@ def _without_projections():
 
     class BareAttention(MultiHeadAttention):
         def _project_all(self, query, training=None):
-            length = ops.shape(query)[1]
-            heads = split_heads(query, length, self.num_heads)
+            leading = ops.shape(query)[:2]
+            heads = split_heads(query, leading, self.num_heads)
             return heads, heads, heads
 
         def _project_heads(self, heads, training=None):

@@ -68,7 +68,7 @@ def project(x, kernel, bias=None, activation=None, training=None):
     as in `add_bias`.
     """
     rows, columns = kernel.shape
-    length = _count_positions(x)
+    leading = find_leading_axes(x)
     # One product of two matrices. With three axes, or as an einsum, TensorFlow
     # takes up to twice the time and several times the operations.
     x = ops.reshape(x, (-1, rows))  # (batch x length, rows)
@@ -79,7 +79,7 @@ def project(x, kernel, bias=None, activation=None, training=None):
     if activation is not None:
         product = activation(product)
     # (batch, length, columns)
-    return ops.reshape(product, (-1, length, columns))
+    return ops.reshape(product, (*leading, columns))
 
 
 def add_bias(rows, bias, training=None):
@@ -128,7 +128,7 @@ def project_to_heads(x, kernels, num_heads, biases=None, training=None):
     width)`. The biases, if any, are one vector for each kernel. `training` is
     as in `add_bias`.
     """
-    length = _count_positions(x)
+    leading = find_leading_axes(x)
     x = ops.reshape(x, (-1, kernels[0].shape[0]))  # (batch x length, rows)
     # One product for all kernels: (batch x length, sum of their columns)
     product = ops.matmul(x, ops.concatenate(kernels, axis=-1))
@@ -142,26 +142,28 @@ def project_to_heads(x, kernels, num_heads, biases=None, training=None):
     # The gradient of each slice would be a whole array filled with zeros,
     # while that of `split` is one concatenation.
     return tuple(
-        split_heads(part, length, num_heads)
+        split_heads(part, leading, num_heads)
         for part in ops.split(product, places, axis=-1)
     )
 
 
-def split_heads(rows, length, num_heads):
+def split_heads(rows, leading, num_heads):
     """Divides vectors `(batch x length, num_heads x width)` among heads.
 
-    Returns a tensor of shape `(batch, num_heads, length, width)`.
+    `leading` are batch and length, of which one may be -1. Returns a tensor of
+    shape `(batch, num_heads, length, width)`.
     """
     width = rows.shape[-1] // num_heads
     # (batch, length, num_heads, width)
-    x = ops.reshape(rows, (-1, length, num_heads, width))
+    x = ops.reshape(rows, (*leading, num_heads, width))
     # Heads come before positions for plain matrix products. In the other
     # order, transposes took 2.4 of the 7 s of a beam search with base.
     return ops.transpose(x, (0, 2, 1, 3))  # (batch, num_heads, length, width)
 
 
-def _count_positions(x):
-    """Returns the length of `(batch, length, ...)`, an integer if static."""
+def find_leading_axes(x):
+    """Returns batch and length of `(batch, length, ...)` for a `reshape`."""
     # In a graph of TensorFlow, `ops.shape` makes five operations for each axis
-    # of unknown size. One is the batch, which is not needed here.
-    return x.shape[1] if x.shape[1] is not None else ops.shape(x)[1]
+    # of unknown size. One is the batch, which is -1 if it is not known, or 0.
+    length = x.shape[1] if x.shape[1] is not None else ops.shape(x)[1]
+    return x.shape[0] or -1, length

@@ -20,8 +20,8 @@ class Distances:
 
     def __init__(self, query_positions, key_positions):
         # In a step, the queries are beams at one position, and the slots of
-        # keys are in any order.
-        self.is_step = query_positions.shape[-1] == 1
+        # keys are in any order. Without queries there are no diagonals either.
+        self.is_step = query_positions.shape[-1] in (0, 1)
         queries, keys = query_positions, key_positions
         while len(queries.shape) > 1:  # all blocks have these distances
             queries, keys = queries[0], keys[0]

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.projection import add_bias
+from keras_transformer.layers.projection import find_leading_axes
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.residual import LayerNormalization
 from keras_transformer.layers.sequence_layer import SequenceLayer
@@ -83,7 +84,7 @@ class SpanClassifier(SequenceLayer):
 
     def call(self, encoded, training=None):
         check_vectors(encoded)
-        length = ops.shape(encoded)[1]
+        batch, length = find_leading_axes(encoded)
         encoded = self.dropout_layer(encoded, training=training)
         first = project(encoded, self.first)  # (batch, length, width)
         last = project(encoded, self.last)
@@ -94,7 +95,8 @@ class SpanClassifier(SequenceLayer):
         products = ops.matmul(rows, self.labels)
         logits = add_bias(products, self.labels_bias, training)
         return ops.reshape(
-            ops.cast(logits, "float32"), (-1, length, length, self.num_labels)
+            ops.cast(logits, "float32"),
+            (batch, length, length, self.num_labels),
         )
 
     def compute_output_shape(self, input_shape):

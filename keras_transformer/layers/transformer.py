@@ -322,7 +322,7 @@ class Transformer(Quantizable, keras.Model):
     def _embed_targets(self, targets, segments, training, kept):
         y = self.embedding.embed_targets(targets, kept)
         # Shifted right by one position: (batch, target_len, d_model)
-        y = ops.pad(y[:, :-1], [[0, 0], [1, 0], [0, 0]])
+        y = ops.pad(y, [[0, 0], [1, 0], [0, 0]])[:, :-1]
         positions = None
         is_first = ops.equal(ops.arange(ops.shape(y)[1]), 0)[None, :, None]
         if segments is not None:

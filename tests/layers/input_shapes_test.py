@@ -1,4 +1,6 @@
-"""Vectors and masks of a wrong shape are errors that name the right one."""
+"""Shapes that vectors and masks may have, and errors that name these."""
+
+import functools
 
 import numpy as np
 import pytest
@@ -36,6 +38,16 @@ class InputShapesTest:
         right, received = r"\(batch, length, d_model\)", str(shape)[1:-1]
         with pytest.raises(ValueError, match=f"{right}. Received: .{received}"):
             layer(random_array(*shape), *others)
+
+    @pytest.mark.parametrize("training", [False, True])
+    @pytest.mark.parametrize("name", MAKERS)
+    def test_of_no_positions_the_output_has_none(self, name, training):
+        layer = MAKERS[name]()
+        others = (MEMORY,) if name == "decoder" else ()
+        if name not in ("sinusoids", "learned"):  # which have no dropout
+            layer = functools.partial(layer, training=training)
+        expected = (2, 0, 0, 3) if name == "spans" else (2, 0, 8)
+        assert layer(X[:, :0], *others).shape == expected
 
     def test_states_of_other_axes_have_no_logits(self):
         embedding = layers.SharedEmbedding(11, 8)

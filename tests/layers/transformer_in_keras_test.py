@@ -170,6 +170,18 @@ class FitTest:
         assert history["perplexity"][-1] < 0.7 * history["perplexity"][0]
         assert history["accuracy"][-1] > history["accuracy"][0]
 
+    @pytest.mark.parametrize("jit_compile", [False, True])
+    def test_targets_of_no_positions_have_the_loss_zero(self, jit_compile):
+        model = make_transformer(dropout=0.3)
+        targets = np.zeros((len(INPUTS), 0), "int32")
+        assert logits_of(model, targets=targets).shape == (2, 0, 11)
+        model.compile("sgd", SmoothedCrossEntropy(), jit_compile=jit_compile)
+        before = model.get_weights()
+        features = {"inputs": INPUTS, "targets": targets}
+        assert model.train_on_batch(features, targets) == 0
+        for weight, values in zip(model.get_weights(), before, strict=True):
+            np.testing.assert_array_equal(weight, values)
+
 
 class SummaryTest:
     def test_every_part_shows_the_shape_of_its_output(self):

@@ -205,6 +205,8 @@ class Transformer(Quantizable, keras.Model):
             )
         for part in (self.embedding, self.encoder, self.decoder):
             part.quantize(mode, config=config)
+        if self.lora_rank:  # a file does not say which weights are frozen
+            self.trainable = False
         self.lora_rank = None
         # Keras compiles them again.
         self.train_function = self.test_function = self.predict_function = None
@@ -233,10 +235,8 @@ class Transformer(Quantizable, keras.Model):
             Tensor of shape `(batch, target_len, d_model)`. With
             `return_weights` also the dictionary of weights, as in the call.
         """
-        decoded, weights, _ = self._decode(
-            features, kept, return_weights, training
-        )
-        return (decoded, weights) if return_weights else decoded
+        results = self._decode(features, kept, return_weights, training)
+        return results[:2] if return_weights else results[0]
 
     def logits(self, states, training=None):
         """Projects states `(batch, length, d_model)` to logits over all ids."""

@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 from layer_checks import random_array
 from layer_checks import to_numpy
+from small_transformer import make_transformer as make_small_transformer
 
 from keras_transformer import layers
 from keras_transformer.layers.transformer import Transformer
@@ -96,6 +97,16 @@ class QuantizeTest:
         step = np.abs(merged).max(axis=-1, keepdims=True) / 127
         error = to_numpy(layer.merge(layer.inner_kernel)) - merged
         assert (np.abs(error) <= 0.501 * step).all()
+
+    @pytest.mark.parametrize("options", [{}, {"span_labels": 3}])
+    def test_what_adapters_froze_stays_frozen(self, options, tmp_path):
+        model = make_small_transformer(**options)
+        model.enable_lora(2)
+        model.quantize("int8")
+        assert not model.trainable_weights
+        model.save(tmp_path / "model.keras")
+        loaded = keras.saving.load_model(tmp_path / "model.keras")
+        assert not loaded.trainable_weights
 
     @pytest.mark.parametrize("is_model", [False, True])
     def test_a_quantised_layer_cannot_be_adapted(self, is_model):

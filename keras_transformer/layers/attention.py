@@ -185,14 +185,14 @@ class MultiHeadAttention(SequenceLayer):
         return_weights=False,
         training=None,
     ):
-        check_masks(
+        attention_mask, *masks = check_masks(
             query,
             query if memory is None else memory,
             causal,
             attention_mask=attention_mask,
             padding_mask=padding_mask,
             segments=segments,
-        )
+        ).values()
         size, positions = 0, None
         if memory is None:
             projected = self._project_all(query, training)
@@ -203,7 +203,7 @@ class MultiHeadAttention(SequenceLayer):
                 *self._project(query, "query", training=training),
                 *self.project_memory(memory, training),
             )
-        masks = padding_mask, segments, causal
+        masks.append(causal)
         if size and attention_mask is None and not return_weights:
             attend = functools.partial(
                 self.compute_attention, training=training

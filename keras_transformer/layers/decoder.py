@@ -181,9 +181,12 @@ class Decoder(LayerStack):
         return_weights=False,
         training=None,
     ):
-        masks = padding_mask, segments, encoded_segments, attention_mask
         return self.apply(
-            *(x, encoded, *masks),
+            *(x, encoded),
+            padding_mask=padding_mask,
+            segments=segments,
+            encoded_segments=encoded_segments,
+            attention_mask=attention_mask,
             return_weights=return_weights,
             training=training,
         )
@@ -199,12 +202,13 @@ class Decoder(LayerStack):
         Returns:
             A `DecoderCache`.
         """
+        mask = check_masks(encoded, encoded, padding_mask=padding_mask)
         cache = self.make_cache(ops.shape(encoded)[0], beam_size, fixed_length)
         memory = [
             layer.cross_attention.project_memory(encoded)
             for layer in self.stack
         ]
-        return cache._replace(memory=memory, padding_mask=padding_mask)
+        return cache._replace(memory=memory, **mask)
 
     def step_layer(self, number, x, cache, where):
         memory = cache.memory[number], cache.padding_mask

@@ -148,7 +148,10 @@ class Encoder(LayerStack):
         training=None,
     ):
         return self.apply(
-            *(x, padding_mask, segments, attention_mask),
+            x,
+            padding_mask=padding_mask,
+            segments=segments,
+            attention_mask=attention_mask,
             return_weights=return_weights,
             training=training,
         )

@@ -353,11 +353,12 @@ _MASK_AXES = {
 
 
 def check_masks(query, keys, causal=False, **masks):
-    """Raises a ValueError unless the masks fit to two sequences of vectors.
+    """Returns the masks of two sequences of vectors as boolean tensors.
 
-    A mask may be None. An axis of it may have the size 1, and an
-    `attention_mask` may lack the first axis. If `causal`, or with `segments`,
-    both sequences must have one length.
+    Lists and numbers are converted, but `segments` stay numbers. A mask may be
+    None. An axis of it may have the size 1, and an `attention_mask` may lack
+    the first axis. If `causal`, or with `segments`, both sequences must have
+    one length. Raises a ValueError unless the masks fit to the sequences.
     """
     check_vectors(query)
     check_vectors(keys)
@@ -384,3 +385,12 @@ def check_masks(query, keys, causal=False, **masks):
             f"query of length {query.shape[1]}, memory of length "
             f"{keys.shape[1]}. Use an `attention_mask` instead."
         )
+    return {
+        name: mask if mask is None else _convert_mask(name, mask)
+        for name, mask in masks.items()
+    }
+
+
+def _convert_mask(name, mask):
+    mask = ops.convert_to_tensor(mask)
+    return mask if "segments" in name else ops.cast(mask, "bool")

@@ -242,15 +242,16 @@ class LayerStack(SequenceLayer):
             past.append(slots)
         return self.finish(x), cache._replace(ancestors=ancestors, past=past)
 
-    def apply(self, x, *arguments, return_weights, **options):
-        """Applies all layers to `x`; the rest are the arguments of a layer.
+    def apply(self, *vectors, return_weights, **options):
+        """Applies all layers; the arguments are those of a layer.
 
         With `return_weights` it also returns a list for each kind of attention
         weights that a layer returns.
         """
         weights = []
+        x, *encoded = vectors
         for layer in self.stack:
-            x = layer(x, *arguments, return_weights=return_weights, **options)
+            x = layer(x, *encoded, return_weights=return_weights, **options)
             if return_weights:
                 x, *weights_of_layer = x
                 weights.append(weights_of_layer)

@@ -69,7 +69,8 @@ def span_loss(logits, spans, padding_mask):
     length, num_labels = ops.shape(logits)[1], logits.shape[-1]
     places = ops.arange(length)
     ends_later = places[:, None] <= places  # (length, length)
-    counts = ends_later & padding_mask[:, None]  # (batch, length, length)
+    # (batch, length, length)
+    counts = ops.logical_and(ends_later, ops.expand_dims(padding_mask, 1))
     # The cross-entropy is softplus(z) - z for a label that the span has, and
     # softplus(z) for any other.
     of_spans = ops.sum(ops.softplus(logits), axis=-1)

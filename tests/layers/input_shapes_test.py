@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 from layer_checks import random_array
+from layer_checks import to_numpy
 
 from keras_transformer import layers
 from keras_transformer.layers import SpanClassifier
@@ -23,6 +24,12 @@ MAKERS = {name: make for name, (make, _) in MASKED.items()} | {
     "sinusoids": layers.SinusoidalPositionalEncoding,
     "learned": lambda: layers.LearnedPositionalEncoding(7, 8),
     "spans": lambda: SpanClassifier(3),
+}
+FUSED = (lambda: layers.FusedAttention(8, 2), (X,))
+CONVERSIONS = {
+    "list": np.ndarray.tolist,
+    "integers": lambda mask: 5 * mask.astype("int32"),
+    "list_of_integers": lambda mask: mask.astype("int32").tolist(),
 }
 
 
@@ -77,6 +84,35 @@ class InputShapesTest:
             ValueError, match=f"`{mask}` must.*{right}.*Received: .{received}"
         ):
             make()(*inputs, **{mask: np.ones(shape, bool)})
+
+    @pytest.mark.parametrize("convert", CONVERSIONS.values(), ids=CONVERSIONS)
+    @pytest.mark.parametrize("name", [*MASKED, "fused"])
+    def test_lists_and_numbers_are_masks_too(self, name, convert):
+        make, inputs = MASKED.get(name, FUSED)
+        layer, length = make(), inputs[-1].shape[1]
+        mask = np.arange(length) <= [[1], [0]]
+        masks = [{"padding_mask": mask}]
+        if len(inputs) == 1:
+            pairs = mask[:, None] | np.eye(length, dtype=bool)
+            masks += [{"attention_mask": pairs}, {"segments": mask}]
+        for options in masks:
+            results = [
+                to_numpy(layer(*inputs, **{key: change(value)}))
+                for key, value in options.items()
+                for change in (lambda values: values, convert)
+            ]
+            np.testing.assert_array_equal(*results)
+
+    @pytest.mark.parametrize("convert", CONVERSIONS.values(), ids=CONVERSIONS)
+    def test_steps_take_such_masks_as_well(self, convert):
+        decoder = layers.Decoder(1, **SIZES, attention=layers.FusedAttention)
+        decoder(X, MEMORY)
+        mask = np.arange(5) <= [[1], [0]]
+        results = []
+        for real in (mask, convert(mask)):
+            cache = decoder.init_cache(MEMORY, real, 1, fixed_length=3)
+            results.append(to_numpy(decoder.step(X[:, :1], cache, 0)[0]))
+        np.testing.assert_array_equal(*results)
 
     def test_segments_of_the_encoded_input_are_checked_too(self):
         make, inputs = MASKED["decoder"]

@@ -47,6 +47,10 @@ class SpanLossTest:
     def test_it_is_the_cross_entropy_of_every_label_of_every_span(self):
         assert loss_of(LOGITS) == pytest.approx(by_hand(LOGITS), rel=1e-5)
 
+    def test_the_mask_may_be_numbers_or_lists(self):
+        for mask in (5 * MASK.astype("int32"), MASK.tolist()):
+            assert loss_of(LOGITS, mask=mask) == loss_of(LOGITS)
+
     def test_many_labels_in_float16_are_a_finite_sum(self):
         logits = np.full((1, 1, 1, 4096), 20, "float16")
         no_spans = np.full((1, 1, 3), -1)

@@ -101,8 +101,8 @@ def check_tags(splits):
         for corpus in corpora:
             if corpus.tag not in {None, *tags}:
                 raise UserError(
-                    f"Each tag must be one of train. Received: --{split}="
-                    f"{corpus.tagged_name}, while train has "
+                    "Each tag of dev and test must be one of train. Received: "
+                    f"--{split}={corpus.tagged_name}, while train has "
                     f"{' and '.join(sorted(tags)) or 'no tag'}. Correct the "
                     "tag, or give it to a corpus of train."
                 )

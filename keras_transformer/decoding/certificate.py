@@ -74,10 +74,10 @@ class Certificate:
             return
         raise UserError(
             f"The export does not translate as the run does: {self} {rule}. "
-            "Nothing was written. Rounding and the end of a search decide what "
-            "an under-trained model writes: train it further, or export "
-            "without this check by --verify=. Report the fault if the model is "
-            "trained well."
+            "Nothing was written. A model with little training is unsure, so "
+            "rounding may change what it writes. Train it further, or export "
+            "without this check by --verify=. If it is well trained, report "
+            "the fault."
         )
 
     def __str__(self):

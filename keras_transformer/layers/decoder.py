@@ -182,7 +182,8 @@ class Decoder(LayerStack):
         training=None,
     ):
         return self.apply(
-            *(x, encoded),
+            x,
+            encoded,
             padding_mask=padding_mask,
             segments=segments,
             encoded_segments=encoded_segments,

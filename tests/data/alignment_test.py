@@ -34,7 +34,7 @@ def measure_peak(number):
     pairs = make_pairs(number)
     pairs[0] = ("x" * 100_000, "y" * 100_000)
     peaks = []
-    # Python's table of interned words may grow by megabytes in one of them.
+    # In one of the two, Python's table of interned words may grow, too.
     for _ in range(2):
         tracemalloc.start()
         rule = AlignmentRule()

@@ -133,7 +133,7 @@ class CertificateTest:
             ("abcde", [-1.0, -2.0, -3.0, -4.0, -30.01], None),
             ("abcde", [-1.0, -2.01, -3.0, -4.0, -30.0], "differ by 0.05%"),
             ("abcff", [-1.0, -2.0, -3.0, -5.0, -40.0], "4 must be equal"),
-            ("fffff", [-5.0] * 5, "an under-trained model writes: train it"),
+            ("fffff", [-5.0] * 5, "little training is unsure, .* Train it"),
         ],
     )
     def test_most_translations_and_their_scores_must_be_equal(

@@ -48,7 +48,7 @@ class InputShapesTest:
 
     @pytest.mark.parametrize("training", [False, True])
     @pytest.mark.parametrize("name", MAKERS)
-    def test_of_no_positions_the_output_has_none(self, name, training):
+    def test_the_output_of_no_positions_has_none(self, name, training):
         layer = MAKERS[name]()
         others = (MEMORY,) if name == "decoder" else ()
         if name not in ("sinusoids", "learned"):  # which have no dropout

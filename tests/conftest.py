@@ -113,13 +113,22 @@ def free_engines(engine_sharing):
 @pytest.fixture
 def limit_files():
     """A function that limits the size of files, as `ulimit -f` does."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     yield lambda size: resource.setrlimit(
-        resource.RLIMIT_FSIZE, (size, before[1])
+        resource.RLIMIT_FSIZE, (size, hard_limit)
     )
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
     signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call():
+    """Ends a limit of file sizes before pytest writes the test's result."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        return (yield)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 @pytest.fixture

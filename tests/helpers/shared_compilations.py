@@ -25,7 +25,12 @@ from keras_transformer.search.options import DecodeOptions
 MAX_SEARCHES, MAX_ENGINES = 6, 3
 MAX_FORGOTTEN = 12  # custom gradients, until a collection frees their graphs
 # Hyper-parameters that no compiled update or evaluation depends on.
-UNCOMPILED = {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
+UNCOMPILED = {
+    "beam_size": 4,
+    "alpha": 0.6,
+    "extra_length": 50,
+    "train_steps": 1,
+}
 ARCHITECTURES = (Transformer, ParsingTransformer)
 ONE_CALL = threading.RLock()
 

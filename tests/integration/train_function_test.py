@@ -24,9 +24,22 @@ def problem(copy_data):
     return registry.get_problem("copy", copy_data)
 
 
+@pytest.fixture
+def train(engine_sharing):
+    """The function `train`, whose next call may use what this one compiles."""
+
+    def train_and_release(*arguments, **options):
+        try:
+            return keras_transformer.train(*arguments, **options)
+        finally:
+            engine_sharing.release()
+
+    return train_and_release
+
+
 class TrainTest:
     def test_it_makes_and_resumes_the_run_of_the_command(
-        self, copy_data, problem, tmp_path, capsys
+        self, copy_data, problem, train, tmp_path, capsys
     ):
         expected, path = (str(tmp_path / name) for name in ("command", "run"))
         flags = (f"--data_dir={copy_data}", "--hparams_set=transformer_tiny")
@@ -38,13 +51,9 @@ class TrainTest:
         hparams = registry.get_hparams("transformer_tiny")
         hparams = parse_overrides(hparams, SMALL)
         options = {"eval_frequency": 2, "random_seed": 3}
-        first = keras_transformer.train(
-            problem, hparams, path, train_steps=2, **options
-        )
+        first = train(problem, hparams, path, train_steps=2, **options)
         assert first.step == 2
-        second = keras_transformer.train(
-            None, None, path, train_steps=4, eval_frequency=2
-        )
+        second = train(None, None, path, train_steps=4, eval_frequency=2)
         runs = [RunDirectory(each) for each in (path, expected)]
         assert differences(*runs) == ["metrics.csv"]  # rows of step 2
         records = [{**run.record, "hparams_set": None} for run in runs]
@@ -54,28 +63,26 @@ class TrainTest:
         assert not second.stop_signal
 
     def test_a_resumed_run_keeps_its_last_number_of_updates(
-        self, problem, tmp_path
+        self, problem, train, tmp_path
     ):
         path = str(tmp_path / "run")
         schedule = "warmup_steps=1,decay_steps=2"
         overrides = {"overrides": f"{SMALL},{schedule}"}
-        begin = functools.partial(
-            keras_transformer.train, problem, "transformer_tiny", path
-        )
-        resume = functools.partial(keras_transformer.train, None, None, path)
+        begin = functools.partial(train, problem, "transformer_tiny", path)
+        resume = functools.partial(train, None, None, path)
         for number in (1, 2):
             begin(train_steps=number, **overrides)
-        for train, options in ((resume, {}), (begin, overrides)):
+        for start, options in ((resume, {}), (begin, overrides)):
             os.remove(RunDirectory(path).checkpoints.path(2))
-            assert train(**options).step == 2
+            assert start(**options).step == 2
 
-    def test_a_resumed_run_keeps_its_data(self, copy_data, tmp_path):
+    def test_a_resumed_run_keeps_its_data(self, copy_data, train, tmp_path):
         data_dir = str(shutil.copytree(copy_data, tmp_path / "data"))
         path = str(tmp_path / "run")
         for number in (1, 2):
             problem = registry.get_problem("copy", data_dir)
             problem.vocab_size -= number  # the second would be other data
-            trainer = keras_transformer.train(
+            trainer = train(
                 problem,
                 "transformer_tiny",
                 path,

@@ -89,6 +89,7 @@ class PaperInOneFileTest:
         ours = [line for line in imported if "keras_transformer" in line]
         assert [line.split()[-1] for line in ours] == ["TranslateEndeToy"]
 
+    @pytest.mark.slow
     def test_equal_weights_give_equal_logits(self, trained):
         *_, (example, model), _ = trained
         np.testing.assert_allclose(example, model, rtol=1e-6, atol=1e-6)

@@ -42,6 +42,7 @@ def text(tmp_path):
 
 
 class TimeDecodingTest:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "by_length", [True, pytest.param(False, marks=pytest.mark.slow)]
     )
@@ -148,6 +149,7 @@ class CommandTest:
     def test_senseless_flags_are_one_line(self, capsys, flags, words):
         assert_fails(capsys, [words], measure, *flags.split())
 
+    @pytest.mark.slow
     def test_a_ctranslate2_model_has_the_same_figures(self, tmp_path, capsys):
         pytest.importorskip("ctranslate2")
         path = tmp_path / "text"

@@ -56,6 +56,7 @@ class FitTest:
 
 
 class ReportTest:
+    @pytest.mark.slow
     def test_each_file_holds_all_cells(self, tmp_path):
         fits = layer_report.write_report(
             [*CELLS, MISSING], str(tmp_path / "new"), {"cores": 2}

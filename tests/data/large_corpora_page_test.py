@@ -23,6 +23,7 @@ SMALLER = {
     keras.backend.backend() != "tensorflow", reason="uses a strategy"
 )
 class LargeCorporaPageTest:
+    @pytest.mark.slow
     def test_the_example_trains_on_a_folder_of_files(
         self, tmp_path, monkeypatch
     ):

@@ -50,7 +50,13 @@ CASES = [
 
 
 class UpdatePositionsTest:
-    @pytest.mark.parametrize("make,num_pairs,tokens,packed,seed", CASES)
+    @pytest.mark.parametrize(
+        "make,num_pairs,tokens,packed,seed",
+        [
+            pytest.param(*case, marks=pytest.mark.slow if case[-1] else ())
+            for case in CASES
+        ],
+    )
     def test_updates_see_as_many_real_tokens_as_the_recipe_says(
         self, make, num_pairs, tokens, packed, seed
     ):

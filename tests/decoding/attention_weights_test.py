@@ -99,8 +99,15 @@ def recomputed(model, source, target, norm):
 
 
 class AttentionOfTest:
-    @pytest.mark.parametrize("norm", ["post", "pre"])
-    @pytest.mark.parametrize("decoder_depth", [2, 1])
+    @pytest.mark.parametrize(
+        "norm, decoder_depth",
+        [
+            ("post", 1),
+            ("pre", 2),
+            pytest.param("post", 2, marks=pytest.mark.slow),
+            pytest.param("pre", 1, marks=pytest.mark.slow),
+        ],
+    )
     def test_weights_are_those_that_the_model_used(
         self, vocabulary, ids, norm, decoder_depth
     ):

@@ -142,7 +142,9 @@ class AutomaticEngineTest:
                 {"temperature": 1.0, "seed": 3}, marks=pytest.mark.slow
             ),
             pytest.param({"mbr_samples": 4}, marks=pytest.mark.slow),
-            {"glossary": Glossary({"a": "d"})},
+            pytest.param(
+                {"glossary": Glossary({"a": "d"})}, marks=pytest.mark.slow
+            ),
             {"extra_length": 3000},
         ],
         ids=lambda options: next(iter(options)),

@@ -70,7 +70,9 @@ def on_small_devices(translator, max_rows, num_devices=1, fail=refuse):
 
 
 class TranslatorTest:
-    @pytest.mark.parametrize("max_rows", [1, 3])
+    @pytest.mark.parametrize(
+        "max_rows", [pytest.param(1, marks=pytest.mark.slow), 3]
+    )
     def test_translations_and_scores_are_those_of_a_large_memory(
         self, translator, max_rows
     ):

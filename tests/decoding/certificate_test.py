@@ -152,10 +152,14 @@ class CertificateTest:
         "damage",
         [
             damage_weight,
-            forget_penalty,
             *(
                 pytest.param(damage, marks=pytest.mark.slow)
-                for damage in (shift_positions, show_padding, shift_vocabulary)
+                for damage in (
+                    forget_penalty,
+                    shift_positions,
+                    show_padding,
+                    shift_vocabulary,
+                )
             ),
         ],
     )

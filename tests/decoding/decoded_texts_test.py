@@ -60,6 +60,7 @@ class LimitsTest:
         lengths = forward.count_tokens(texts)
         assert reranker.count_tokens(texts, of_targets=True) == lengths
 
+    @pytest.mark.slow
     def test_a_prefix_may_be_longer_than_its_text(self, tmp_path):
         translator = make_translator(make_vocabulary(tmp_path / "a.model"))
         text, prefix = "a book", "the man reads a book about dogs and women"

@@ -115,7 +115,9 @@ class TranslatorTest:
         assert ids_of(copier, sources) == [[END_ID]]
         assert len(copier.engine.model.shapes) == 1
 
-    @pytest.mark.parametrize("beam_size", [1, 3])
+    @pytest.mark.parametrize(
+        "beam_size", [pytest.param(1, marks=pytest.mark.slow), 3]
+    )
     def test_batches_and_order_do_not_change_the_text(
         self, translator, beam_size, monkeypatch
     ):

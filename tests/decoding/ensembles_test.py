@@ -69,6 +69,7 @@ class LoadTest:
         with pytest.raises(ValueError, match="1 steps of 2 runs"):
             load(runs, [7])
 
+    @pytest.mark.slow
     def test_parsing_runs_make_one_parser(self, tmp_path):
         vocabulary = make_tree_vocabulary(tmp_path / "vocabulary")
         model = make_translator(vocabulary).engine.model

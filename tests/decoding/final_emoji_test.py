@@ -108,7 +108,9 @@ class FinalEmojiTest:
     def test_a_text_of_emoji_is_its_own_translation(self, translator):
         assert translator([" 😀 🔥 "]) == ["😀 🔥"]
 
-    @pytest.mark.parametrize("engine", ["keras", "ctranslate2"])
+    @pytest.mark.parametrize(
+        "engine", [pytest.param("keras", marks=pytest.mark.slow), "ctranslate2"]
+    )
     def test_load_puts_the_step_in(self, engine):
         if engine == "ctranslate2":
             pytest.importorskip("ctranslate2")

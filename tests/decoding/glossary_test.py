@@ -220,6 +220,7 @@ class TranslatorTest:
         for terms, translation, own in zip(EXPECTED, plain, constrained):
             assert terms or translation == own
 
+    @pytest.mark.slow
     def test_the_score_tells_whether_a_hypothesis_holds_them(self, translator):
         results, scores = translator(
             TEXTS,
@@ -266,6 +267,7 @@ class TranslatorTest:
             [best.score for best, *_ in results], abs=1e-3
         )
 
+    @pytest.mark.slow
     def test_a_reranker_obeys_it(self, translator):
         reranker = rerank_translator(translator, translator)
         assert_obeys(reranker(TEXTS, glossary=GLOSSARY, extra_length=20))

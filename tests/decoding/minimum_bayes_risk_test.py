@@ -158,6 +158,7 @@ class ParserTest:
         """Eight samples of the tree of each sentence."""
         return parser(SENTENCES, num_hypotheses=8, temperature=1.0, seed=3)
 
+    @pytest.mark.slow
     def test_its_samples_are_joined_into_their_consensus(self, parser, drawn):
         trees, scores = parser(
             SENTENCES, mbr_samples=8, seed=3, return_scores=True

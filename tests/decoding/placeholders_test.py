@@ -327,6 +327,7 @@ class TranslatorTest:
         alarms = translator.find_alarms(texts, hypotheses, protect)
         assert ["message" in each for each in alarms] == [False, True, False]
 
+    @pytest.mark.slow
     def test_all_hypotheses_keep_them(self, translator):
         (hypotheses,) = translator(
             ["a {dog}"], num_hypotheses=3, protect=Placeholders()

@@ -130,6 +130,7 @@ class RepairTest:
         assert before[0].warnings == ["reached_limit"]
         assert translate(translator, TEXTS, **options) == before
 
+    @pytest.mark.slow
     def test_what_is_spelled_in_short_subwords_is_copied_if_nothing_helps(
         self, translator
     ):
@@ -150,6 +151,7 @@ class RepairTest:
         gc.collect()
         assert references[0]() is None
 
+    @pytest.mark.slow
     def test_samples_are_not_searched_again(self, translator):
         options = {"temperature": 0.1, "num_hypotheses": 2}
         before = translate(translator, TEXTS, NO_REPAIR, **options)

@@ -90,6 +90,7 @@ class RerankerTest:
     def translators(self):
         return tiny_translators()
 
+    @pytest.mark.slow
     def test_without_weight_the_order_stays(self, translators):
         texts = ["one ten", "", "two two one", "ten"]
         options = {"num_hypotheses": 3, "beam_size": 3, "return_scores": True}
@@ -143,6 +144,7 @@ class RerankerTest:
         found = rerank_translator(forward, limited)(texts, **options)
         assert found == forward(texts, **options)
 
+    @pytest.mark.slow
     def test_all_samples_are_reordered(self, translators):
         reranker = rerank_translator(*translators)
         options = {"temperature": 1.0, "num_hypotheses": 5, "seed": 1}

@@ -58,6 +58,7 @@ class SavedModelEngineTest:
         with pytest.raises(ValueError, match="return_attention"):
             translator(["a"], return_attention=True)
 
+    @pytest.mark.slow
     def test_nothing_is_logged(self, capfd):
         Translator(SavedModelEngine(str(EXPORTED)))(LETTERS)
         assert capfd.readouterr() == ("", "")

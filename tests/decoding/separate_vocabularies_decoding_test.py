@@ -94,6 +94,7 @@ class SeparateVocabulariesDecodingTest:
         ):
             assert translation.startswith("ながい") or not text.strip()
 
+    @pytest.mark.slow
     def test_an_average_and_an_ensemble_keep_both(
         self, run, translator, tmp_path, latin, kana
     ):
@@ -106,6 +107,7 @@ class SeparateVocabulariesDecodingTest:
         with pytest.raises(ValueError, match="must have the same vocabulary"):
             load([run.path, turned.path])
 
+    @pytest.mark.slow
     def test_reranking_exchanges_text(self, run, tmp_path, latin, kana):
         reverse = make_run(tmp_path / "reverse", latin, UNTIED, kana)
         translator, reverse = (

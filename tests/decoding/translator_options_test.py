@@ -25,6 +25,7 @@ SIZES = [0, pytest.param(4, marks=pytest.mark.slow)]  # of neighbourhoods
 
 
 class OptionsTest:
+    @pytest.mark.slow
     def test_scores_and_hypotheses_have_the_same_form(self, translator):
         texts = ["two women run", "", "a book"]
         assert translator(texts, num_hypotheses=1) == [
@@ -66,7 +67,9 @@ class OptionsTest:
         with pytest.raises(ValueError, match="text 2 is None"):
             translator(["a dog", None])
 
-    @pytest.mark.parametrize("alpha", [0.0, 0.6])
+    @pytest.mark.parametrize(
+        "alpha", [pytest.param(0.0, marks=pytest.mark.slow), 0.6]
+    )
     def test_scoring_gives_the_scores_of_the_search(self, translator, alpha):
         sources = translator.codec.vocabulary.encode(
             [text for text in TEXTS if text.strip()]
@@ -121,6 +124,7 @@ class OptionsTest:
             rest = translator.hypotheses(texts[start:], start=start, **options)
             assert list(rest) == whole[start:]
 
+    @pytest.mark.slow
     def test_samples_among_one_token_are_greedy(self, translator):
         texts = [text for text in TEXTS if text.strip()]
         greedy = translator(texts, beam_size=1)
@@ -245,6 +249,7 @@ class WrittenTargets(typing.NamedTuple):
 
 
 class CacheTest:
+    @pytest.mark.slow
     @pytest.mark.parametrize("size", SIZES)
     def test_cached_and_uncached_search_find_the_same(self, translator, size):
         hparams = dataclasses.replace(HPARAMS, neighbourhood_size=size)
@@ -286,7 +291,10 @@ class CacheTest:
 @pytest.mark.skipif(not TENSORFLOW, reason="growing caches")
 class FixedShapesTest:
     @pytest.mark.parametrize("size", SIZES)
-    @pytest.mark.parametrize("options", [{}, {"temperature": 1.0}])
+    @pytest.mark.parametrize(
+        "options",
+        [pytest.param({}, marks=pytest.mark.slow), {"temperature": 1.0}],
+    )
     def test_growing_and_fixed_caches_find_the_same(
         self, translator, options, size
     ):

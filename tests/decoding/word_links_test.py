@@ -65,7 +65,14 @@ def linked(weights, source=RED[0], target=RED[1]):
 
 
 class FindLinksTest:
-    @pytest.mark.parametrize("layer", [0, 1, -1])
+    @pytest.mark.parametrize(
+        "layer",
+        [
+            pytest.param(0, marks=pytest.mark.slow),
+            1,
+            pytest.param(-1, marks=pytest.mark.slow),
+        ],
+    )
     def test_weights_and_scores_are_those_of_the_tokens(
         self, translator, layer
     ):

@@ -102,7 +102,15 @@ class IdentityTest:
                 text,
             )
 
-    @pytest.mark.parametrize("line_end", LINE_ENDS, ids=repr)
+    @pytest.mark.parametrize(
+        "line_end",
+        [
+            "\n",
+            pytest.param("\r\n", marks=pytest.mark.slow),
+            pytest.param("\r", marks=pytest.mark.slow),
+        ],
+        ids=repr,
+    )
     def test_the_pages_of_the_project_come_back(self, line_end):
         for page in PAGES:
             text = page.read_text("utf-8").replace("\n", line_end)

@@ -145,7 +145,15 @@ class WriterTest:
 
 
 @pytest.mark.skipif(not find_node(), reason="needs Node.js")
-@pytest.mark.parametrize("kind", VOCABULARY_TYPES)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(
+            kind, marks=() if kind == "characters" else pytest.mark.slow
+        )
+        for kind in VOCABULARY_TYPES
+    ],
+)
 def test_it_reads_every_kind_of_vocabulary(tmp_path, kind):
     vocabulary = train_subwords(
         *([*SENTENCES[:9], "la la"] * 9, 310, str(tmp_path / "vocabulary")),

@@ -58,7 +58,9 @@ def export(run, tmp_path):
 
 
 class OnnxExportTest:
-    @pytest.mark.parametrize("is_shared", [True, False])
+    @pytest.mark.parametrize(
+        "is_shared", [pytest.param(True, marks=pytest.mark.slow), False]
+    )
     def test_texts_are_those_of_keras(self, is_shared, tmp_path):
         vocabulary = make_vocabulary(tmp_path / "vocab.model")
         target, hparams = vocabulary, HPARAMS

@@ -107,5 +107,6 @@ class Tensor2TensorTokenizerTest:
     def test_ids_are_those_of_python(self, vocabulary):
         check_ids(vocabulary, make_random_texts())
 
+    @pytest.mark.slow
     def test_texts_are_those_of_python(self, vocabulary):
         check_texts(vocabulary, 2000)

@@ -126,6 +126,7 @@ def run(python, *arguments, path=()):
 
 
 class WithoutTensorflowTextTest:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "system",
         [

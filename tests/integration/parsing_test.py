@@ -141,6 +141,7 @@ class DecodeTest:
         tree = parse_tree(capsys.readouterr().out)
         assert tree.words() == "Mr. X-1 -LRB- can't -RRB- .".split()
 
+    @pytest.mark.slow
     def test_several_trees_have_scores_that_fall(self, run, sentences, capsys):
         flags = ("--decode_hparams=num_hypotheses=3", "--write_scores")
         flag = f"--decode_from_file={sentences}"

@@ -114,6 +114,7 @@ class ServeTest:
                 assert time.monotonic() < deadline
                 time.sleep(0.1)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "kind",
         [

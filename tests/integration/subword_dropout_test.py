@@ -51,7 +51,9 @@ class SubwordDropoutTest:
         waited = float(row["input_wait_share"]) * float(row["seconds"])
         assert waited > 0.9
 
-    @pytest.mark.parametrize("packed", [False, True])
+    @pytest.mark.parametrize(
+        "packed", [False, pytest.param(True, marks=pytest.mark.slow)]
+    )
     @pytest.mark.parametrize(
         "change", [{"subword_dropout": 0.2}, {"source_noise": 0.5}]
     )

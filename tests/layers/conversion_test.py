@@ -58,7 +58,16 @@ MODELS = {
     "decoder": make_decoder,
     "packed": make_packed,
 }
-EACH_MODEL = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+QUICK = ("neighbourhood", "decoder", "packed")
+EACH_MODEL = pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(
+            make, id=name, marks=() if name in QUICK else pytest.mark.slow
+        )
+        for name, make in MODELS.items()
+    ],
+)
 
 
 def arrays_for(model):
@@ -99,6 +108,7 @@ class ConversionTest:
 
 
 class FaultyBatchTest:
+    @pytest.mark.slow
     def test_a_row_of_padding_is_zeros_and_trains(self):
         model = make_encoder()
         assert not model(IDS).numpy()[1].any()

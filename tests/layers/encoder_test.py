@@ -125,7 +125,9 @@ class EncoderTest:
         )
 
 
-@pytest.mark.parametrize("make", [make_layer, make_stack])
+@pytest.mark.parametrize(
+    "make", [make_layer, pytest.param(make_stack, marks=pytest.mark.slow)]
+)
 class EncoderGradientTest:
     def test_pure_dtypes_learn_what_float32_learns(self, make):
         dtypes = ("float32", "bfloat16", "float16", "float64")

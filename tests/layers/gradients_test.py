@@ -67,7 +67,13 @@ def sum_losses(model):
 
 
 class GradientsTest:
-    @pytest.mark.parametrize("precision", PRECISIONS)
+    @pytest.mark.parametrize(
+        "precision",
+        [
+            "mixed_bfloat16",
+            pytest.param("mixed_float16", marks=pytest.mark.slow),
+        ],
+    )
     @pytest.mark.parametrize("options", MODELS, ids=["marian", "parser"])
     def test_every_gradient_is_nearly_that_of_float32(self, options, precision):
         expected = compute_gradients(options, "float32")
@@ -87,6 +93,7 @@ class GradientsTest:
     keras.backend.backend() != "tensorflow", reason="needs TensorFlow"
 )
 class GraphsTest:
+    @pytest.mark.slow
     @pytest.mark.parametrize("precision", PRECISIONS)
     def test_a_search_leaves_no_graph_behind(self, precision):
         import tensorflow as tf

@@ -55,9 +55,24 @@ class LayersPageTest:
         lines = [line for line in block.splitlines() if line.strip()]
         assert len(lines) <= 17
 
-    @pytest.mark.parametrize("size", [0, 4])
-    @pytest.mark.parametrize("growing", [True, False])
-    @pytest.mark.parametrize("name", ["RotaryAttention", "AlibiAttention"])
+    @pytest.mark.parametrize(
+        "name, growing, size",
+        [
+            ("RotaryAttention", True, 4),
+            ("AlibiAttention", False, 0),
+            *(
+                pytest.param(*row, marks=pytest.mark.slow)
+                for row in (
+                    ("RotaryAttention", False, 0),
+                    ("RotaryAttention", False, 4),
+                    ("RotaryAttention", True, 0),
+                    ("AlibiAttention", False, 4),
+                    ("AlibiAttention", True, 0),
+                    ("AlibiAttention", True, 4),
+                )
+            ),
+        ],
+    )
     def test_relative_attention_is_the_same_step_by_step(
         self, names, name, growing, size
     ):

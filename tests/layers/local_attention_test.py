@@ -144,7 +144,9 @@ class BlocksTest:
         np.testing.assert_allclose(mean, to_numpy(layer(LONG[:1]))[0], atol=0.5)
 
     @pytest.mark.skipif(not TENSORFLOW, reason="tf.function")
-    @pytest.mark.parametrize("xla", [False, True])
+    @pytest.mark.parametrize(
+        "xla", [False, pytest.param(True, marks=pytest.mark.slow)]
+    )
     def test_lengths_may_be_open_in_a_compiled_function(self, xla):
         import tensorflow as tf
 
@@ -179,7 +181,9 @@ class BlocksTest:
 
 
 class MemoryTest:
-    @pytest.mark.parametrize("causal", [False, True])
+    @pytest.mark.parametrize(
+        "causal", [pytest.param(False, marks=pytest.mark.slow), True]
+    )
     def test_the_largest_tensor_grows_with_the_length_alone(self, causal):
         def largest(size, length):
             layer = make(size)

@@ -56,7 +56,10 @@ class OtherAttentionTest:
             assert type(sublayer) is attention
             assert sublayer.name.endswith("attention")
 
-    @pytest.mark.parametrize("attention", [MeanAttention, CosineAttention])
+    @pytest.mark.parametrize(
+        "attention",
+        [pytest.param(MeanAttention, marks=pytest.mark.slow), CosineAttention],
+    )
     def test_stacks_save_and_load_it(self, attention, tmp_path):
         inputs = keras.Input((None, 8))
         options = {**SIZES, "attention": attention}
@@ -70,6 +73,7 @@ class OtherAttentionTest:
         )
         np.testing.assert_array_equal(to_numpy(loaded(X)), to_numpy(model(X)))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "attention",
         [CosineAttention, pytest.param(MeanAttention, marks=pytest.mark.slow)],

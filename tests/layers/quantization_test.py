@@ -75,7 +75,9 @@ class QuantizeTest:
         for pair in zip(*results):
             np.testing.assert_allclose(*map(to_numpy, pair), atol=1e-4)
 
-    @pytest.mark.parametrize("dropout", [0.0, 0.1])
+    @pytest.mark.parametrize(
+        "dropout", [pytest.param(0.0, marks=pytest.mark.slow), 0.1]
+    )
     def test_a_saved_model_is_the_same(self, dropout, tmp_path):
         model = make_transformer(attention_dropout=dropout)
         model.quantize("int8")
@@ -98,7 +100,10 @@ class QuantizeTest:
         error = to_numpy(layer.merge(layer.inner_kernel)) - merged
         assert (np.abs(error) <= 0.501 * step).all()
 
-    @pytest.mark.parametrize("options", [{}, {"span_labels": 3}])
+    @pytest.mark.parametrize(
+        "options",
+        [pytest.param({}, marks=pytest.mark.slow), {"span_labels": 3}],
+    )
     def test_what_adapters_froze_stays_frozen(self, options, tmp_path):
         model = make_small_transformer(**options)
         model.enable_lora(2)

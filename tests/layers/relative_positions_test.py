@@ -142,6 +142,7 @@ class RelativePositionsTest:
             lambda **options: make(**options), precision, random_array(1, 6, 8)
         )
 
+    @pytest.mark.slow
     def test_a_rule_of_distance_holds_far_beyond_the_lengths_of_training(self):
         """Each label is the word two positions before, the first ones none."""
         keras.utils.set_random_seed(1)

@@ -102,6 +102,7 @@ class SpanClassifierTest:
             to_numpy(logits), to_numpy(full(X)), atol=0.15
         )
 
+    @pytest.mark.slow
     def test_it_learns_labels_that_depend_on_both_ends(self):
         layer = make(num_labels=2, width=32)
         inputs = keras.Input((None, 8))

@@ -170,7 +170,9 @@ class FitTest:
         assert history["perplexity"][-1] < 0.7 * history["perplexity"][0]
         assert history["accuracy"][-1] > history["accuracy"][0]
 
-    @pytest.mark.parametrize("jit_compile", [False, True])
+    @pytest.mark.parametrize(
+        "jit_compile", [False, pytest.param(True, marks=pytest.mark.slow)]
+    )
     def test_targets_of_no_positions_have_the_loss_zero(self, jit_compile):
         model = make_transformer(dropout=0.3)
         targets = np.zeros((len(INPUTS), 0), "int32")

@@ -67,8 +67,12 @@ class ProjectedConsistencyTest:
         np.testing.assert_allclose(sums, expected, rtol=1e-5)
 
     @FORMS
-    @pytest.mark.parametrize("eps", [0.0, 0.3])
-    @pytest.mark.parametrize("num_chunks", [1, 3, 11])
+    @pytest.mark.parametrize(
+        "eps", [pytest.param(0.0, marks=pytest.mark.slow), 0.3]
+    )
+    @pytest.mark.parametrize(
+        "num_chunks", [pytest.param(1, marks=pytest.mark.slow), 3, 11]
+    )
     def test_loss_and_gradients_equal_those_through_logits(
         self, symmetric, eps, num_chunks
     ):

@@ -127,6 +127,7 @@ class AugmentTest:
         lengths = {len(tree.words()) for tree in augment(trees, 50)}
         assert max(lengths) <= MAX_WORDS
 
+    @pytest.mark.slow
     def test_memory_does_not_grow_with_the_square_of_the_depth(self):
         depth = 900
         text = "(TOP " + "(S " * depth + "(NN a) (NN b)" + ")" * (depth + 1)

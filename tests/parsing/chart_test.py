@@ -146,7 +146,13 @@ class ParserTest:
             assert tree.text == str(find_consensus(trees, weights, chart))
             assert 0 <= tree.score <= 100
 
-    @pytest.mark.parametrize("options", [{"beam_size": 4}, {"mbr_samples": 4}])
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"beam_size": 4},
+            pytest.param({"mbr_samples": 4}, marks=pytest.mark.slow),
+        ],
+    )
     def test_lines_of_punctuation_have_trees(self, runs, options):
         texts = ["?", "a dog", "...", "! !", "", ", .", "two women"]
         trees = load(runs[0].path)(texts, **options)
@@ -158,7 +164,13 @@ class ParserTest:
         (tree,) = parser(["10\u00a0000 dogs\u3000 run\t."])
         assert parse_tree(tree).words() == ["10_000", "dogs", "run", "."]
 
-    @pytest.mark.parametrize("options", [{"beam_size": 3}, {"mbr_samples": 3}])
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"beam_size": 3},
+            pytest.param({"mbr_samples": 3}, marks=pytest.mark.slow),
+        ],
+    )
     def test_all_joined_outputs_are_counted(self, runs, options):
         parser = load(runs[0].path, tokenized=True)
         parser(TEXTS, constrained=False, **options)
@@ -169,6 +181,7 @@ class ParserTest:
         with_chart = load(runs[0].path, tokenized=True)(TEXTS)
         assert with_chart != without_chart(runs[0])(TEXTS)
 
+    @pytest.mark.slow
     def test_several_trees_and_samples_are_those_of_the_decoder(self, runs):
         parser = load(runs[0].path, tokenized=True)
         alone = without_chart(runs[0])
@@ -176,6 +189,7 @@ class ParserTest:
             options = {"beam_size": 4, **options}
             assert parser(TEXTS, **options) == alone(TEXTS, **options)
 
+    @pytest.mark.slow
     def test_samples_are_joined_with_the_chart(self, runs):
         parser = load(runs[0].path, tokenized=True)
         sure = [

@@ -91,10 +91,10 @@ class WriteEvalbTest:
             return paths, write_evalb(gold_file, test_file, gold, test)
 
     def test_evalb_reads_the_counts_of_parseval(self, tmp_path):
-        gold, test = self.corpus(2000, max_words=50)
+        gold, test = self.corpus(1000, max_words=50)
         paths, _ = self.write(tmp_path, gold, test)
         report = parseval(gold, test)
-        assert report.num_failed == 200
+        assert report.num_failed == 100
         for cut_off, scores in ((1000, report), (40, report.up_to_40)):
             expected = dataclasses.astuple(scores)[:8]
             totals = evalb(*paths, cut_off)

@@ -98,6 +98,7 @@ class SearchTest:
                 assert WITH_LEAF.is_tree(tree, number)
                 assert WITH_LEAF.with_words(tree, words) == ids
 
+    @pytest.mark.slow
     def test_unary_loops_are_bounded(self):
         opening, closing = 3, 4
         model = RandomModel(NO_LEAF, bias={opening: 30.0, closing: 20.0})

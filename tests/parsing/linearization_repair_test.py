@@ -14,7 +14,12 @@ from keras_transformer.parsing.linearization import linearize
 from keras_transformer.parsing.linearization import read_symbol
 
 EACH_LINEARIZATION = pytest.mark.parametrize(
-    "linearization", ["normalised", "tagged", "in_order"]
+    "linearization",
+    [
+        pytest.param("normalised", marks=pytest.mark.slow),
+        pytest.param("tagged", marks=pytest.mark.slow),
+        "in_order",
+    ],
 )
 SYMBOLS = ["(A", ")A", "(B", ")B", "XX"]
 
@@ -28,6 +33,7 @@ def repair(symbols, num_words, linearization):
 
 
 class RepairTest:
+    @pytest.mark.slow
     def test_all_short_sequences_become_trees(self):
         for length in range(6):
             for symbols in itertools.product(SYMBOLS, repeat=length):

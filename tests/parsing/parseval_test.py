@@ -188,7 +188,7 @@ class PyevalbTest:
         # No punctuation, ADVP or function tag. Pairs with a label twice on one
         # span are skipped because PYEVALB counts such a match only once.
         gold, test = random_pairs(
-            4000, ["NP", "VP", "PP", "SBAR", "X", "ADJP"], ["NN", "VB", "IN"]
+            2000, ["NP", "VP", "PP", "SBAR", "X", "ADJP"], ["NN", "VB", "IN"]
         )
         results = pyevalb_results(pyevalb, gold, test)
         pairs = [pair for pair in zip(gold, test, results)]
@@ -207,7 +207,7 @@ class PyevalbTest:
             assert report.precision == pytest.approx(100 * result.prec)
             assert report.recall == pytest.approx(100 * result.recall)
             num_compared += 1
-        assert num_compared >= 1000
+        assert num_compared >= 500
 
     @pytest.mark.parametrize(
         "why, gold, test, ours, theirs",

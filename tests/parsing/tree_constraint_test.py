@@ -129,7 +129,7 @@ class SearchTest:
         "vocabulary,num_words,limit,alpha",
         [
             pytest.param(ONE_LEAF, 1, 9, 0.6, marks=pytest.mark.slow),
-            (ONE_LEAF, 3, 10, 0.0),
+            pytest.param(ONE_LEAF, 3, 10, 0.0, marks=pytest.mark.slow),
             (TWO_LEAVES, 4, 9, 0.3),
         ],
     )
@@ -156,7 +156,7 @@ class SearchTest:
     @pytest.mark.parametrize(
         "vocabulary, beam_size",
         [
-            (ONE_LEAF, 1),
+            pytest.param(ONE_LEAF, 1, marks=pytest.mark.slow),
             (TWO_LEAVES, 5),
             pytest.param(ONE_LEAF, 5, marks=pytest.mark.slow),
             pytest.param(TWO_LEAVES, 1, marks=pytest.mark.slow),
@@ -261,6 +261,7 @@ class SearchTest:
             assert all(TWO_LEAVES.is_tree(ids, n) for ids in trees)
         assert len(set(hypotheses[3])) > 1
 
+    @pytest.mark.slow
     @pytest.mark.skipif(not TENSORFLOW, reason="growing caches")
     def test_growing_and_fixed_shapes_find_the_same(self):
         inputs = ONE_LEAF.sources(3, 1, 6, 2, 2)

@@ -149,6 +149,7 @@ class TreeTest:
 
 
 class ReadingTest:
+    @pytest.mark.slow
     def test_every_sentence_has_one_and_it_is_its_tree(self, treebank):
         for tree in treebank["dev"] + treebank["test"]:
             expected = str(tree).lower().replace("dt an)", "dt a)")

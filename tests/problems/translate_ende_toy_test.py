@@ -57,6 +57,7 @@ class CorpusTest:
         )
         assert held_out <= train
 
+    @pytest.mark.slow
     def test_is_what_the_grammars_write(self):
         for name, text in make_files():
             packed = (write.PLACE / name).read_bytes()

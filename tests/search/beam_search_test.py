@@ -316,7 +316,9 @@ class BeamSearchTest:
         assert 1 < language.num_steps < 9
 
     @pytest.mark.skipif(not TENSORFLOW, reason="tf.function")
-    @pytest.mark.parametrize("batch", [None, 4])
+    @pytest.mark.parametrize(
+        "batch", [pytest.param(None, marks=pytest.mark.slow), 4]
+    )
     def test_the_compiled_search_equals_the_eager_one(self, batch):
         import tensorflow as tf
 

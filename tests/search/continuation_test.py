@@ -110,6 +110,7 @@ class GenerateTest:
             first[:, :, 0], np.repeat(PROMPTS[:, :1], 8, axis=1)
         )
 
+    @pytest.mark.slow
     def test_rows_and_seeds_share_no_samples(self, language_model):
         options = {"temperature": 1.0, "num_hypotheses": 8, "extra_length": 4}
         prompts = [[5, 2, 3]] * 4

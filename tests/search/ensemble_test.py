@@ -22,7 +22,9 @@ def models():
 
 
 class EnsembleTest:
-    @pytest.mark.parametrize("alpha", [0.0, 0.6])
+    @pytest.mark.parametrize(
+        "alpha", [pytest.param(0.0, marks=pytest.mark.slow), 0.6]
+    )
     def test_a_wide_beam_equals_enumeration(self, models, alpha):
         number = len(SEQUENCES)
         sequences, scores = search(
@@ -69,6 +71,7 @@ class EnsembleTest:
         alone = [mean_probabilities([model], 0)[0, 0] for model in models]
         assert np.max(np.abs(alone[0] - alone[1])) > 0.1
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "times", [pytest.param(1, marks=pytest.mark.slow), 2]
     )
@@ -79,6 +82,7 @@ class EnsembleTest:
         np.testing.assert_array_equal(sequences, expected)
         np.testing.assert_allclose(same, scores, rtol=1e-5)
 
+    @pytest.mark.slow
     def test_the_order_of_the_models_does_not_matter(self, models):
         sequences, scores = search(Ensemble(models), beam_size=3)
         swapped, same = search(Ensemble(models[::-1]), beam_size=3)

@@ -56,7 +56,9 @@ class LogitsOfChunks:
 
 
 class ScoreTargetsTest:
-    @pytest.mark.parametrize("number", [1, 2])
+    @pytest.mark.parametrize(
+        "number", [1, pytest.param(2, marks=pytest.mark.slow)]
+    )
     def test_scores_are_those_through_all_logits(self, models, number):
         members = models[:number]
         model = members[0] if number == 1 else Ensemble(members)

@@ -94,7 +94,10 @@ class GrpcConnectionTest:
         call = stall(connect(start()))
         assert call.exception(20).code() == CODES.UNAVAILABLE
 
-    @pytest.mark.parametrize("name", ["GRPC_SECONDS", "IDLE_SECONDS"])
+    @pytest.mark.parametrize(
+        "name",
+        [pytest.param("GRPC_SECONDS", marks=pytest.mark.slow), "IDLE_SECONDS"],
+    )
     def test_a_client_survives_the_end_of_its_connection(
         self, start, connect, monkeypatch, name
     ):

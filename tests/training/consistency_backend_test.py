@@ -44,6 +44,7 @@ def figures(backend, num_rounds=1):
 
 
 class ConsistencyTest:
+    @pytest.mark.slow
     @KINDS
     def test_accumulation_changes_no_update(self, kind):
         plain = train(make(consistency=kind), stop=20)
@@ -57,6 +58,7 @@ class ConsistencyTest:
         np.testing.assert_allclose(divided, expected, rtol=1e-5)
         assert expected[1] > 1
 
+    @pytest.mark.slow
     def test_loss_that_is_reported_is_cross_entropy(self):
         plain, simcut = figures(make()), figures(make(consistency="simcut"))
         assert simcut[0] == pytest.approx(plain[0], rel=1e-5)

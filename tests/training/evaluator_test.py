@@ -29,7 +29,9 @@ class Similar(Numbers):
 
 
 class EvaluatorTest:
-    @pytest.mark.parametrize("number", [1, 2, 5])
+    @pytest.mark.parametrize(
+        "number", [pytest.param(1, marks=pytest.mark.slow), 2, 5]
+    )
     def test_a_number_of_batches_has_all_lengths(self, tmp_path, number):
         problem = with_pairs(tmp_path, dev=list(numbers(60)))
         problem.generate(None)

@@ -82,6 +82,7 @@ class GuidedAlignmentTest:
         np.testing.assert_allclose(train(make(2)), expected, rtol=1e-4)
         np.testing.assert_allclose(train(make(2), 2), expected, rtol=1e-4)
 
+    @pytest.mark.slow
     def test_the_loss_is_reported_without_guidance_but_has_another_slope(self):
         plain, guided = (
             train(make(guided_alignment=weight), num_updates=1)[0]
@@ -104,6 +105,7 @@ class GuidedAlignmentTest:
 
 
 class SpanGuidanceTest:
+    @pytest.mark.slow
     def test_accumulation_changes_no_update(self):
         # With 7 rows in 4 rounds, the last round has an empty row.
         divided, whole = (

@@ -18,7 +18,9 @@ from keras_transformer.training.backends.objective import _keep_tokens
 from keras_transformer.training.backends.objective import objective
 
 HPARAMS = HParams(consistency_weight=2.0, token_cutoff=0.3)
-KINDS = pytest.mark.parametrize("kind", ["none", "simcut", "r_drop"])
+KINDS = pytest.mark.parametrize(
+    "kind", ["none", "simcut", pytest.param("r_drop", marks=pytest.mark.slow)]
+)
 TWO_PASSES = pytest.mark.parametrize("kind", ["simcut", "r_drop"])
 SEEDS = np.random.default_rng(0).integers(-(2**31), 2**31, 500)
 

@@ -157,6 +157,7 @@ class TrainingLogTest:
         assert "loss 2.5000  lr 1.00e-03  8 tokens/s" in text
         assert "step 200  dev_loss 2  dev_bleu 31.4\n" in text
 
+    @pytest.mark.slow
     def test_terminal_shows_a_bar_again_when_training_goes_on(
         self, run, monkeypatch
     ):
@@ -228,6 +229,7 @@ class TrainingLogTest:
         assert sorted(os.listdir(run.path)) == before
         assert capsys.readouterr() == ("", "")
 
+    @pytest.mark.slow
     def test_log_imports_no_tensorflow(self, run):
         folder = os.path.dirname(__file__)
         script = (

@@ -66,6 +66,7 @@ class SpanClassifierTest:
         )
 
     def test_at_first_no_label_is_probable(self):
+        keras.utils.set_random_seed(0)
         logits = to_numpy(make(num_labels=20, width=256)(X))
         probabilities = 1 / (1 + np.exp(-logits))
         assert probabilities.mean() < 0.01

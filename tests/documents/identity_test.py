@@ -105,9 +105,8 @@ class IdentityTest:
     @pytest.mark.parametrize(
         "line_end",
         [
-            "\n",
-            pytest.param("\r\n", marks=pytest.mark.slow),
-            pytest.param("\r", marks=pytest.mark.slow),
+            pytest.param(end, marks=() if end == "\n" else pytest.mark.slow)
+            for end in LINE_ENDS
         ],
         ids=repr,
     )

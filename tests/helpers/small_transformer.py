@@ -19,7 +19,7 @@ MARIAN = {
 VARIANTS = pytest.mark.parametrize(
     "options",
     [
-        # All options together; each alone is slow.
+        # These three combine all options. Each option alone is a slow test.
         {"norm": "pre", "positional_encoding": "learned", "num_layers": 3}
         | {"num_decoder_layers": 1, "neighbourhood_size": 3},
         {"max_relative_position": 2, "positional_encoding": "none"}

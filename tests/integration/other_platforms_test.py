@@ -127,13 +127,7 @@ def run(python, *arguments, path=()):
 
 class WithoutTensorflowTextTest:
     @pytest.mark.slow
-    @pytest.mark.parametrize(
-        "system",
-        [
-            "linux",
-            pytest.param("like_windows", marks=pytest.mark.slow),
-        ],
-    )
+    @pytest.mark.parametrize("system", ["linux", "like_windows"])
     def test_all_but_the_model_of_text_works(
         self, python, copy_data, tmp_path, system
     ):

@@ -115,13 +115,7 @@ class ServeTest:
                 time.sleep(0.1)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize(
-        "kind",
-        [
-            pytest.param(ToyVersions, marks=pytest.mark.slow),
-            CTranslate2Versions,
-        ],
-    )
+    @pytest.mark.parametrize("kind", [ToyVersions, CTranslate2Versions])
     def test_versions_change_under_load(self, kind, tmp_path, serve):
         versions = kind(tmp_path)
         versions.write(1)

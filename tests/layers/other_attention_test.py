@@ -74,10 +74,7 @@ class OtherAttentionTest:
         np.testing.assert_array_equal(to_numpy(loaded(X)), to_numpy(model(X)))
 
     @pytest.mark.slow
-    @pytest.mark.parametrize(
-        "attention",
-        [CosineAttention, pytest.param(MeanAttention, marks=pytest.mark.slow)],
-    )
+    @pytest.mark.parametrize("attention", [CosineAttention, MeanAttention])
     def test_a_whole_model_trains_saves_and_loads(self, attention, tmp_path):
         model = Transformer(
             vocab_size=11, num_layers=1, **SIZES, attention=attention

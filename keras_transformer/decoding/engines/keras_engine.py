@@ -1,5 +1,7 @@
 """Searches with the model of a run, or an ensemble of runs, on Keras."""
 
+import itertools
+
 from keras_transformer.data.generation.token_arrays import pad
 from keras_transformer.data.vocabulary.vocabularies import Vocabularies
 from keras_transformer.decoding.engines import batching
@@ -103,7 +105,9 @@ class KerasEngine(engine.AttentiveEngine):
             self._min_positions(options),
             lambda batch: sentences.make_arrays(batch, options.extra_length),
         )
-        return ((batch, read_hypotheses(*found)) for batch, found in batches)
+        return itertools.starmap(
+            lambda batch, found: (batch, read_hypotheses(*found)), batches
+        )
 
     def search_near(self, sources, pairs, options):
         """Returns lists of `Hypothesis` near existing translations.

@@ -106,7 +106,7 @@ def _ask(server, texts, terms=None):
 
 
 def _requests():
-    """Yields the sentences of each request, a list of str."""
+    """Yields a list of sentences for each request."""
     if FLAGS.text is not None:
         yield [FLAGS.text]
         return

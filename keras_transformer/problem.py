@@ -167,7 +167,7 @@ class Problem(GeneratedData):
     def text_corpora(
         self, split: str, tmp_dir: str
     ) -> Sequence[Iterable[tuple[str, str]]]:
-        """Returns the pairs of each corpus of a split, a list of iterables.
+        """Returns an iterable of pairs for each corpus of a split.
 
         They are read in order and together make up `text_pairs`. The default is
         a single corpus.
@@ -379,7 +379,7 @@ class Problem(GeneratedData):
         return scores | {score.name: score.value for score in further}
 
     def dev_signatures(self, measure: str) -> list[str]:
-        """Returns sacreBLEU's signatures of `dev_scores`, a list of strings.
+        """Lists sacreBLEU's signatures of `dev_scores`.
 
         Two scores are comparable only under the same signature. The list is
         empty if the scores are not sacreBLEU's.

@@ -10,7 +10,7 @@ WIDE = 512  # smallest d_model at which bfloat16 decoding is faster
 
 
 def directories(path):
-    """Returns the directories that the value of a flag names, a list.
+    """Lists the directories that the value of a flag names.
 
     Commas separate them, such as the runs of an ensemble. A path that exists is
     one directory, even if there is a comma in its name. A demo of the package,

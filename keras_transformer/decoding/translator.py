@@ -206,7 +206,7 @@ class Translator(TranslationModel):
         report: Callable[[int], object] | None = None,
         **options,
     ) -> Iterator[str]:
-        """Yields the best translation of each of an iterable of texts, a str.
+        """Yields the best translation of each text as a str.
 
         The other arguments are as in `hypotheses`.
         """

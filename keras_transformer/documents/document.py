@@ -238,7 +238,7 @@ def split_sentences(pieces, language):
 
 
 def make_segmenter(language):
-    """Returns a function that divides a line into sentences, a list."""
+    """Returns a function that divides a line into a list of sentences."""
     if not _LANGUAGE.fullmatch(language):
         raise UserError(
             "The language of a document must be a code of two or three "

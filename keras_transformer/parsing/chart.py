@@ -26,7 +26,7 @@ class WordTokens(typing.NamedTuple):
 
 
 def encode_words(vocabulary, sentences):
-    """Returns the `WordTokens` of each sentence, a list of words."""
+    """Returns the `WordTokens` of sentences, which are lists of words."""
     # The subwords of a word are the same in every sentence.
     words = iter(vocabulary.encode([w for words in sentences for w in words]))
     encoded = []
@@ -77,7 +77,7 @@ class Chart:
         self.labels = dict(enumerate(find_labels(vocabularies.targets)))
 
     def __call__(self, sentences):
-        """Returns a list of `LabelledSpan` for each sentence, a list of words.
+        """Returns a list of `LabelledSpan` for each sentence, given as words.
 
         The root is not among them. The list is empty for a sentence of more
         than `MAX_TOKENS`, since so many spans do not fit into memory.

@@ -79,7 +79,7 @@ class Tree(typing.NamedTuple):
 
 
 def replace_tags(tree, tags):
-    """Returns a tree whose words have other tags, a list of str."""
+    """Returns a copy of a tree with the given tags, one str for each word."""
     remaining = iter(tags)
     (retagged,) = build_trees(
         (step, next(remaining) if step == "leaf" else label, word)

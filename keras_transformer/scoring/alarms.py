@@ -54,7 +54,7 @@ _DENSE = re.compile("[\u2e80-\uffef]")
 
 
 def find_alarms(source, translation):
-    """Returns the names of the `REASONS` to doubt a translation, a list.
+    """Lists the names of the `REASONS` to doubt a translation.
 
     It never returns "uncovered", which needs attention (see `leaves_out`),
     "message", which needs placeholders, "unknown", which needs the vocabulary,

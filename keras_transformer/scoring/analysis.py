@@ -112,7 +112,7 @@ class Words:
     lowercase: bool = False  # whether case is ignored
 
     def tokenize_all(self, texts):
-        """Yields the tokens of each text, a list of strings."""
+        """Yields a list of tokens for each text."""
         metric = bleu_metric(self.tokenize, self.lowercase)
         for text in texts:
             text = text.lower() if self.lowercase else text

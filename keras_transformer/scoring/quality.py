@@ -60,7 +60,7 @@ class QualityEstimate:
         Args:
             step: Integer, the step of the checkpoint.
             features: Array of shape `(translations, 3)`.
-            alarms: List of the alarms of each translation, a list of str.
+            alarms: List with the list of alarms of each translation.
             chrf: The sentence chrF, an array of shape `(translations,)`.
 
         Raises:

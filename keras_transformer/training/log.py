@@ -62,7 +62,7 @@ class TrainingLog:
 
     @property
     def evaluations(self):
-        """Metrics of all evaluations so far, a list of dictionaries."""
+        """A dictionary of metrics for each evaluation so far."""
         return [
             {name: value for name, value in row.items() if value}
             for row in self.table.rows

@@ -56,7 +56,7 @@ class BatchPlan:
 
     @property
     def tokens_per_batch(self):
-        """Mean number of source and of target tokens of a batch, a tuple."""
+        """The mean numbers of source and of target tokens of a batch."""
         return tuple((self.num_tokens / len(self)).tolist())
 
 

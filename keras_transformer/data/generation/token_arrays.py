@@ -266,7 +266,7 @@ def text_path(directory, split, side):
 
 
 def read_text(directory, split, side, num_lines):
-    """Returns the lines of the raw text of a side, a list of strings."""
+    """Returns the list of lines of a side's raw text."""
     path = text_path(directory, split, side)
     text = reading.read_text(path, REMEDY, max_bytes=math.inf)
     # `splitlines` also splits at rarer characters, which a sentence may hold.

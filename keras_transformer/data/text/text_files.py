@@ -172,7 +172,7 @@ def read_rows(*paths, exact=False):
 
 
 def read_sides(*paths):
-    """Returns the lines of several files of the same text, a list of each."""
+    """Returns a list of lines for each of several files of the same text."""
     sides = list(map(list, zip(*read_rows(*paths))))
     if not sides:
         raise UserError(

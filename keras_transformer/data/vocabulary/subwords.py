@@ -144,7 +144,7 @@ class Subwords:
 
     @property
     def language_codes(self):
-        """The languages that a Marian model can translate into, a list.
+        """The list of languages that a Marian model can translate into.
 
         A source asks for one by its code, `>>fra<<` for `fra`.
         """

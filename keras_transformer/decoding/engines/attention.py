@@ -46,7 +46,7 @@ class Attention(typing.NamedTuple):
 
     @property
     def decoder_keys(self) -> list[str]:
-        """Labels of the decoder's input at each position, a list of str."""
+        """The list of labels of the decoder's input, one for each position."""
         return [START, *self.target_tokens[:-1]]
 
     def select(self, kind: str) -> tuple[list[str], list[str], np.ndarray]:

@@ -137,7 +137,7 @@ def compile_search(
 
 
 def compile_near_search(model, options):
-    """Makes a function that searches near existing translations, a list.
+    """Makes a function that searches near existing translations.
 
     It takes the int32 sources and limits of `find_hypotheses`, and for each row
     a list of pairs of encoded source and target. It returns sequences and

@@ -1,4 +1,5 @@
 import dataclasses
+import functools
 import itertools
 
 import keras
@@ -50,17 +51,29 @@ DIFFERENT = {
 }
 
 
-def compute_logits(config):
-    """Returns the logits of a model with random weights at its real tokens."""
+IDS = np.array([[5, 7, 3, 9, 4, 1], [5, 1, 0, 0, 0, 0]], "int32")
+
+
+def build_random(config):
+    """Returns a model with random weights."""
     keras.utils.set_random_seed(1)
     model = build_transformer(config, 11)
     generator = np.random.default_rng(0)
     model.set_weights(
         [generator.normal(0, 0.1, w.shape) for w in model.get_weights()]
     )
-    ids = np.array([[5, 7, 3, 9, 4, 1], [5, 1, 0, 0, 0, 0]])
-    logits = model({"inputs": ids, "targets": ids})
-    return keras.ops.convert_to_numpy(logits)[ids > 0]
+    return model
+
+
+def compute_logits(model):
+    """Returns the logits at the real tokens of `IDS`."""
+    logits = model({"inputs": IDS, "targets": IDS})
+    return keras.ops.convert_to_numpy(logits)[IDS > 0]
+
+
+@functools.cache
+def logits_of(config):
+    return compute_logits(build_random(config))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,9 +140,28 @@ class FieldTest:
         config = dataclasses.replace(TINY, **{name: DIFFERENT[name]})
         has_same_weights = list_weights(config, 11) == list_weights(TINY, 11)
         is_same = has_same_weights and np.allclose(
-            compute_logits(config), compute_logits(TINY), atol=1e-6
+            logits_of(config), logits_of(TINY), atol=1e-6
         )
         assert is_same == (name in (*TRAINING_ONLY, "max_length"))
+
+    def test_the_search_and_the_loss_obey_every_field(self):
+        """They compute the logits in their own ways."""
+        model = build_random(dataclasses.replace(TINY, **DIFFERENT))
+        expected = compute_logits(model)
+        cache = model.init_cache(*model.encode(IDS), beam_size=1)
+        steps = []
+        for i in range(IDS.shape[1]):
+            before = IDS[:, max(0, i - 1), None]
+            logits, cache = model.decode_step(before, np.int32(i), cache)
+            steps.append(keras.ops.convert_to_numpy(logits)[:, 0])
+        searched = np.stack(steps, axis=1)[IDS > 0]
+        np.testing.assert_allclose(searched, expected, rtol=0, atol=1e-5)
+        states = model.decode({"inputs": IDS, "targets": IDS})
+        rows, matrix = map(
+            keras.ops.convert_to_numpy, model.embedding.factors(states)
+        )
+        learned = (rows @ matrix.T)[IDS > 0]
+        np.testing.assert_allclose(learned, expected, rtol=0, atol=1e-5)
 
 
 class LaterFieldTest:

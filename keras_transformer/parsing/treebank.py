@@ -13,6 +13,7 @@ import hashlib
 import os
 import re
 
+from keras_transformer.data.text.text_files import make_recordable
 from keras_transformer.data.text.text_files import read_lines
 from keras_transformer.data.text.text_files import sha256
 from keras_transformer.errors import UserError
@@ -132,7 +133,7 @@ def fingerprint(name, paths):
     # Paths are left out so that a copy elsewhere has the same fingerprint.
     hashes = [sha256(path) for path in list_treebank_files(paths)]
     total = hashlib.sha256("\n".join(hashes).encode()).hexdigest()
-    return {"name": name, "sha256": total}
+    return {"name": make_recordable(name), "sha256": total}
 
 
 def _files(path):

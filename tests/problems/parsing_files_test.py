@@ -52,6 +52,12 @@ class ParsingFilesTest:
         output = problem.output(" ".join(tree.words()), decoded)
         assert problem.report([output], [str(tree)]).f1 == 100
 
+    def test_names_of_files_may_have_any_bytes(self, tmp_path, files):
+        path = write_trees(tmp_path / "tr\udce9.trees", split_of("train"))
+        _, problem = self.generate(tmp_path, {**files, "train": (path,)})
+        (train, *_) = problem.manifest["made_from"]["files"]
+        assert train["name"].endswith("tr\ufffd.trees")
+
     def test_several_paths_and_ranges_are_one_split(self, tmp_path):
         written = write_sections(tmp_path / "wsj", {"01": 3, "02": 2, "03": 2})
         extra = write_trees(tmp_path / "extra.trees", TREES[100:103])

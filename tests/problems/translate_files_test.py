@@ -7,6 +7,7 @@ import pathlib
 import pytest
 
 from keras_transformer import registry
+from keras_transformer.data.generation.corpora import Corpus
 from keras_transformer.problems.translate_files import TranslateFiles
 
 WORDS = "red green blue one two three small large house tree".split()
@@ -53,6 +54,23 @@ class GenerateTest:
         sources, targets = problem.text_split("test")
         assert sources[0] == "red test.en red."
         assert targets[2] == "blue test.de red."
+
+    @pytest.mark.parametrize("as_corpus", [False, True])
+    def test_names_of_files_may_have_any_bytes(
+        self, data_dir, files, tmp_path, as_corpus
+    ):
+        path = str(tmp_path / "tr\udce9.en")
+        pathlib.Path(files["train"][0]).rename(path)
+        train = path, files["train"][1]
+        corpora = {"train": [Corpus(train, weight=2)]} if as_corpus else None
+        rest = {"dev": files["dev"]} | ({} if as_corpus else {"train": train})
+        for _ in range(2):  # the second time, the data are there already
+            problem = TranslateFiles(data_dir)
+            problem.use_files(rest, 300, corpora=corpora)
+            problem.generate(None)
+        assert (
+            problem.manifest["made_from"]["files"][0]["name"] == "tr\ufffd.en"
+        )
 
     def test_test_split_may_be_missing(self, data_dir, files):
         generate(data_dir, {**files, "test": (None, None)})

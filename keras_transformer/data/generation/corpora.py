@@ -44,7 +44,8 @@ class Corpus:
     @property
     def name(self):
         """The names of the files, without their directories."""
-        return ",".join(map(os.path.basename, self.paths))
+        names = ",".join(map(os.path.basename, self.paths))
+        return text_files.make_recordable(names)
 
     @property
     def tagged_name(self):

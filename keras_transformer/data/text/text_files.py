@@ -219,9 +219,17 @@ def sha256(path):
 def fingerprints(paths):
     """Returns the name and SHA-256 of each file, for a manifest."""
     return [
-        {"name": os.path.basename(path), "sha256": sha256(path)}
+        {
+            "name": make_recordable(os.path.basename(path)),
+            "sha256": sha256(path),
+        }
         for path in paths
     ]
+
+
+def make_recordable(name):
+    """Returns the name of a file as UTF-8, in any locale, for a manifest."""
+    return os.fsencode(name).decode(errors="replace")
 
 
 def check_exists(path):

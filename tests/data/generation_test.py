@@ -82,6 +82,13 @@ class GenerateTest:
         problem = with_pairs(tmp_path, train=None)  # reading them would fail
         assert problem.generate(None) == problem.manifest
 
+    def test_complete_data_may_be_where_nothing_can_be_written(
+        self, tmp_path, monkeypatch
+    ):
+        problem = generated(tmp_path)
+        monkeypatch.setattr(os, "access", lambda path, mode: mode == os.R_OK)
+        assert problem.generate(None) == problem.manifest
+
     def test_another_vocabulary_size_starts_over(self, tmp_path):
         with_pairs(tmp_path).generate(None)
         problem = with_pairs(tmp_path)

@@ -76,7 +76,9 @@ def generate(problem, tmp_dir):
     data. Processes that generate at the same time wait for each other. Returns
     the manifest, a dictionary.
     """
-    directories.check_directory(problem.directory, "The folder of the data")
+    # Complete data may be where nothing can be written.
+    if read_manifest(problem.directory) is None:
+        directories.check_directory(problem.directory, "The folder of the data")
     check_attributes(problem, tmp_dir)
     vocabularies.check_problem(problem)
     with locks.lock_directory(problem.data_dir):

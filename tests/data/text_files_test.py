@@ -166,7 +166,7 @@ class ReadLinesTest:
         path = write(tmp_path / "text", b"\n1234\n12345\n")
         lines = text_files.read_lines(path)
         assert [next(lines), next(lines)] == ["", "1234"]
-        with pytest.raises(ValueError, match="at most 5 bytes.*, line 3,"):
+        with pytest.raises(ValueError, match="at most 5 .*, line 3,.*xmllint"):
             next(lines)
 
     def test_a_gzip_bomb_is_refused(self, tmp_path, monkeypatch):

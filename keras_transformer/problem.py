@@ -7,6 +7,7 @@ import typing
 from collections.abc import Iterable
 from collections.abc import Sequence
 
+from keras_transformer.data.cleaning.rules import is_empty
 from keras_transformer.data.generation import generation
 from keras_transformer.data.generation.encoding import LocalEncoder
 from keras_transformer.data.generation.encoding import encode_stream
@@ -196,7 +197,7 @@ class Problem(GeneratedData):
 
         Other pairs are left out of the data.
         """
-        return bool(source.strip() and target.strip())
+        return not (is_empty(source) or is_empty(target))
 
     def symbols(self, tmp_dir: str) -> Iterable[str]:
         """Returns the words of `target_text` that get one id each."""

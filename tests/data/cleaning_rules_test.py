@@ -11,6 +11,7 @@ from keras_transformer.data.cleaning.rules import make_side_rule
 from keras_transformer.data.cleaning.rules import normal_form
 from keras_transformer.data.cleaning.rules import parse_scripts
 from keras_transformer.data.cleaning.rules import script_of
+from keras_transformer.data.text.normalization import normalize
 
 # One sentence with letters of several scripts and marks each.
 SENTENCES = [
@@ -42,10 +43,13 @@ class SideRuleTest:
 
 
 class EmptyTest:
-    @pytest.mark.parametrize("blank", ["", " ", "\t\u3000\xa0"])
-    def test_white_space_is_empty(self, blank):
+    @pytest.mark.parametrize(
+        "blank", ["", " ", "\t\u3000\xa0", "\u200b", "\ufeff\xad \x1a"]
+    )
+    def test_what_nobody_sees_is_empty(self, blank):
         assert rules.is_empty(blank)
-        assert not rules.is_empty("Yes.")
+        assert not normalize(blank).strip()
+        assert not rules.is_empty(f"{blank}…")
 
 
 class LengthTest:

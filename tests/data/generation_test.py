@@ -121,7 +121,7 @@ class GenerateTest:
         assert second == problem.manifest
 
     def test_pairs_with_an_empty_side_are_dropped_and_counted(self, tmp_path):
-        pairs = [("", "ONE"), ("one", "ONE"), ("two", " \t"), ("", "")]
+        pairs = [("", "ONE"), ("one", "ONE"), ("two", " \t"), ("\u200b", "A")]
         problem = with_pairs(tmp_path, dev=pairs, train=pairs * 9)
         problem.vocab_size = 270
         dev = problem.generate(None)["splits"]["dev"]

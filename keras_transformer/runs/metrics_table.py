@@ -56,7 +56,9 @@ class MetricsTable:
         # and a killed one can leave an incomplete line. Later rows are
         # appended, which costs the same however long the file is.
         columns = _add_columns(self._columns, row)
-        if self._is_written and columns == self._columns:
+        # The user may have moved the file away, which needs its header again.
+        is_written = self._is_written and os.path.exists(self.path)
+        if is_written and columns == self._columns:
             with (
                 writing.explain_disk_errors(self.path),
                 open(self.path, "a", encoding="utf-8", newline="") as file,

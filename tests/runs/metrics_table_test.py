@@ -54,6 +54,12 @@ class MetricsTableTest:
             files.append(os.stat(path).st_ino)
         assert files[0] == files[1] != files[2] == files[3]
 
+    def test_a_file_that_was_moved_away_is_written_again(self, path):
+        table = make(path, row(1))
+        os.rename(path, f"{path}.copy")
+        table.add(row(2))
+        assert losses(read_rows(path)) == {"1": "1.0", "2": "0.5"}
+
     def test_later_rows_are_dropped_at_a_resume(self, path):
         make(path, row(1), row(2), row(3))
         make(path, {"step": 3, "train_loss": 9.0}, last_step=2)

@@ -41,6 +41,7 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import text_io
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.errors import UserError
+from keras_transformer.files.signals import list_stop_signals
 
 FLAGS = flags.define(
     """
@@ -258,7 +259,7 @@ def _open_memories(routes):
 
 
 def collect_signals():
-    """Returns a list to which the first SIGTERM or SIGINT is added."""
+    """Returns a list to which the first stop signal is added."""
     stop_requests = []
 
     def request_stop(number, frame):
@@ -266,8 +267,8 @@ def collect_signals():
         signal.signal(number, signal.SIG_DFL)
         stop_requests.append(number)
 
-    signal.signal(signal.SIGTERM, request_stop)
-    signal.signal(signal.SIGINT, request_stop)
+    for number in list_stop_signals():
+        signal.signal(number, request_stop)
     return stop_requests
 
 

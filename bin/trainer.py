@@ -9,8 +9,9 @@ needs nothing else, and kt-evaluate also reads the problem's data. Progress goes
 to standard error. The last metrics go to standard output as one line of JSON.
 
 The same command resumes the run from its newest checkpoint; --output_dir alone
-is enough. On Control-C or SIGTERM the command saves a checkpoint and exits; its
-exit status is 128 plus the signal's number.
+is enough. On Control-C, SIGTERM or when the terminal is closed (SIGHUP), the
+command saves a checkpoint and exits; its exit status is 128 plus the signal's
+number.
 
 Training uses all GPUs of the machine. If the environment variable TF_CONFIG
 lists several machines, it uses all of these; they must share --output_dir.

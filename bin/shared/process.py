@@ -11,7 +11,8 @@ import sys
 import tempfile
 import threading
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+from keras_transformer.files.signals import list_stop_signals
+
 # Stands for a temporary directory where none can be written.
 NO_DIRECTORY = os.path.join(os.devnull, "temporary")
 
@@ -56,7 +57,7 @@ def name_temporary_directory():
 
 @contextlib.contextmanager
 def raise_signals(is_process):
-    """Makes the first SIGINT or SIGTERM raise an exception; yields a `Stop`.
+    """Makes the first stop signal raise an exception; yields a `Stop`.
 
     If the process ends with the context, a later signal, while a backend shuts
     down, ends it at once. The `Stop` records a signal even if a library turns
@@ -68,7 +69,8 @@ def raise_signals(is_process):
         yield stop
         return
     handlers = {
-        number: signal.signal(number, stop.receive) for number in _SIGNALS
+        number: signal.signal(number, stop.receive)
+        for number in list_stop_signals()
     }
     hook, sys.unraisablehook = sys.unraisablehook, stop.receive_again
     try:

@@ -55,8 +55,8 @@ def train(
 
     All settings, the data, the memory and the directory are checked before the
     backend is loaded. A run that exists is resumed from its newest checkpoint
-    and keeps its settings. SIGINT and SIGTERM end the training after an update,
-    with a checkpoint, so this must be called from the main thread.
+    and keeps its settings. SIGINT, SIGTERM and SIGHUP end the training after an
+    update, with a checkpoint, so this must be called from the main thread.
 
     Args:
         problem: A `Problem` or its name. None is the problem of the run.

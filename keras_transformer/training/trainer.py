@@ -11,6 +11,7 @@ import typing
 from keras_transformer.data.batches.update_batches import Layout
 from keras_transformer.data.batches.update_batches import UpdateBatches
 from keras_transformer.errors import UserError
+from keras_transformer.files.signals import list_stop_signals
 from keras_transformer.optimizers import find_peak
 from keras_transformer.optimizers import find_timed_rate
 from keras_transformer.runs.model_card import write_model_card
@@ -130,7 +131,7 @@ class Trainer:
     def train(self, train_steps: int | float) -> dict[str, float]:
         """Trains until `train_steps` updates are done.
 
-        `train_minutes` of the hparams, SIGINT, SIGTERM and early stopping end
+        `train_minutes` of the hparams, a stop signal and early stopping end
         training after the current update, with a checkpoint.
 
         Args:
@@ -150,7 +151,7 @@ class Trainer:
             # The last checkpoint is completed even after an error.
             at_end.callback(self.state.wait)
             # A signal must not end the process in the middle of an update.
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in list_stop_signals():
                 handler = signal.signal(number, self._receive)
                 at_end.callback(signal.signal, number, handler)
             at_end.callback(self.log.close)

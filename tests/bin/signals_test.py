@@ -8,9 +8,18 @@ import pytest
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import process
+from keras_transformer.files.signals import list_stop_signals
 
 FLAGS = flags.define()
-SIGNALS = [signal.SIGINT, signal.SIGTERM]
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.fixture(autouse=True)
+def terminal():
+    """Lets SIGHUP end the process, even if these tests run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 def run(main):
@@ -56,3 +65,10 @@ class SignalTest:
         with process.raise_signals(is_process=False):
             assert signal.getsignal(number) != before
         assert signal.getsignal(number) is before
+
+
+def test_nohup_protects_a_process_from_a_closed_terminal():
+    both = [signal.SIGINT, signal.SIGTERM]
+    assert list_stop_signals() == [*both, signal.SIGHUP]
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    assert list_stop_signals() == both

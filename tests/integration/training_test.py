@@ -323,11 +323,13 @@ class MovedRunTest:
 class FirstUpdateTest:
     def test_signal_during_the_first_compilation_saves_update_1(self, make_run):
         run = make_run(**TINY)
-        stop = functools.partial(signal.raise_signal, signal.SIGTERM)
+        stop = functools.partial(signal.raise_signal, signal.SIGHUP)
+        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
         trainer, results = train(run, 20, ActsInUpdate(run.hparams, stop))
+        signal.signal(signal.SIGHUP, before)
         assert (trainer.step, results) == (1, {})
         assert run.checkpoints.steps == [1]
-        assert trainer.stop_signal == signal.SIGTERM
+        assert trainer.stop_signal == signal.SIGHUP
         # A further call goes on.
         assert "dev_loss" in trainer.train(2)
         assert (trainer.step, trainer.stop_signal) == (2, None)

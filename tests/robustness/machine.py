@@ -137,7 +137,7 @@ def _alarm():
 @contextlib.contextmanager
 def _signals():
     """Restores the handlers of signals that a command replaces."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     handlers = [signal.getsignal(number) for number in numbers]
     try:
         yield

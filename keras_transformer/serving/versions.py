@@ -137,11 +137,13 @@ class Versions:
 
     def _load_version(self, number, path):
         """Loads a version; returns its model, or None after an error."""
-        # Read before loading, so that a change in the meantime is noticed.
+        # What is still being copied may load without its optional files.
         stamps = read_file_stamps(path)
         self._set_status(number, Status("LOADING"))
         try:
             status = Status("AVAILABLE", model=self._load(path))
+            if read_file_stamps(path) != stamps:
+                raise UserError("its files changed while it was being loaded")
         # Any error in one version must not stop the others.
         except Exception as error:
             code = CODES[getattr(error, "error_code", CODES.index("UNKNOWN"))]

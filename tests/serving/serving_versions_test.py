@@ -145,6 +145,22 @@ class VersionsTest:
         (bad / "content").write_text("good", encoding="utf-8")
         wait_until(lambda: versions.get() == (2, "model of 2"))
 
+    def test_a_version_that_is_still_being_copied_is_loaded_again(
+        self, tmp_path, start
+    ):
+        write(tmp_path, 1)
+
+        def load_names(path):
+            names = sorted(os.listdir(path))
+            # Another program is copying this version meanwhile.
+            if path.endswith("2") and "rest" not in names:
+                shutil.copy(f"{path}/content", f"{path}/rest")
+            return names
+
+        versions = start(load=load_names)
+        write(tmp_path, 2)
+        wait_until(lambda: versions.get() == (2, ["content", "rest"]))
+
     def test_a_bad_version_is_tried_once(self, tmp_path, start):
         write(tmp_path, 1)
         write(tmp_path, 2, "bad")

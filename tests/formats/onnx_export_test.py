@@ -37,6 +37,7 @@ SPECIAL = ("</s>", "<unk>", "<pad>")
 WRITTEN_OTHERWISE = [
     "caf\u00e9 cafe\u0301",
     "\u200da\u200c b \u0905\u200d\u0915 .\u200d",
+    "[\u200c] \u0645\u200c\u200c\u0631",
     "\uff21\uff42\uff0c\uff1a \uff76\uff9e",
     "\ufb01ne soft\u00adhyphens \u2010 \u2011",
     "tab\there\u3000wide\u00a0",

@@ -209,12 +209,12 @@ def _list_replacements(vocabulary):
         for old, new in single.items()
         if new not in ("", " ", unicodedata.normalize("NFC", old))
     }
-    joiner = "[\u200c\u200d]"
-    before = {old[1] for old in table if old[0] in joiner and old[1:]}
-    after = {old[0] for old in table if old[-1] in joiner and old[:-1]}
+    joiners = "\u200c\u200d"
+    before = {old[1] for old in table if old[0] in joiners and old[1:]}
+    after = {old[0] for old in table if old[-1] in joiners and old[:-1]}
     return [
-        _replace({"Regex": f"{joiner}(?={_class_of(before)})"}, ""),
-        _replace({"Regex": f"(?<={_class_of(after)}){joiner}"}, ""),
+        _replace({"Regex": f"[{joiners}](?={_class_of(before)})"}, ""),
+        _replace({"Regex": f"(?<={_class_of(after)})[{joiners}]"}, ""),
         _replace({"Regex": _class_of(spaces)}, " "),
         _replace({"Regex": _class_of(dropped)}, ""),
         *(_replace({"String": old}, new) for old, new in others.items()),

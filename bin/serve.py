@@ -30,10 +30,12 @@ which is 503 over REST. On SIGTERM or Control-C the server refuses new requests,
 spends up to 30 s on those that it has accepted, and then exits.
 """
 
+import functools
 import os
 import re
 import signal
 import sys
+import tempfile
 import time
 
 from keras_transformer.bin.shared import command
@@ -84,6 +86,7 @@ FLAGS = flags.define(
 # The codes of a pair; a code with a region is written as pt_BR.
 _PAIR = re.compile(r"[A-Za-z]{2,3}(_\w+)?-[A-Za-z]{2,3}(_\w+)?", re.ASCII)
 _SECONDS_BETWEEN_CHECKS = 0.2  # for a request to stop
+_temporary: list[tempfile.TemporaryDirectory] = []  # which end with the process
 
 
 def main(argv):
@@ -185,10 +188,17 @@ def _find_exports(path):
         return path
     export_dir = os.path.join(run_path, "export")
     # An earlier command may have been killed before it wrote a version.
-    if not find_versions(export_dir):
-        run = RunDirectory(run_path)
-        options = DecodeOptions.from_hparams(run.hparams)
-        export_ctranslate2(run, export_dir, options, quantization="int8")
+    if find_versions(export_dir):
+        return export_dir
+    run = RunDirectory(run_path)
+    options = DecodeOptions.from_hparams(run.hparams)
+    write = functools.partial(export_ctranslate2, run, quantization="int8")
+    try:
+        write(export_dir, options)
+    except UserError:  # the cache is read-only, or another server writes there
+        _temporary.append(tempfile.TemporaryDirectory())
+        export_dir = _temporary[-1].name
+        write(export_dir, options)
     return export_dir
 
 

@@ -12,6 +12,7 @@ from tool_client import translate
 
 from keras_transformer.bin import serve
 from keras_transformer.decoding.served_model import open_model
+from keras_transformer.files import locks
 from keras_transformer.formats import demo
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
@@ -202,6 +203,17 @@ class DemoTest:
         os.mkdir(os.path.join(run, "export"))
         path = serve._find_exports("demo://en-es")
         assert os.path.isfile(os.path.join(path, "1", "model.bin"))
+
+    def test_an_export_that_another_server_writes_is_not_needed(
+        self, tmp_path, monkeypatch
+    ):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        run = demo.find_directory("demo://en-es")
+        export_dir = os.path.join(run, "export")
+        with locks.lock_directory(export_dir):
+            path = serve._find_exports("demo://en-es")
+        assert os.path.isfile(os.path.join(path, "1", "model.bin"))
+        assert not os.path.exists(os.path.join(export_dir, "1"))
 
 
 class PairsTest:

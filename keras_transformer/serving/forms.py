@@ -55,7 +55,8 @@ def read_fields(content_type, body):
                 errors="strict",
                 max_num_fields=MAX_FIELDS,
             )
-    except ValueError as error:
+    # `email` compares None with numbers in a header with "a*0=b; a*=c".
+    except (TypeError, ValueError) as error:
         raise InvalidRequest(
             "The body must be a form or JSON in UTF-8. Received: other bytes "
             f"({error}). Send q, source and target."
@@ -88,6 +89,7 @@ def _read_parts(content_type, body):
         header.set_payload(content.decode("ascii", "surrogateescape"))
         content = header.get_payload(decode=True)  # it may be in base 64
         path = header.get_filename()
+        str(path).encode()  # raises a `ValueError` at half a surrogate pair
         fields.setdefault(name, []).append(
             content.decode() if path is None else File(path, content)
         )

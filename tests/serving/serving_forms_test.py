@@ -53,6 +53,13 @@ class PartsTest:
         with pytest.raises(InvalidRequest, match="a part has no name"):
             read_parts(part)
 
+    @pytest.mark.parametrize(
+        "name", ["*0=a; filename*=b", "*=raw-unicode-escape''%5Cud800.txt"]
+    )
+    def test_a_malformed_name_of_a_file_is_refused(self, name):
+        with pytest.raises(InvalidRequest, match="must be a form"):
+            read_parts(f"{DISPOSITION}; filename{name}\r\n\r\na")
+
     @pytest.mark.parametrize("outer", ["", "Content-Type: multipart/mixed; "])
     def test_too_many_parts_are_refused_before_they_are_made(self, outer):
         part = f"{DISPOSITION}\r\n\r\na"

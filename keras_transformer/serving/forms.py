@@ -1,6 +1,6 @@
 """The fields of a request, in a form or in JSON, and what they ask for."""
 
-import email.message
+import email
 import re
 import typing
 import urllib.parse
@@ -11,7 +11,8 @@ from keras_transformer.serving.json_reader import encode
 from keras_transformer.serving.json_reader import read_object
 
 MAX_FIELDS = 4096  # of a form: as many texts as may wait, and more
-MAX_HEADER_CHARACTERS = 4096  # of a part of a form
+MAX_HEADER_CHARACTERS = 4096  # of a form, and of each of its parts
+MAX_HEADER_SIGNS = 64  # semicolons and line ends there
 MAX_ALTERNATIVES = 100
 # A form has texts alone, and the fields that a user left empty.
 _SWITCHES = {"true": True, True: True}
@@ -69,8 +70,7 @@ def read_fields(content_type, body):
 
 def _read_parts(content_type, body):
     """Returns lists of the values of each field of a form with files."""
-    form = email.message.Message()
-    form["content-type"] = content_type
+    form = _read_header(f"content-type: {content_type}")
     mark = f"\r\n--{form.get_boundary()}".encode("latin-1")
     # Not by `email`, which builds all parts before they can be counted.
     parts = (b"\r\n" + body).split(mark, MAX_FIELDS + 1)
@@ -79,10 +79,7 @@ def _read_parts(content_type, body):
     fields = {}
     for part in parts[1:-1]:
         lines, _, content = part.partition(b"\r\n\r\n")
-        # `email` reads long headers in quadratic time.
-        if len(lines) > MAX_HEADER_CHARACTERS:
-            raise ValueError("the header of a part is too long")
-        header = email.message_from_string(lines.decode().lstrip())
+        header = _read_header(lines.decode().lstrip())
         name = header.get_param("name", header="content-disposition")
         if not isinstance(name, str):
             raise ValueError("a part has no name")
@@ -94,6 +91,15 @@ def _read_parts(content_type, body):
             content.decode() if path is None else File(path, content)
         )
     return fields
+
+
+def _read_header(lines):
+    # `email` reads long headers, and those of many parameters, in quadratic
+    # time.
+    num_signs = sum(map(lines.count, ";\r\n"))
+    if len(lines) > MAX_HEADER_CHARACTERS or num_signs > MAX_HEADER_SIGNS:
+        raise ValueError("the header of a form or of a part is too long")
+    return email.message_from_string(lines)
 
 
 class Options(typing.NamedTuple):

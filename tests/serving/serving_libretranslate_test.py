@@ -196,7 +196,7 @@ class DocumentTest:
 
     def test_a_long_header_is_refused(self, address):
         error = self.send(address, "a; b=c" * 1000, status=400)["error"]
-        assert "the header of a part is too long" in error
+        assert "the header of a form or of a part is too long" in error
 
     def test_a_text_is_no_file(self, address):
         error = self.send(address, "a.txt", status=400, file="a")["error"]

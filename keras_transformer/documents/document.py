@@ -1,6 +1,7 @@
 """A document whose sentences can be replaced by translations."""
 
 import bisect
+import itertools
 import os
 import re
 
@@ -251,7 +252,14 @@ def make_segmenter(language):
     # Imported here because it is an optional dependency.
     import sentencex
 
-    return lambda text: sentencex.segment(language, text)
+    def segment(text):
+        # The library panics at a wide space before a full stop.
+        narrow = re.sub(r"\s(?=\.)", " ", text)
+        sizes = map(len, sentencex.segment(language, narrow))
+        stops = itertools.accumulate(sizes, initial=0)
+        return [text[i:j] for i, j in itertools.pairwise(stops)]
+
+    return segment
 
 
 def _split_block(pieces, segment):

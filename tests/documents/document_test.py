@@ -97,6 +97,13 @@ class SmallDocumentsTest:
         assert Document(text, format).sentences == ["A dog.", "A cat."]
         assert translated(text, format, str.upper) == "\ufeffA DOG. A CAT."
 
+    @pytest.mark.parametrize("space", ["\xa0", "\u202f", "\u2003", "\u3000"])
+    def test_a_wide_space_before_a_full_stop_is_kept(self, format, space):
+        text = f"Eat vitamin B{space}. It is good."
+        document = Document(text, format)
+        assert document.sentences == ["Eat vitamin B .", "It is good."]
+        assert document.replace_sentences(document.sentences) == text
+
     def test_each_sentence_needs_its_translation(self, format):
         with pytest.raises(ValueError):
             Document("A dog. A cat.", format).replace_sentences(["Ja."])

@@ -94,13 +94,19 @@ class _Layout:
             for number, word in enumerate(words)
             if len(word) > 1 or not unicodedata.category(word).startswith("P")
         ]
-        # Where a line may end: at spaces or, in Chinese, after punctuation.
+        # Where a line may end: at spaces or, in Chinese, after punctuation. Its
+        # letters have no case, unlike those of "don't".
+        kinds = [unicodedata.category(word[0]) for word in words]
         has_space = any(spaces)
         self._gaps = [
             gap
             for gap in range(1, len(words))
             if self._may_begin_line(gap)
-            and (spaces[gap] if has_space else not words[gap - 1][0].isalnum())
+            and (
+                spaces[gap]
+                if has_space
+                else kinds[gap] == "Lo" and not words[gap - 1][0].isalnum()
+            )
         ]
 
     def find_span(self, mark):

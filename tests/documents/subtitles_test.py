@@ -72,6 +72,21 @@ class SubtitlesTest:
         result = translate(text, "srt", lambda text: "Nein.")
         assert result == "1\n00:00:01,000 --> 00:00:02,000\nNein.\n"
 
+    @pytest.mark.parametrize(
+        "translation, result",
+        [
+            ("Don't!", "Don't!"),
+            ("L’été.", "L’été."),
+            ("U.S.", "U.S."),
+            ("别，走！", "别，\n走！"),
+        ],
+    )
+    def test_no_line_ends_within_a_word(self, translation, result):
+        times = "1\n00:00:01,000 --> 00:00:02,000\n"
+        text = f"{times}No lo\nhagas.\n"
+        result = f"{times}{result}\n"
+        assert translate(text, "srt", lambda text: translation) == result
+
     def test_a_file_without_times_is_refused(self):
         for format in ("srt", "vtt"):
             with pytest.raises(UserError, match="00:00:01,000 --> .* 'A dog.'"):

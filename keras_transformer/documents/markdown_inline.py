@@ -28,6 +28,7 @@ _ESCAPE = re.compile(rf"(\\[!-/:-@\[-`{{-~]|{html_text.ENTITY.pattern})")
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 # What would begin a list, a heading or a quote at the start of a line.
 _BLOCK_START = re.compile(r">|[-+#=~*:](?=[-+#=~*\s]|$)")
+_HEADING_END = re.compile(r"\s#+$")  # which a heading would not show
 _NUMBER_START = re.compile(r"\d+[.)](?:\s|$)")
 _SPACE = re.compile(r"\s*")
 _LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.)*)\]", re.DOTALL)
@@ -70,6 +71,8 @@ def _spell(text, place, spellings, quotes):
         return source
     if character == "&":
         return "&amp;" if html_text.is_entity(text, place) else "&"
+    if character == "#" and _HEADING_END.match(text, place - 1):
+        return "\\#"
     is_alone = not (before.strip() or after.strip())
     is_bare = {
         "*": is_alone,

@@ -44,7 +44,10 @@ def place_markup(pieces, translation, alignment, escape, normalize=str):
             has_word = place < len(words) and words[place][0][0].isalnum()
             gaps = _choose_gaps(marks, space, place == 0, has_word)
             raws = [mark.piece.new or mark.piece.raw for mark in marks]
-            result += "".join(map("".join, zip(gaps, [*raws, ""])))
+            between = "".join(map("".join, zip(gaps, [*raws, ""])))
+            if between.startswith("["):  # "!" would make a link an image
+                result = re.sub(r"(?<!\\)!$", r"\\!", result)
+            result += between
         else:
             result += space
         if place < len(words):

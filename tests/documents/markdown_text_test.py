@@ -160,6 +160,11 @@ class MarkdownTest:
             r"Ein \*Hund\* \[x\] \<b\>"
         )
         assert translated("A 2 * 3 dog", "Ein 2 * 3") == "Ein 2 * 3"
+        assert translated("# The # key", "Taste #") == r"# Taste \#"
+        assert translated("A [dog](a)!", "Ja!") == "[Ja](a)!"
+        document = Document("A [dog](a).", "markdown")
+        result = document.replace_sentences(["看!狗。"], [[(0, 0), (1, 2)]])
+        assert result == r"看\![狗](a)。"
 
     @pytest.mark.parametrize(
         "text", ["# a", "- a", "+ a", "> a", "1. a", "2) a", "= a", "3.5 a"]

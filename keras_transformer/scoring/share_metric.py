@@ -1,5 +1,7 @@
 """A metric of sacreBLEU, which its paired bootstrap takes."""
 
+import unicodedata
+
 import numpy as np
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.base import Score
@@ -22,7 +24,7 @@ class ShareMetric(Metric):
         self._best = best
 
     def _preprocess_segment(self, text):
-        return text
+        return unicodedata.normalize("NFC", text)  # as vocabularies do
 
     def _extract_reference_info(self, references):
         return {"references": references}

@@ -41,6 +41,7 @@ class SymbolScoresTest:
             ("S I t", ["s I t"], (0, 100 / 3, 20)),
             ("", ["s I t"], (0, 100, 100)),
             ("s I t", ["a", "s I d"], (0, 100 / 3, 20)),
+            ("\xe3 t", ["a\u0303 t"], (100, 0, 0)),  # one nasal vowel
         ],
     )
     def test_scores_of_one_text(self, output, references, expected):

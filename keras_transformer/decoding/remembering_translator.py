@@ -47,6 +47,16 @@ class RememberingTranslator(Translator):
         """
         self.memory.remember(source, target, origin)
 
+    def set_aside(self, texts, max_tokens):
+        blank, long = super().set_aside(texts, max_tokens)
+        counts = self.count_tokens([texts[place] for place in long])
+        for place, count in zip(list(long), counts):
+            # A corrected sentence needs no parts.
+            if count <= self.max_tokens and self.memory.find(texts[place]):
+                blank[place] = texts[place]
+                long.remove(place)
+        return blank, long
+
     def describe(self, texts, hypotheses, limits, call, extras):
         hypotheses = list(hypotheses)
         recalled, near = {}, {}

@@ -150,3 +150,10 @@ class RememberingTranslatorTest:
         (found,) = remembering.translate_window(Window([text]), extras=extras)
         assert found.hypotheses[0].text.startswith("zwei Frauen; a dog")
         assert found.matches
+
+    def test_a_long_text_gets_its_correction_as_a_whole(self, remembering):
+        extras = Extras(max_tokens=2, splits=True)
+        window = Window(["two women", "the man reads"])
+        whole, parts = remembering.translate_window(window, extras=extras)
+        assert whole.hypotheses[0].text == "zwei Frauen"
+        assert whole.warnings == () and parts.warnings == ["split"]

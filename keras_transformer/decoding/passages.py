@@ -108,14 +108,31 @@ def _join(parts, translations):
         return "".join(itertools.chain.from_iterable(pairs))
 
     whole = join_translations(translations, interleave)
-    return whole._replace(links=_join_links(between, translations))
+    if None in [one.links for one in translations]:  # the caller asks for none
+        return whole
+    links = map(_complete_links, parts[1::2], translations)
+    return whole._replace(links=_join_links(between, links))
 
 
-def _join_links(between, translations):
+def _complete_links(text, translation):
+    """Returns links with the last words, which the model does not see."""
+    # Such as emoji, which go to the end of the translation.
+    links = translation.links
+    height, width = links.weights.shape
+    texts = text, translation.hypotheses[0].text
+    sources, targets = (find_words(each, SPACED_WORD) for each in texts)
+    sources = [*links.source_words, *sources[width:]]
+    targets = [*links.target_words, *targets[height:]]
+    weights = np.zeros((len(targets), len(sources)))
+    weights[:height, :width] = links.weights
+    for row in range(height, len(targets)):
+        weights[row, min(width + row - height, len(sources) - 1)] = 1
+    scores = [*links.scores, *[0.0] * (len(targets) - height)]
+    return WordLinks(sources, targets, weights, scores)
+
+
+def _join_links(between, links):
     """Returns the links of a whole text; their words have no places."""
-    links = [one.links for one in translations]
-    if None in links:  # the caller asks for none
-        return None
     blocks = []
     for text, each in itertools.zip_longest(between, links):
         # Words between sentences stay as they are.

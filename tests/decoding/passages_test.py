@@ -104,3 +104,11 @@ class PassagesTest:
         assert joined.links.scores == [-1.0, -2.0, 0.0, -1.0, -2.0]
         (joined,) = Passages(Window(["17\n+ 3"]), "en").join([])
         assert joined.links.find_pairs() == [(0, 0), (1, 1), (2, 2)]
+
+    def test_links_count_what_no_model_reads(self):
+        divided = Passages(Window(["a b 👍\nc d"]), "en")
+        words = [Word("a", 0, 1), Word("b", 2, 3)]
+        links = WordLinks(words, words, np.eye(2), [-1.0, -2.0])
+        (joined,) = divided.join(translate(divided.window.texts, links))
+        assert joined.links.find_pairs() == [(n, n) for n in range(5)]
+        assert joined.links.scores == [-1.0, -2.0, 0.0, -1.0, -2.0]

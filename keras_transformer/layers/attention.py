@@ -196,8 +196,7 @@ class MultiHeadAttention(SequenceLayer):
         size, positions = 0, None
         if memory is None:
             projected = self._project_all(query, training)
-            # No positions cannot be divided into neighbourhoods.
-            size = self.neighbourhood_size if query.shape[1] != 0 else 0
+            size = self.neighbourhood_size
             positions = ops.expand_dims(ops.arange(ops.shape(query)[1]), 0)
         else:
             projected = (

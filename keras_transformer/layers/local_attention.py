@@ -50,11 +50,13 @@ class _Blocks:
         self.length = length
         self.size = size
         self.causal = causal
-        block_len, is_known = max(size // 2, MIN_BLOCK), isinstance(length, int)
+        is_known = isinstance(length, int)
+        # No positions have a block too, of padding alone.
+        num_cells = max(length, 1) if is_known else ops.maximum(length, 1)
         minimum = min if is_known else ops.minimum
-        self.block_len = minimum(block_len, length)
+        self.block_len = minimum(max(size // 2, MIN_BLOCK), num_cells)
         # Rounds up.
-        self.num_blocks = -(-length // self.block_len)
+        self.num_blocks = -(-num_cells // self.block_len)
         self.blocks_seen = 2 if causal else 3
         starts = ops.expand_dims(ops.arange(self.num_blocks), 1)
         starts = starts * self.block_len

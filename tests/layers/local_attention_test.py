@@ -105,6 +105,17 @@ class BlocksTest:
         used = np.ones((3, length), bool)
         check_same(make(40), LONG[:, :length], used, {})
 
+    @pytest.mark.skipif(not TENSORFLOW, reason="Shapes of JAX are known.")
+    @pytest.mark.parametrize("options", [{}, {"max_relative_position": 2}])
+    def test_a_graph_of_any_length_takes_no_positions(self, options):
+        import tensorflow as tf
+
+        layer = make(40, **options)
+        spec = tf.TensorSpec((1, None, 8))
+        attend = tf.function(layer, input_signature=[spec])
+        assert attend(LONG[:1, :0]).shape == (1, 0, 8)
+        np.testing.assert_allclose(attend(LONG[:1]), layer(LONG[:1]), atol=1e-6)
+
     @pytest.mark.parametrize("precision", PRECISIONS)
     def test_mixed_precision(self, precision):
         def make_mixed(**options):

@@ -87,12 +87,12 @@ def parse_number(text):
     return number
 
 
-def check_seed(seed, name="seed"):
+def check_seed(seed):
     """Raises a `UserError` for a seed that is not a natural number."""
     if not isinstance(seed, numbers.Integral) or seed < 0:
         raise UserError(
-            f"`{name}` must be an integer of at least 0. Received: "
-            f"{name}={quote(seed)}. Use a seed such as 0."
+            "`seed` must be an integer of at least 0. Received: "
+            f"seed={quote(seed)}. Use a seed such as 0."
         )
 
 
@@ -170,13 +170,14 @@ def is_kind(value, kind):
     return kind is bool or not re.search("[\0\ud800-\udfff]", value)
 
 
-def between(low, high, *names):
+def between(low, high, *names, kind=numbers.Real):
     """Returns the rule for `check` that fields are from `low` to `high`."""
 
     def accepts(value):
-        return isinstance(value, numbers.Real) and low <= value <= high
+        return isinstance(value, kind) and low <= value <= high
 
-    return f"from {low:,} to {high:,}", accepts, names
+    noun = "an integer " if kind is numbers.Integral else ""
+    return f"{noun}from {low:,} to {high:,}", accepts, names
 
 
 def one_of(choices, *names):

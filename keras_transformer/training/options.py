@@ -1,6 +1,8 @@
 """The options that a caller gives to `train` and to a `Trainer`."""
 
 import dataclasses
+import functools
+import numbers
 
 from keras_transformer import errors
 from keras_transformer.errors import UserError
@@ -63,11 +65,10 @@ class StartOptions(TrainingOptions):
     xla: str = "auto"  # or "on", "off"
 
     def __post_init__(self):
+        super().__post_init__()
         if self.random_seed is not None:
-            errors.check_seed(self.random_seed, "random_seed")
             # JSON cannot hold an integer of NumPy.
             object.__setattr__(self, "random_seed", int(self.random_seed))
-        super().__post_init__()
 
 
 def parse_profile_steps(text):
@@ -90,26 +91,27 @@ def parse_profile_steps(text):
     return first, last
 
 
+_whole = functools.partial(errors.between, kind=numbers.Integral)
 _RULES = (
-    errors.between(
+    _whole(
         1,
         errors.LARGEST,
+        "train_steps",
         "eval_frequency",
         "keep_checkpoint_max",
         "early_stopping_patience",
     ),
+    _whole(0, errors.LARGEST, "eval_steps"),
     errors.between(
         0,
         errors.LARGEST,
-        "eval_steps",
         "timed_checkpoint_minutes",
         "keep_checkpoint_every_n_hours",
         "save_checkpoints_secs",
     ),
-    errors.between(1, errors.LARGEST, "train_steps"),
     errors.between(0.001, errors.LARGEST, "train_minutes"),
-    errors.between(0, errors.LARGEST_SEED, "random_seed"),
-    errors.between(0, 1_000, "worker_gpu"),
+    _whole(0, errors.LARGEST_SEED, "random_seed"),
+    _whole(0, 1_000, "worker_gpu"),
     errors.one_of(("auto", "on", "off"), "xla"),
     (
         "two numbers of updates, such as (10, 20)",

@@ -104,7 +104,7 @@ def parse_flops(device):
     if device in SUSTAINED:
         return SUSTAINED[device]
     try:
-        number = errors.parse_number(device)
+        number = errors.parse_number(str(device))
     except UserError:
         number = 0.0  # leads to the error below
     if not 0 < number < float("inf"):

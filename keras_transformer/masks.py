@@ -102,7 +102,7 @@ def _query_and_key_positions(length):
         )
     num_axes = len(getattr(length, "shape", ()))
     if num_axes < 2:
-        positions = ops.arange(length)
+        positions = ops.arange(length, dtype="int32")
     else:
         # A symbolic length is counted: it has no `arange` and no slices.
         zeros = ops.zeros_like(length, dtype="int32")
@@ -197,7 +197,7 @@ def ancestor_mask(ancestors, beam_size):
     """
     batch, _, length = ops.shape(ancestors)
     is_ancestor = ops.equal(
-        ops.expand_dims(ancestors, -1), ops.arange(beam_size)
+        ops.expand_dims(ancestors, -1), ops.arange(beam_size, dtype="int32")
     )
     # (batch, beam, length x beam)
     return ops.reshape(is_ancestor, (batch, beam_size, length * beam_size))

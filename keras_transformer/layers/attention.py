@@ -197,7 +197,9 @@ class MultiHeadAttention(SequenceLayer):
         if memory is None:
             projected = self._project_all(query, training)
             size = self.neighbourhood_size
-            positions = ops.expand_dims(ops.arange(ops.shape(query)[1]), 0)
+            positions = ops.expand_dims(
+                ops.arange(ops.shape(query)[1], dtype="int32"), 0
+            )
         else:
             projected = (
                 *self._project(query, "query", training=training),

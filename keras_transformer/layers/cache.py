@@ -26,7 +26,7 @@ class GrowingSlots(typing.NamedTuple):
     def list_positions(self, newest):
         """Returns the position of each entry, where each has one slot."""
         number = ops.shape(self.entries)[2]
-        return newest + 1 - number + ops.arange(number)
+        return newest + 1 - number + ops.arange(number, dtype="int32")
 
 
 class FixedSlots(typing.NamedTuple):
@@ -49,7 +49,7 @@ class FixedSlots(typing.NamedTuple):
     def list_positions(self, newest):
         """Returns the position of each entry; empty slots are before 0."""
         number = ops.shape(self.entries)[2]
-        return newest - (newest - ops.arange(number)) % number
+        return newest - (newest - ops.arange(number, dtype="int32")) % number
 
 
 class DecoderCache(typing.NamedTuple):

@@ -151,7 +151,7 @@ def uint32(number):
 
 
 def _numbers(length):
-    numbers = ops.cast(ops.arange(length), "uint32")
+    numbers = ops.cast(ops.arange(length, dtype="int32"), "uint32")
     return numbers * uint32(0x85EBCA6B) + uint32(1)
 
 

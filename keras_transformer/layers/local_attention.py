@@ -58,11 +58,13 @@ class _Blocks:
         # Rounds up.
         self.num_blocks = -(-num_cells // self.block_len)
         self.blocks_seen = 2 if causal else 3
-        starts = ops.expand_dims(ops.arange(self.num_blocks), 1)
+        starts = ops.expand_dims(ops.arange(self.num_blocks, dtype="int32"), 1)
         starts = starts * self.block_len
         # (num_blocks, block_len), and (num_blocks, window_len)
-        self.query_positions = starts + ops.arange(self.block_len)
-        window = ops.arange(self.blocks_seen * self.block_len)
+        self.query_positions = starts + ops.arange(
+            self.block_len, dtype="int32"
+        )
+        window = ops.arange(self.blocks_seen * self.block_len, dtype="int32")
         self.key_positions = starts - self.block_len + window
 
     def cut_queries(self, x, axis):

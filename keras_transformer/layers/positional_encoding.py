@@ -60,7 +60,7 @@ class SinusoidalPositionalEncoding(SequenceLayer):
         check_vectors(x)
         length, d_model = ops.shape(x)[1], x.shape[-1]
         # Float32 in every precision, since bfloat16 cannot count beyond 256.
-        numbers = ops.cast(start + ops.arange(length), "float32")
+        numbers = ops.cast(start + ops.arange(length, dtype="int32"), "float32")
         # Computed at each call, since a stored table would limit the length.
         pairs = ops.arange(0, d_model, 2, dtype="float32")
         divisor = max(1, d_model - 2) if self.tensor2tensor else d_model

@@ -324,7 +324,7 @@ class Transformer(Quantizable, keras.Model):
         # Shifted right by one position: (batch, target_len, d_model)
         y = ops.pad(y, [[0, 0], [1, 0], [0, 0]])[:, :-1]
         positions = None
-        is_first = ops.equal(ops.arange(ops.shape(y)[1]), 0)[None, :, None]
+        is_first = ops.arange(ops.shape(y)[1], dtype="int32")[:, None] < 1
         if segments is not None:
             positions = segment_positions(segments)
             # The first token of a sequence must not see the end of another.

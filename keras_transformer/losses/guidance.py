@@ -67,7 +67,7 @@ def span_loss(logits, spans, padding_mask):
     """
     logits = ops.cast(logits, "float32")
     length, num_labels = ops.shape(logits)[1], logits.shape[-1]
-    places = ops.arange(length)
+    places = ops.arange(length, dtype="int32")
     ends_later = places[:, None] <= places  # (length, length)
     # (batch, length, length)
     counts = ops.logical_and(ends_later, ops.expand_dims(padding_mask, 1))

@@ -33,7 +33,9 @@ def gather_targets(values, targets):
 def replace_at_targets(values, targets, replacements):
     """Replaces the value at the target of each row of a matrix."""
     # (rows, 2)
-    cells = ops.stack([ops.arange(ops.shape(targets)[0]), targets], axis=-1)
+    cells = ops.stack(
+        [ops.arange(ops.shape(targets)[0], dtype="int32"), targets], axis=-1
+    )
     return ops.scatter_update(
         values, cells, ops.cast(replacements, values.dtype)
     )

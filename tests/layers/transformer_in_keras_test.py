@@ -184,6 +184,20 @@ class FitTest:
         for weight, values in zip(model.get_weights(), before, strict=True):
             np.testing.assert_array_equal(weight, values)
 
+    def test_positions_are_counted_in_32_bits_whatever_keras_prefers(self):
+        """In 16 bits, TensorFlow has no `range` for a graph."""
+        features = {"inputs": INPUTS, "targets": INPUTS}
+        options = {"neighbourhood_size": 3, "max_relative_position": 2}
+        model = make_transformer(packed=True, **options)
+        expected = model.predict(features, verbose=0)
+        model.predict_function = None  # compiled again
+        keras.config.set_floatx("float16")
+        try:
+            result = model.predict(features, verbose=0)
+        finally:
+            keras.config.set_floatx("float32")
+        np.testing.assert_allclose(result, expected, atol=1e-6)
+
 
 class SummaryTest:
     def test_every_part_shows_the_shape_of_its_output(self):

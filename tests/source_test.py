@@ -111,6 +111,18 @@ class SourceTest:
         ]
         assert not too_long
 
+    def test_every_count_of_positions_names_its_type(self):
+        """Otherwise Keras counts in 16 bits if float16 is its default."""
+        counts = [
+            place(path, node)
+            for path in FILES
+            for node in walk(path)
+            if isinstance(node, ast.Call)
+            and ast.unparse(node.func) == "ops.arange"
+            and "dtype" not in [keyword.arg for keyword in node.keywords]
+        ]
+        assert not counts
+
     def test_every_module_has_a_docstring(self):
         bare = [
             identify(path)

@@ -47,7 +47,9 @@ class TreeState(typing.NamedTuple):
         `opens`, `closes` and `leaves` are 1 for the beams that write this kind
         of symbol, else 0. `label` is its number. All are int32 `(batch, beam)`.
         """
-        here = ops.equal(ops.arange(MAX_DEPTH), self.depth[:, :, None])
+        here = ops.equal(
+            ops.arange(MAX_DEPTH, dtype="int32"), self.depth[:, :, None]
+        )
         here = here & ops.cast(opens, "bool")[:, :, None]
         return self._replace(
             leaves=self.leaves - leaves,
@@ -84,7 +86,9 @@ class TreeState(typing.NamedTuple):
 
     def innermost_label(self):
         """Returns the innermost bracket's label or 0, `(batch, beam)`."""
-        innermost = ops.equal(ops.arange(MAX_DEPTH), self.depth[:, :, None] - 1)
+        innermost = ops.equal(
+            ops.arange(MAX_DEPTH, dtype="int32"), self.depth[:, :, None] - 1
+        )
         return ops.sum(ops.where(innermost, self.labels, 0), axis=-1)
 
     def next_piece(self):
@@ -93,7 +97,7 @@ class TreeState(typing.NamedTuple):
         # still to come tells which piece is next, and no place is stored.
         is_piece = ops.cast(self.source > END_ID, "int32")
         place = ops.sum(is_piece, axis=-1) - self.leaves
-        places = ops.arange(ops.shape(self.source)[2])
+        places = ops.arange(ops.shape(self.source)[2], dtype="int32")
         here = ops.equal(places, place[:, :, None])  # (batch, beam, input_len)
         return ops.sum(ops.where(here, self.source, 0), axis=-1)
 

@@ -174,7 +174,7 @@ def _make_empty_beams(batch, beam_size, length, all_count):
     # Equal beams would stay equal, so only the first one counts in a search.
     # Samples differ from the first position on, so all of them count.
     sequences, log_probs = _make_empty(batch, beam_size, length)
-    counts = ops.equal(ops.arange(beam_size), 0)
+    counts = ops.equal(ops.arange(beam_size, dtype="int32"), 0)
     counts = ops.logical_or(counts, all_count)
     return Alive(sequences, ops.where(counts, 0.0, log_probs))
 
@@ -248,7 +248,9 @@ def _extend_beams(candidates, search, position, alpha, lexical):
     # Extensions that end compete for the hypotheses of their sentence. The best
     # others are the next beams, so a beam that ends makes room for another.
     sequences = select(search.alive.sequences, candidates.beams)
-    here = ops.equal(ops.arange(ops.shape(sequences)[2]), position)
+    here = ops.equal(
+        ops.arange(ops.shape(sequences)[2], dtype="int32"), position
+    )
     # (batch, candidates, length)
     sequences = ops.where(here, candidates.ids[:, :, None], sequences)
     ends = ops.equal(candidates.ids, END_ID)
@@ -362,7 +364,7 @@ def _add_next_ids(best, ids, logits, next_ids):
     more = ops.take_along_axis(logits, next_ids, axis=-1)
     best = ops.concatenate([best, more], axis=-1)
     # An id that is there already would make two equal beams.
-    places = ops.arange(ops.shape(ids)[2])
+    places = ops.arange(ops.shape(ids)[2], dtype="int32")
     earlier = places[None, :] < places[:, None]
     same = ops.equal(ids[:, :, :, None], ids[:, :, None, :])
     # An excluded id is there at minus infinity, but a term may repeat it.
@@ -382,7 +384,7 @@ def _apply_forced_ids(best, ids, logits, forced, position):
     forced = ops.take(forced, position, axis=1)[:, None, None]  # (batch, 1, 1)
     forced = ops.repeat(forced, ids.shape[1], axis=1)  # (batch, beam, 1)
     only = ops.take_along_axis(logits, forced, axis=-1)  # (batch, beam, 1)
-    first = ops.equal(ops.arange(ops.shape(ids)[-1]), 0)
+    first = ops.equal(ops.arange(ops.shape(ids)[-1], dtype="int32"), 0)
     is_forced = ops.not_equal(forced, PAD_ID)
     return (
         ops.where(is_forced, ops.where(first, only, NEVER), best),

@@ -111,14 +111,14 @@ def exclude_end(logits, is_excluded):
     The logits of excluded ids, `(batch, beam, vocab_size)`, become minus
     infinity.
     """
-    is_end = ops.equal(ops.arange(logits.shape[-1]), END_ID)
+    is_end = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), END_ID)
     return ops.where(is_end & is_excluded, NEVER, logits)
 
 
 def exclude_repetitions(logits, sequences, position, size):
     """Excludes the ids with which the last `size` ids would occur again."""
     # An id may not come again after the `size - 1` ids that it followed.
-    places = ops.arange(ops.shape(sequences)[2])
+    places = ops.arange(ops.shape(sequences)[2], dtype="int32")
     is_next = (places >= size - 1) & (places < position)
     is_next = ops.broadcast_to(is_next, ops.shape(sequences))
     for back in range(1, size):

@@ -149,7 +149,7 @@ def _step_from_prompts(step):
         logits = ops.cast(logits, "float32")
         # At the limit the end has probability 1: the model did not choose it.
         is_last = ops.expand_dims(ops.equal(position, state.limits - 1), 2)
-        is_end = ops.equal(ops.arange(logits.shape[-1]), END_ID)
+        is_end = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), END_ID)
         logits = ops.where(is_last & ~is_end, NEVER, logits)
         return logits, state._replace(cache=cache)
 

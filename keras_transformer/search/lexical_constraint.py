@@ -54,7 +54,9 @@ class LexicalConstraint:
     def begin(self, beam_size):
         """Returns the `TermState` of beams that have not written anything."""
         last = _lengths(self._terms)[..., None] - 1
-        is_last = ops.equal(ops.arange(ops.shape(self._terms)[2]), last)
+        is_last = ops.equal(
+            ops.arange(ops.shape(self._terms)[2], dtype="int32"), last
+        )
         last_ids = ops.sum(ops.where(is_last, self._terms, 0), axis=-1)
         ends_word = ops.take(self._ends_word, last_ids)  # (batch, num_terms)
         terms, times = _merge_repetitions(
@@ -143,7 +145,7 @@ def _allocate_beams(log_probs, banks, beam_size):
     order = ops.cast(ops.argsort(-log_probs, axis=1), "int32")
     log_probs = ops.take_along_axis(log_probs, order, axis=1)
     banks = ops.take_along_axis(banks, order, axis=1)
-    places = ops.arange(ops.shape(banks)[1])
+    places = ops.arange(ops.shape(banks)[1], dtype="int32")
     is_better = places[None, :] < places[:, None]
     same = ops.equal(banks[:, :, None], banks[:, None, :])
     rank = ops.sum(
@@ -193,10 +195,11 @@ class TermState(typing.NamedTuple):
         # This is the automaton of Knuth, Morris and Pratt on tensors: after an
         # id, a beam has written the longest beginning of the term that its last
         # ids form. `borders` says which beginnings could be extended.
-        places = ops.arange(ops.shape(self.terms)[2])
+        places = ops.arange(ops.shape(self.terms)[2], dtype="int32")
         # True at t if the beam ends in the first t ids of the term.
         here = ops.equal(
-            ops.arange(ops.shape(self.terms)[2] + 1), self.written[..., None]
+            ops.arange(ops.shape(self.terms)[2] + 1, dtype="int32"),
+            self.written[..., None],
         )  # (batch, beam, num_terms, term_len + 1)
         ends_in = ops.any(
             self.borders[:, None] & here[..., None], axis=3
@@ -223,7 +226,8 @@ class TermState(typing.NamedTuple):
         is_whole = ops.equal(self.written, self.lengths[:, None])
         place = ops.where(is_whole, 0, self.written)  # needed once more
         here = ops.equal(
-            ops.arange(ops.shape(self.terms)[2]), place[..., None]
+            ops.arange(ops.shape(self.terms)[2], dtype="int32"),
+            place[..., None],
         )  # (batch, beam, num_terms, term_len)
         ids = ops.sum(ops.where(here, self.terms[:, None], PAD_ID), axis=-1)
         return ops.where(self.counts < self.times[:, None], ids, PAD_ID)
@@ -254,7 +258,7 @@ def _merge_repetitions(terms, ends_word, continues):
     # A repetition becomes padding. The counts are int32 `(batch, num_terms)`.
     # `continues`, `(batch, num_terms, term_len)`, tells whether each id
     # continues a word.
-    places = ops.arange(ops.shape(terms)[2])
+    places = ops.arange(ops.shape(terms)[2], dtype="int32")
     windows = places[:, None] + places[None, :]  # (start, place)
     is_inside = windows < ops.shape(terms)[2]
     windows = ops.minimum(windows, ops.shape(terms)[2] - 1)
@@ -277,7 +281,7 @@ def _merge_repetitions(terms, ends_word, continues):
     is_term = ops.cast(terms[:, :, 0] > PAD_ID, "int32")
     times = ops.sum(ops.cast(holds, "int32"), axis=1) * is_term
     # Terms that contain each other are the same.
-    order = ops.arange(ops.shape(terms)[1])
+    order = ops.arange(ops.shape(terms)[1], dtype="int32")
     mutual = holds & ops.transpose(holds, (0, 2, 1))
     earlier = mutual & (order[:, None] < order[None, :])
     is_repeated = ops.any(earlier, axis=1)  # (batch, num_terms)
@@ -293,9 +297,9 @@ def _find_borders(terms):
     # if the first s ids end in the first t. A term that is whole begins
     # anew, so that its occurrences do not overlap.
     term_len = ops.shape(terms)[2]
-    s = ops.arange(term_len + 1)[:, None, None]
-    t = ops.arange(term_len)[None, :, None]
-    place = ops.arange(term_len)[None, None, :]
+    s = ops.arange(term_len + 1, dtype="int32")[:, None, None]
+    t = ops.arange(term_len, dtype="int32")[None, :, None]
+    place = ops.arange(term_len, dtype="int32")[None, None, :]
     # The last t of the first s ids are compared with the first t ids, for all s
     # and t at once. A loop would find the same by Knuth's failure function.
     source = ops.clip(s - t + place, 0, term_len - 1)

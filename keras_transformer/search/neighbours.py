@@ -56,7 +56,9 @@ class Neighbours(typing.NamedTuple):
         weights = ops.exp(-ops.maximum(distances, 0.0) / scale)
         weights = WEIGHT * weights * is_real[:, None]
         batch, beam, vocab_size = ops.shape(logits)
-        rows = ops.reshape(ops.arange(batch * beam), (batch, beam, 1))
+        rows = ops.reshape(
+            ops.arange(batch * beam, dtype="int32"), (batch, beam, 1)
+        )
         ids = ops.cast(self.ids, "int32")[:, None]
         # Each id of each row is a place of the flat logits.
         places = ops.cast(rows, "int32") * vocab_size + ids

@@ -60,15 +60,14 @@ class PartsTest:
         with pytest.raises(InvalidRequest, match="must be a form"):
             read_parts(f"{DISPOSITION}; filename{name}\r\n\r\na")
 
-    def test_headers_of_many_parameters_are_refused_at_once(self):
-        begin = time.process_time()
+    def test_headers_of_many_parameters_are_refused(self):
+        """`email` would take quadratic time for them."""
         for number in (4000, 30_000):
             many = '; a="' + ";" * number
             with pytest.raises(InvalidRequest, match="too long"):
                 read_fields(KIND + many, b"--x--")
         with pytest.raises(InvalidRequest, match="too long"):
             read_parts(f"{DISPOSITION}{many[:4000]}\r\n\r\na")
-        assert time.process_time() - begin < 0.05
 
     @pytest.mark.parametrize("outer", ["", "Content-Type: multipart/mixed; "])
     def test_too_many_parts_are_refused_before_they_are_made(self, outer):

@@ -99,7 +99,7 @@ class TrainTest:
             ({"hparams": None}, "`hparams_set` must be given"),
             ({"problem": "copy"}, "`data_dir` must be given"),
             ({"data_dir": "data"}, "data_dir='data' and a Problem. Leave"),
-            ({"eval_frequency": 0}, "`eval_frequency` must be from 1"),
+            ({"eval_frequency": 0}, "`eval_frequency` must be an integer from"),
             ({"random_seed": -1}, "`random_seed` must be an integer"),
             ({"xla": "yes"}, "`xla` must be 'auto', 'on' or 'off'"),
             ({"overrides": "d_modell=8"}, "Did you mean: d_model"),

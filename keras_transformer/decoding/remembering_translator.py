@@ -47,8 +47,8 @@ class RememberingTranslator(Translator):
         """
         self.memory.remember(source, target, origin)
 
-    def set_aside(self, texts, max_tokens):
-        blank, long = super().set_aside(texts, max_tokens)
+    def _set_aside(self, texts, max_tokens):
+        blank, long = super()._set_aside(texts, max_tokens)
         counts = self.count_tokens([texts[place] for place in long])
         for place, count in zip(list(long), counts):
             # A corrected sentence needs no parts.

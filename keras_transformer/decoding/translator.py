@@ -271,7 +271,7 @@ class Translator(TranslationModel):
         )
         self.check_call(call)
         steps = self.combine_steps(call)
-        texts, long = self.set_aside(window.texts, extras.max_tokens)
+        texts, long = self._set_aside(window.texts, extras.max_tokens)
         prepared, memories = preparation.prepare_texts(steps, texts)
         sources = self.codec.encode(prepared, window.start)
         prefixes = self.codec.encode_prefixes(window.prefixes, window.start)
@@ -305,7 +305,7 @@ class Translator(TranslationModel):
                 translations[i] = translation
         return translations
 
-    def set_aside(self, texts, max_tokens):
+    def _set_aside(self, texts, max_tokens):
         """Makes texts with too many tokens blank, and returns their places."""
         counts = self.count_tokens(texts) if max_tokens else []
         long = [i for i, count in enumerate(counts) if count > max_tokens]

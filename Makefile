@@ -109,6 +109,7 @@ check: lint
 
 # Each line has processes of its own, since models and compiled functions that
 # tests share stay in memory until the end of a process. The last line has the rest.
+# With worksteal an idle worker takes tests of a file that the other has begun.
 GROUPED = benchmark decoding formats integration layers losses parsing scoring \
 	search serving studio training visualization
 test: export SHARED_TEST_RUNS = $(CURDIR)/build/test_runs
@@ -117,11 +118,12 @@ test: lint
 	$(BIN)/python $(PYTEST) tests/decoding/[a-c]*_test.py tests/search
 	$(BIN)/python $(PYTEST) tests/decoding/[d-p]*_test.py
 	$(BIN)/python $(PYTEST) tests/decoding/[q-z]*_test.py
-	$(BIN)/python $(PYTEST) tests/integration/[a-l]*_test.py
+	$(BIN)/python $(PYTEST) --dist worksteal tests/integration/[a-l]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/[m-s]*_test.py
 	$(BIN)/python $(PYTEST) tests/integration/t*_test.py
 	$(BIN)/python $(PYTEST) tests/training
-	$(BIN)/python $(PYTEST) $(addprefix tests/,layers losses parsing)
+	$(BIN)/python $(PYTEST) --dist worksteal $(addprefix tests/,layers losses \
+		parsing)
 	$(BIN)/python $(PYTEST) $(addprefix tests/,benchmark formats scoring serving \
 		studio visualization)
 	$(BIN)/python $(PYTEST) $(addprefix --ignore=tests/,$(GROUPED))

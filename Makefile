@@ -126,8 +126,7 @@ test: lint
 		parsing)
 	$(BIN)/python $(PYTEST) $(addprefix tests/,benchmark formats scoring serving \
 		studio visualization)
-	$(BIN)/python $(PYTEST) --dist worksteal \
-		$(addprefix --ignore=tests/,$(GROUPED))
+	$(BIN)/python $(PYTEST) --dist worksteal $(addprefix --ignore=tests/,$(GROUPED))
 
 coverage: .venv/installed-test
 	$(BIN)/python $(PYTEST) --cov --cov-report=term

@@ -146,16 +146,13 @@ def make_side_rule(name, drops_source, drops_target=None):
     return PairRule(name, lambda s, t: drops_source(s) or drops_target(t))
 
 
-# A character that is neither white space nor what normalisation drops.
-_VISIBLE = re.compile(
-    r"[^\s\x00-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u202a-\u202e"
-    r"\u2060-\u206f\ufeff]"
-)
-
-
 def is_empty(text):
     """Returns whether a side holds no text, or only invisible characters."""
-    return not _VISIBLE.search(text)
+    # Control characters, and format characters such as U+200B.
+    return all(
+        character.isspace() or unicodedata.category(character) in ("Cc", "Cf")
+        for character in text
+    )
 
 
 def is_identical(source, target):

@@ -35,7 +35,6 @@ import os
 import re
 import signal
 import sys
-import tempfile
 import time
 
 from keras_transformer.bin.shared import command
@@ -86,7 +85,6 @@ FLAGS = flags.define(
 # The codes of a pair; a code with a region is written as pt_BR.
 _PAIR = re.compile(r"[A-Za-z]{2,3}(_\w+)?-[A-Za-z]{2,3}(_\w+)?", re.ASCII)
 _SECONDS_BETWEEN_CHECKS = 0.2  # for a request to stop
-_temporary: list[tempfile.TemporaryDirectory] = []  # which end with the process
 
 
 def main(argv):
@@ -178,12 +176,12 @@ def _find_exports(path):
     """Returns the directory of exports, and makes it for a demo."""
     # Imported here because they import NumPy, which would slow --help down.
     from keras_transformer.files.directories import find_versions
+    from keras_transformer.formats import demo
     from keras_transformer.formats.ctranslate2.writer import export_ctranslate2
-    from keras_transformer.formats.demo import find_directory
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.search.options import DecodeOptions
 
-    run_path = find_directory(path)
+    run_path = demo.find_directory(path)
     if run_path == path:
         return path
     export_dir = os.path.join(run_path, "export")
@@ -196,8 +194,7 @@ def _find_exports(path):
     try:
         write(export_dir, options)
     except UserError:  # the cache is read-only, or another server writes there
-        _temporary.append(tempfile.TemporaryDirectory())
-        export_dir = _temporary[-1].name
+        export_dir = demo.make_temporary_directory()
         write(export_dir, options)
     return export_dir
 

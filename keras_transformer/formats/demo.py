@@ -49,10 +49,15 @@ def find_directory(path):
         os.makedirs(cache, exist_ok=True)
         _unpack(name, place)
     except OSError:  # a home that is read-only or full
-        _temporary.append(tempfile.TemporaryDirectory())
-        place = os.path.join(_temporary[-1].name, name)
+        place = os.path.join(make_temporary_directory(), name)
         _unpack(name, place)
     return place
+
+
+def make_temporary_directory():
+    """Makes a directory that exists as long as the process."""
+    _temporary.append(tempfile.TemporaryDirectory())
+    return _temporary[-1].name
 
 
 def _unpack(name, place):

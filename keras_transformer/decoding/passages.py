@@ -115,8 +115,7 @@ def _join(parts, translations):
 
 
 def _complete_links(text, translation):
-    """Returns links with the last words, which the model does not see."""
-    # Such as emoji, which go to the end of the translation.
+    """Adds the words at the end that the model does not see, such as emoji."""
     links = translation.links
     height, width = links.weights.shape
     texts = text, translation.hypotheses[0].text

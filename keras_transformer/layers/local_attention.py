@@ -51,7 +51,7 @@ class _Blocks:
         self.size = size
         self.causal = causal
         is_known = isinstance(length, int)
-        # No positions have a block too, of padding alone.
+        # A sequence without positions has one block, which is padding.
         num_cells = max(length, 1) if is_known else ops.maximum(length, 1)
         minimum = min if is_known else ops.minimum
         self.block_len = minimum(max(size // 2, MIN_BLOCK), num_cells)

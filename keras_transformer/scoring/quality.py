@@ -60,7 +60,7 @@ class QualityEstimate:
         Args:
             step: Integer, the step of the checkpoint.
             features: Array of shape `(translations, 3)`.
-            alarms: List with the list of alarms of each translation.
+            alarms: List of lists of alarms, one for each translation.
             chrf: The sentence chrF, an array of shape `(translations,)`.
 
         Raises:

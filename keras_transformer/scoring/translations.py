@@ -208,7 +208,7 @@ def bleu_metric(tokenize, lowercase, **options):
 
 
 def sentence_chrf(hypotheses, references, lowercase=False):
-    """Returns the list of the chrF of each hypothesis."""
+    """Returns a list with the chrF of each hypothesis."""
     chrf = chrf_metric(lowercase)
     return [
         chrf.sentence_score(hypothesis, [reference]).score

@@ -29,7 +29,7 @@ class Ensemble:
 
     @property
     def variables(self):
-        """The list of the variables of all models."""
+        """A list of the variables of all models."""
         return [value for model in self.models for value in model.variables]
 
     @property

@@ -86,7 +86,7 @@ def _read_parts(content_type, body):
         header.set_payload(content.decode("ascii", "surrogateescape"))
         content = header.get_payload(decode=True)  # it may be in base 64
         path = header.get_filename()
-        str(path).encode()  # raises a `ValueError` at half a surrogate pair
+        (path or "").encode()  # a `ValueError` at half a surrogate pair
         fields.setdefault(name, []).append(
             content.decode() if path is None else File(path, content)
         )
@@ -94,8 +94,7 @@ def _read_parts(content_type, body):
 
 
 def _read_header(lines):
-    # `email` reads long headers, and those of many parameters, in quadratic
-    # time.
+    # `email` takes quadratic time for a long header or many parameters.
     num_signs = sum(map(lines.count, ";\r\n"))
     if len(lines) > MAX_HEADER_CHARACTERS or num_signs > MAX_HEADER_SIGNS:
         raise ValueError("the header of a form or of a part is too long")

@@ -137,7 +137,7 @@ class Versions:
 
     def _load_version(self, number, path):
         """Loads a version; returns its model, or None after an error."""
-        # What is still being copied may load without its optional files.
+        # A version that is still being copied may load without optional files.
         stamps = read_file_stamps(path)
         self._set_status(number, Status("LOADING"))
         try:

@@ -91,9 +91,9 @@ def parse_profile_steps(text):
     return first, last
 
 
-_whole = functools.partial(errors.between, kind=numbers.Integral)
+_integers = functools.partial(errors.between, kind=numbers.Integral)
 _RULES = (
-    _whole(
+    _integers(
         1,
         errors.LARGEST,
         "train_steps",
@@ -101,7 +101,7 @@ _RULES = (
         "keep_checkpoint_max",
         "early_stopping_patience",
     ),
-    _whole(0, errors.LARGEST, "eval_steps"),
+    _integers(0, errors.LARGEST, "eval_steps"),
     errors.between(
         0,
         errors.LARGEST,
@@ -110,8 +110,8 @@ _RULES = (
         "save_checkpoints_secs",
     ),
     errors.between(0.001, errors.LARGEST, "train_minutes"),
-    _whole(0, errors.LARGEST_SEED, "random_seed"),
-    _whole(0, 1_000, "worker_gpu"),
+    _integers(0, errors.LARGEST_SEED, "random_seed"),
+    _integers(0, 1_000, "worker_gpu"),
     errors.one_of(("auto", "on", "off"), "xla"),
     (
         "two numbers of updates, such as (10, 20)",

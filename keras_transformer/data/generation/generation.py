@@ -76,7 +76,7 @@ def generate(problem, tmp_dir):
     data. Processes that generate at the same time wait for each other. Returns
     the manifest, a dictionary.
     """
-    # Complete data may be where nothing can be written.
+    # Complete data may lie in a folder that cannot be written to.
     if read_manifest(problem.directory) is None:
         directories.check_directory(problem.directory, "The folder of the data")
     check_attributes(problem, tmp_dir)
